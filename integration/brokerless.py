@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final, Self
 
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.ports import free_port
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.ports import free_port
 
 HOST: Final = "127.0.0.1"
 _NAME: Final = "DOOR"

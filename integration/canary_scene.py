@@ -18,12 +18,12 @@ from integration.canaries import Canaries
 from integration.conftest import TopicFactory
 from integration.registry import RegistryServer
 from integration.scripted_target import Connection, ConnectProxy, ScriptedTarget
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.ports import free_port
+from parquet_sink.addons.devkit.target.process import TargetProcess
 from parquet_sink.config.files import read_configuration
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.ports import free_port
-from parquet_sink.devkit.target.process import TargetProcess
 from parquet_sink.process.cache import cache_folder
-from tests.rest.certificates import make as make_certificates
+from tests.worker.rest.certificates import make as make_certificates
 
 ROOT: Final = Path(__file__).parents[1]
 NAMES: Final = ("by-key", "by-token")

@@ -14,8 +14,8 @@ from xdist.scheduler.loadfile import LoadFileScheduling
 from integration.harness import sink, spark
 from integration.registry import RegistryServer
 from integration.s3.server import S3Server
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.target.process import TargetProcess
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.target.process import TargetProcess
 
 # Under `nohup`, and in the background of a script; what the tests start is to hear them.
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:

@@ -1,4 +1,4 @@
-"""Runs connectors in the test's own process, as `parquet_sink.runtime.worker` does, in one Spark session for all tests.
+"""Runs connectors in the test's own process, as `worker.loop.worker` does, in one Spark session for all tests.
 
 A test asks the fixture `sink` for a `Run`: a connector whose settings went through the real loader of connector files.
 """
@@ -13,18 +13,18 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from pyspark.sql import SparkSession
 
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.target.process import TargetProcess
 from parquet_sink.connectors.loading import load
-from parquet_sink.connectors.worker_file import load_worker
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.target.process import TargetProcess
 from parquet_sink.model.events import Event, FileAccepted, FileFailed, OffsetsPassedOver
 from parquet_sink.model.failure import Failure
 from parquet_sink.model.progress import PartitionProgress
 from parquet_sink.model.receipts import Receipt
-from parquet_sink.pipeline.settings import SinkSettings
-from parquet_sink.runtime.connector import Connector
-from parquet_sink.runtime.status import Status
 from parquet_sink.spark import session
+from parquet_sink.task.settings import SinkSettings
+from parquet_sink.worker.loop.connector import Connector
+from parquet_sink.worker.loop.status import Status
+from parquet_sink.worker_config.worker_file import load_worker
 
 TIMEOUT_S: Final = 120.0
 LOOK_S: Final = 0.05

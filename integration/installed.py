@@ -12,8 +12,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.target.process import TargetProcess
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.target.process import TargetProcess
 
 COUNT: Final = 1_000
 TIMEOUT_S: Final = 180

@@ -22,9 +22,9 @@ from confluent_kafka import Producer
 
 from integration.harness import ends
 from integration.worker_process import WorkerProcess
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.ports import free_port
-from parquet_sink.devkit.target.process import TargetProcess
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.ports import free_port
+from parquet_sink.addons.devkit.target.process import TargetProcess
 from parquet_sink.errors import SinkError
 
 TRICKLE: Final = "trickle"

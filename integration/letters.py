@@ -6,7 +6,7 @@ from contextlib import closing
 
 from confluent_kafka import Consumer, Message, TopicPartition
 
-from parquet_sink.devkit.broker import Broker
+from parquet_sink.addons.devkit.broker import Broker
 
 
 def letters(broker: Broker, topic: str) -> list[Message]:

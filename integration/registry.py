@@ -22,7 +22,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from parquet_sink.devkit.target.server import CuttableProtocol
+from parquet_sink.addons.devkit.target.server import CuttableProtocol
 
 APICURIO: Final = "/apis/ccompat/v7"
 KINDS: Final = ("JSON", "PROTOBUF", "AVRO")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from integration.harness import Sink
-from parquet_sink.cli import main
+from parquet_sink.cli.main import main
 
 
 class Command:

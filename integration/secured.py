@@ -21,8 +21,8 @@ from confluent_kafka.admin import (
 )
 
 from integration import certificates
+from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.config.secret import Secret
-from parquet_sink.devkit.broker import Broker
 
 LISTENERS: Final = {
     "TLS": "SSL",

@@ -21,12 +21,12 @@ from integration.bench.sizes import Sizes, from_environment
 from integration.bench.start import Seen
 from integration.registry import RegistryServer
 from parquet_sink.connectors.loading import load
-from parquet_sink.connectors.worker_file import load_worker
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.model.records import RecordBatch
-from parquet_sink.shape.shaper import Shaper
+from parquet_sink.rows.shaper import Shaper
 from parquet_sink.transform.building import chain_for
+from parquet_sink.worker_config.worker_file import load_worker
 from tests.factories import accepted
 
 CONNECTOR = {

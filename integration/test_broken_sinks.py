@@ -17,8 +17,8 @@ from integration.oracle.oracle import Findings
 from integration.oracle.records import value_of
 from integration.oracle.stream import Kind, Stream
 from integration.sink_process import SinkProcess
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.target.process import TargetProcess
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.target.process import TargetProcess
 
 INTEGRATION = Path(__file__).parent
 PARTITIONS, RECORDS, WAIT_S, LOOK_S = 2, 1_200, 240.0, 0.05

@@ -14,22 +14,22 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from integration.conftest import TopicFactory
-from parquet_sink.devkit import jars, kafka_tools, make_kafka_archive
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.kafka_archive import archive_options
-from parquet_sink.devkit.ports import free_port
+from parquet_sink.addons.devkit import jars, kafka_tools, make_kafka_archive
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.kafka_archive import archive_options
+from parquet_sink.addons.devkit.ports import free_port
 from parquet_sink.errors import KafkaFailed, SetupError
 
 COMMAND = """
 import argparse, sys
-from parquet_sink.devkit import kafka_command as command
+from parquet_sink.addons.devkit import kafka_command as command
 parser = argparse.ArgumentParser()
 command.add_arguments(parser)
 sys.exit(command.run(parser.parse_args()))
 """
 STARTS_AND_WAITS = """
 import time
-from parquet_sink.devkit.broker import Broker
+from parquet_sink.addons.devkit.broker import Broker
 broker = Broker()
 broker.start()
 print(broker.pid, broker.data_dir, flush=True)

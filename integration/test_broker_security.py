@@ -17,9 +17,9 @@ from integration.harness import Sink
 from integration.letters import letters
 from integration.secured import PASSWORD, Client, Secured, jaas, oauth, secured
 from integration.tokens import CLIENT, SECRET, TokenEndpoint, token_endpoint
-from parquet_sink.cli import main
+from parquet_sink.addons.devkit.kafka_tools import TOOLS
+from parquet_sink.cli.main import main
 from parquet_sink.config.secret import Secret
-from parquet_sink.devkit.kafka_tools import TOOLS
 from parquet_sink.errors import KafkaFailed, KafkaRefused
 from parquet_sink.kafka import dead_letters
 from parquet_sink.kafka.cluster import requests
@@ -34,7 +34,7 @@ from parquet_sink.kafka.settings import DeadLetterSettings, KafkaSettings
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.rejected import Rejected, Stage
-from parquet_sink.runtime.status import Status
+from parquet_sink.worker.loop.status import Status
 from tests.kafka.client.security.java_stores import Pair, jks, key_entry, pair, pkcs12_trust, trusted_entry
 
 DEAD = "dead-letters"

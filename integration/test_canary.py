@@ -33,8 +33,8 @@ from integration.letters import letters
 from integration.processes import Process
 from integration.registry import Trouble
 from integration.spark_ui import pages
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.ports import free_port
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.ports import free_port
 
 
 @pytest.fixture

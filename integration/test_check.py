@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from integration.conftest import TopicFactory
-from parquet_sink.cli import main
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.ports import free_port
-from parquet_sink.devkit.target.process import TargetProcess
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.ports import free_port
+from parquet_sink.addons.devkit.target.process import TargetProcess
+from parquet_sink.cli.main import main
 
 WORKER = "value.converter=JsonConverter\nvalue.converter.schemas.enable=false\n"
 

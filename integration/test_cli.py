@@ -14,10 +14,10 @@ from integration.conftest import TopicFactory
 from integration.harness import Sink
 from integration.numbered import numbered
 from integration.spark_ui import pages
-from parquet_sink.cli import main
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.ports import free_port
-from parquet_sink.devkit.target.process import TargetProcess
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.ports import free_port
+from parquet_sink.addons.devkit.target.process import TargetProcess
+from parquet_sink.cli.main import main
 from parquet_sink.process.signals import SAME_REQUEST_S
 
 CANARY = "canary-4711"

@@ -18,8 +18,8 @@ from integration.harness import Sink, committed
 from integration.numbered import numbered, numbers
 from integration.oracle.stream import Stream
 from integration.worker_process import WorkerProcess
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.target.process import TargetProcess
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.target.process import TargetProcess
 
 TIMEOUT_S = 200.0
 COUNT = 500

@@ -18,8 +18,8 @@ from integration.connect.play import Answer, play, titles
 from integration.connect.recording import Entry
 from integration.connect.script import TOPICS, script
 from integration.connect.steps import Ask, Script, Side
-from parquet_sink.cli import main
-from parquet_sink.devkit.broker import Broker
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.cli.main import main
 
 SIDE: Final = Side("x", "http://x", "a.Sink", "a.log", {}, "own.", {})
 

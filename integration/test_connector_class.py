@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from integration.conftest import TopicFactory
 from integration.harness import committed
-from parquet_sink.devkit.broker import Broker
+from parquet_sink.addons.devkit.broker import Broker
 
 TIMEOUT_S: Final = 120.0
 PACKAGE: Final = '''
@@ -24,8 +24,8 @@ from parquet_sink.connectors.connect_keys import CONNECTOR_KEYS
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.kafka.keys import OVERRIDE_KEYS, TOPIC_KEYS
 from parquet_sink.kafka.settings import FlushSettings
-from parquet_sink.pipeline.settings import SinkSettings
-from parquet_sink.shape.settings import ShapeSettings
+from parquet_sink.task.settings import SinkSettings
+from parquet_sink.rows.settings import ShapeSettings
 from parquet_sink.targets.outcome import Outcome, Verdict
 
 

@@ -15,17 +15,17 @@ import pytest
 from integration import certificates
 from integration.scripted_target import answer, cut
 from integration.scripted_worker import ScriptedWorker
-from parquet_sink.cli import main
-from parquet_sink.commands.connectors import waiting
-from parquet_sink.commands.worker_api import api as worker_api
+from parquet_sink.addons.devkit.ports import free_port
+from parquet_sink.cli.connectors import waiting
+from parquet_sink.cli.main import main
+from parquet_sink.cli.worker_api import api as worker_api
 from parquet_sink.config.secret import Secret
-from parquet_sink.connectors.rest.addresses import Address
-from parquet_sink.connectors.rest.settings import RestSettings, Store, TlsSettings
-from parquet_sink.devkit.ports import free_port
-from parquet_sink.herder.values import ConnectorProgress, ConnectorStatus, PartitionProgress, State
-from tests.rest.certificates import make
-from tests.rest.fake_herder import FakeHerder
-from tests.rest.serving import GOOD, serving
+from parquet_sink.worker.herder.values import ConnectorProgress, ConnectorStatus, PartitionProgress, State
+from parquet_sink.worker_config.rest.addresses import Address
+from parquet_sink.worker_config.rest.settings import RestSettings, Store, TlsSettings
+from tests.worker.rest.certificates import make
+from tests.worker.rest.fake_herder import FakeHerder
+from tests.worker.rest.serving import GOOD, serving
 
 Connectors = Callable[..., tuple[int, str, str]]
 ODD = "a/b %2F?#& é"

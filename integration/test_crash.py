@@ -12,8 +12,8 @@ from integration.oracle.records import (
     value_of,
 )
 from integration.s3.site import S3Site
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.target.process import TargetProcess
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.target.process import TargetProcess
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from integration.harness import Sink
 from parquet_sink import spark as parquet_sink
-from parquet_sink.devkit.broker import Broker
+from parquet_sink.addons.devkit.broker import Broker
 
 WAIT_S = 120
 NAME = re.compile(

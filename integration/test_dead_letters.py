@@ -8,8 +8,7 @@ import pytest
 
 from integration.conftest import TopicFactory
 from integration.letters import letters
-from parquet_sink.commands.probe_dead_letters import look
-from parquet_sink.devkit.broker import Broker
+from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.errors import KafkaRefused
 from parquet_sink.kafka.dead_letter_headers import NOT_KEPT, PREFIX, HeaderWriter
 from parquet_sink.kafka.dead_letter_topic import DeadLetterTopic
@@ -18,6 +17,7 @@ from parquet_sink.kafka.producer_cache import ProducerCache
 from parquet_sink.kafka.settings import DeadLetterSettings
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.rejected import Rejected, Stage
+from parquet_sink.validate.probe_dead_letters import look
 
 RANGE = PlannedRange("orders", 3, 0, 10, "records")
 NOW_MS = int(time.time() * 1000)

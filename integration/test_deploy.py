@@ -14,7 +14,7 @@ import pytest
 
 from integration import certificates, kubernetes_api
 from integration.commands import Command
-from parquet_sink.devkit.ports import free_port
+from parquet_sink.addons.devkit.ports import free_port
 from tests.docs import deployments
 
 USER = {"Authorization": "Basic b3BlcmF0b3I6c2VjcmV0"}  # operator:secret

@@ -24,9 +24,9 @@ from confluent_kafka.admin import AdminClient
 
 from integration import processes
 from integration.conftest import ByFile
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.ports import free_port
-from parquet_sink.devkit.target.process import TargetProcess
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.ports import free_port
+from parquet_sink.addons.devkit.target.process import TargetProcess
 from parquet_sink.process.cache import cache_folder
 
 ROOT: Final = Path(__file__).parents[1]

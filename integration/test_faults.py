@@ -21,8 +21,8 @@ from integration.faults.scenes import SCENES
 from integration.faults.stage import Stage
 from integration.faults.world import Topic, World
 from integration.oracle.oracle import Findings
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.target.process import TargetProcess
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.target.process import TargetProcess
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from integration.harness import committed
 from integration.letters import letters
 from integration.sink_process import SinkProcess
 from integration.worker_process import WorkerProcess
-from parquet_sink.devkit.broker import Broker
+from parquet_sink.addons.devkit.broker import Broker
 
 TEXT = {"value.converter": "org.apache.kafka.connect.storage.StringConverter"}
 ROOT = Path(__file__).parents[1]

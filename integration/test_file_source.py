@@ -12,9 +12,9 @@ import pytest
 from integration.commands import Command
 from integration.letters import letters
 from integration.worker_process import WorkerProcess
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.sources.offsets.storage import OffsetStorageSettings
-from parquet_sink.sources.offsets.topic import TopicStorage
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.sources.offsets.storage import OffsetStorageSettings
+from parquet_sink.addons.sources.offsets.topic import TopicStorage
 
 STANDALONE: Final = """\
 bootstrap.servers=localhost:9092

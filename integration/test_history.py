@@ -11,8 +11,8 @@ from confluent_kafka import Producer
 from integration.conftest import TopicFactory
 from integration.harness import Sink
 from integration.numbered import numbered
-from parquet_sink.cli import main
-from parquet_sink.devkit.broker import Broker
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.cli.main import main
 from parquet_sink.history.locating import locate
 from parquet_sink.history.sqlite.store import read_history
 

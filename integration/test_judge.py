@@ -15,8 +15,8 @@ from integration.connect.play import Answer, send
 from integration.connect.recording import Entry
 from integration.connect.script import script
 from integration.connect.steps import Ask, Side
-from tests.rest.fake_herder import FakeHerder
-from tests.rest.serving import serving
+from tests.worker.rest.fake_herder import FakeHerder
+from tests.worker.rest.serving import serving
 
 FEWEST_REQUESTS: Final = 150
 STATES: Final = {"RUNNING", "FAILED", "PAUSED", "STOPPED", "UNASSIGNED", "RESTARTING"}

@@ -16,17 +16,17 @@ from confluent_kafka.cimpl import NewTopic
 from integration.brokerless import Brokerless
 from integration.conftest import TopicFactory
 from integration.harness import Sink, until_ends
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.ports import free_port
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.ports import free_port
 from parquet_sink.errors import BrokerAway
 from parquet_sink.kafka.client import renewal
 from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.cluster.cluster import KafkaCluster
 from parquet_sink.kafka.group.client import GroupClient
 from parquet_sink.kafka.group.offsets import GroupOffsets
-from parquet_sink.kafka.planning.first_timestamps import FirstTimestamps
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.instance import Instance
+from parquet_sink.planner.first_timestamps import FirstTimestamps
 
 
 @pytest.fixture(scope="module")

@@ -16,14 +16,14 @@ from confluent_kafka.admin import AdminClient
 from integration.conftest import TopicFactory
 from integration.harness import Sink, committed
 from integration.numbered import numbered, offsets
-from parquet_sink.devkit.broker import Broker
+from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.errors import TopicGone
 from parquet_sink.kafka.range_reader import RangeReader
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.kafka.small_ranges import SmallRanges
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordParts
-from parquet_sink.runtime.status import Status
+from parquet_sink.worker.loop.status import Status
 
 BOTH = RecordParts(keys=True, headers=True)
 

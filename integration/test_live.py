@@ -15,9 +15,9 @@ import pytest
 from confluent_kafka import Producer
 
 from integration.conftest import TopicFactory
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.demo import shipped
-from parquet_sink.devkit.target.process import TargetProcess
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.demo import shipped
+from parquet_sink.addons.devkit.target.process import TargetProcess
 
 LIMIT_S = 150
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

@@ -12,10 +12,10 @@ from promql_parser import VectorSelector
 
 from integration.conftest import TopicFactory
 from integration.worker_process import WorkerProcess
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.ports import free_port
-from parquet_sink.devkit.target.process import TargetProcess
-from tests.metrics.queries import OF_PROMETHEUS, nodes, queries
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.ports import free_port
+from parquet_sink.addons.devkit.target.process import TargetProcess
+from tests.worker.metrics.queries import OF_PROMETHEUS, nodes, queries
 
 GOOD: Final = 990
 BAD: Final = 10

@@ -20,9 +20,8 @@ from integration import scripted_target as script
 from integration.certificates import make as make_certificates
 from integration.certificates import server_context
 from integration.scripted_target import Behaviour, ConnectProxy, ScriptedTarget
-from parquet_sink.commands.probe import probe_target
+from parquet_sink.addons.devkit.target.process import TargetProcess
 from parquet_sink.config.secret import Secret
-from parquet_sink.devkit.target.process import TargetProcess
 from parquet_sink.errors import UploadRefused
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.naming import attempt_name
@@ -35,6 +34,7 @@ from parquet_sink.targets.outcome import Health, Outcome, Verdict
 from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.push.target import PushTarget
 from parquet_sink.targets.settings import RetrySettings
+from parquet_sink.validate.probe import probe_target
 
 NAME = "topic-orders_partition-0_firstOffset-0_lastOffset-9_bytes-7_rows-10.parquet"
 _numbers = itertools.count()

@@ -22,7 +22,7 @@ from integration.oracle.records import (
     spoilt,
     value_of,
 )
-from parquet_sink.devkit.target.process import TargetProcess
+from parquet_sink.addons.devkit.target.process import TargetProcess
 from parquet_sink.files.naming import file_name
 
 RECORDS = 20

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import requests
 
-from parquet_sink.devkit.demo.read_back import TargetReader
-from parquet_sink.devkit.target.process import TargetProcess
+from parquet_sink.addons.devkit.demo.read_back import TargetReader
+from parquet_sink.addons.devkit.target.process import TargetProcess
 
 ROWS = 200_000
 """The target takes longer for the upsert of so many than for the answer to whoever asks next."""

@@ -25,7 +25,7 @@ from integration.readers import layouts as readers_layouts
 from integration.readers import types as readers_types
 from integration.readers.columns import Column, below, columns, holds, is_wide
 from integration.readers.samples import LAST_MS, MAX_DEPTH, Row, Sample, Value, decimal, sample
-from parquet_sink.shape.settings import ShapeSettings
+from parquet_sink.rows.settings import ShapeSettings
 
 SAMPLES = 200
 BARE = ShapeSettings(embed_metadata=False)

@@ -21,8 +21,6 @@ from integration import scripted_target as script
 from integration.registry import APICURIO, RegistryServer, Trouble
 from integration.scripted_target import Behaviour, ScriptedTarget
 from integration.wire import client_of, encode_avro, encode_json, widened
-from parquet_sink.commands.finding import Finding
-from parquet_sink.commands.probe import probe_registries
 from parquet_sink.config.secret import Secret
 from parquet_sink.convert.decoded import Typed
 from parquet_sink.convert.decoders import decoder_for
@@ -34,10 +32,12 @@ from parquet_sink.convert.settings import ConverterKind, ConverterSettings
 from parquet_sink.errors import InvalidConfiguration, RegistryFailed
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
-from parquet_sink.pipeline.settings import SinkSettings
-from parquet_sink.shape.settings import ShapeSettings
+from parquet_sink.rows.settings import ShapeSettings
 from parquet_sink.targets.outcome import Health
 from parquet_sink.targets.push.settings import PushSettings
+from parquet_sink.task.settings import SinkSettings
+from parquet_sink.validate.finding import Finding
+from parquet_sink.validate.probe import probe_registries
 
 TEXT = '{"type":"record","name":"order","fields":[{"name":"x","type":"int"}]}'
 USER = RegistrySettings((), username="ada", password=Secret("canary:1"))

@@ -10,7 +10,7 @@ from integration.conftest import TopicFactory
 from integration.harness import Sink, committed
 from integration.numbered import numbered, numbers
 from integration.replaying import Command, replay
-from parquet_sink.devkit.broker import Broker
+from parquet_sink.addons.devkit.broker import Broker
 
 __all__ = ["replay"]
 

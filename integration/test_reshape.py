@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 from integration.bench.formats import FORMATS, REGISTRY_URL
 from integration.registry import RegistryServer
-from parquet_sink.cli import main
+from parquet_sink.cli.main import main
 from parquet_sink.connectors.check import check_files
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected
-from parquet_sink.pipeline.reject_policy import StopAtRejected
-from parquet_sink.pipeline.task import steps_for
-from parquet_sink.shape.raw import RawShaper
-from parquet_sink.shape.run import Run
+from parquet_sink.rows.raw import RawShaper
+from parquet_sink.rows.run import Run
+from parquet_sink.task.reject_policy import StopAtRejected
+from parquet_sink.task.task import steps_for
 
 COUNT: Final = 60
 FORMATS_COMPARED: Final = ("json", "avro", "json_envelope", "json_schema", "protobuf", "nested", "json_sha256")

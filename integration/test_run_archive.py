@@ -16,12 +16,12 @@ from integration.harness import WORKER, Run, Sink
 from integration.numbered import numbered
 from integration.replaying import Command, replay
 from integration.s3.server import ACCESS_KEY, REGION, SECRET_KEY, S3Server
-from parquet_sink import cli
-from parquet_sink.devkit.broker import Broker
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.cli import main as cli
 from parquet_sink.history.records import UploadRecord
 from parquet_sink.history.sqlite.store import read_history
 from parquet_sink.model.events import FileArchived
-from parquet_sink.runtime.status import Status
+from parquet_sink.worker.loop.status import Status
 
 __all__ = ["replay"]
 

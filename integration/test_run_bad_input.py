@@ -14,11 +14,11 @@ from confluent_kafka import Producer
 from integration.conftest import TopicFactory
 from integration.harness import Sink
 from integration.numbered import numbered
-from parquet_sink.cli import main
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.ports import free_port
-from parquet_sink.devkit.target.process import TargetProcess
-from parquet_sink.runtime.status import Status
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.ports import free_port
+from parquet_sink.addons.devkit.target.process import TargetProcess
+from parquet_sink.cli.main import main
+from parquet_sink.worker.loop.status import Status
 
 DEEP: Final = b'{"a":' * 101 + b"1" + b"}" * 101
 BAD: Final = {

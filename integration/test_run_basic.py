@@ -12,9 +12,9 @@ from confluent_kafka.cimpl import NewPartitions
 from integration.conftest import TopicFactory
 from integration.harness import Sink, ends
 from integration.numbered import numbered, numbers
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.target.process import TargetProcess
-from parquet_sink.runtime.status import Status
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.target.process import TargetProcess
+from parquet_sink.worker.loop.status import Status
 
 T0 = 1_700_000_000_000
 QUICK_METADATA = {"consumer.override.metadata.max.age.ms": "1000"}

@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 
 from integration.conftest import TopicFactory
 from integration.harness import Run, Sink
-from parquet_sink.devkit.broker import Broker
+from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.model.events import RangePostponed
-from parquet_sink.runtime.status import Status
+from parquet_sink.worker.loop.status import Status
 
 
 def numbered(count: int, first: int = 0) -> list[tuple[None, bytes]]:

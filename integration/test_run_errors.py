@@ -12,10 +12,10 @@ from confluent_kafka import Message, Producer
 from integration.conftest import TopicFactory
 from integration.harness import Sink
 from integration.letters import letters
-from parquet_sink.devkit.broker import Broker
+from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.kafka.dead_letter_headers import PREFIX
 from parquet_sink.model.events import RecordsSetAside
-from parquet_sink.runtime.status import Status
+from parquet_sink.worker.loop.status import Status
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 TRANSFORMS = "org.apache.kafka.connect.transforms"

@@ -13,9 +13,9 @@ from integration.formats.records import FORMATS, record
 from integration.harness import Sink
 from integration.registry import RegistryServer
 from integration.wire import encode_avro
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.runtime.log_lines import describe_file
-from parquet_sink.runtime.status import Status
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.worker.loop.log_lines import describe_file
+from parquet_sink.worker.loop.status import Status
 
 COUNT: Final = 40
 Row = Mapping[str, Any]

@@ -17,11 +17,11 @@ from integration.harness import WORKER, Run, Sink
 from integration.letters import letters
 from integration.numbered import PATIENCE_S, numbered, numbers
 from integration.scripted_target import Behaviour
+from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.connectors.loading import load
-from parquet_sink.connectors.worker_file import load_worker
-from parquet_sink.devkit.broker import Broker
 from parquet_sink.files import naming
-from parquet_sink.runtime.status import Status
+from parquet_sink.worker.loop.status import Status
+from parquet_sink.worker_config.worker_file import load_worker
 
 BUSY: Behaviour = script.answer(503, b"", "Retry-After: 3")
 """After which the task gives its slot back: whether the range comes again is in the state file alone."""

@@ -17,9 +17,9 @@ from integration.formats.records import FORMATS, record
 from integration.harness import Sink, ends
 from integration.registry import RegistryServer
 from integration.wire import encode_avro, widened
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.runtime.status import Status
+from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.spark.session import slots
+from parquet_sink.worker.loop.status import Status
 
 DECIMAL: Final = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}
 WHO: Final = record("Who", name="string")

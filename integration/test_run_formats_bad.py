@@ -17,15 +17,15 @@ from integration.formats.records import FORMATS, record
 from integration.harness import Run, Sink, settings_of
 from integration.registry import RegistryServer, Trouble
 from integration.wire import encode_avro
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.ports import free_port
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.convert.settings import ConverterKind
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.ports import free_port
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
-from parquet_sink.pipeline.settings import SinkSettings
-from parquet_sink.runtime.status import Status
-from parquet_sink.shape.shaper import Shaper
+from parquet_sink.rows.shaper import Shaper
+from parquet_sink.task.settings import SinkSettings
+from parquet_sink.worker.loop.status import Status
 from tests.factories import accepted
 
 CHUNKED: Final = ("string", "long")

@@ -16,9 +16,9 @@ from integration.formats.records import FORMATS, record
 from integration.harness import Sink
 from integration.registry import RegistryServer
 from integration.wire import encode_avro
-from parquet_sink.cli import main
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.ports import free_port
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.ports import free_port
+from parquet_sink.cli.main import main
 
 SECRET: Final = "canary-4711"
 BASIC: Final = "Basic YWRhOmNhbmFyeS00NzEx"  # ada:canary-4711

@@ -15,9 +15,9 @@ from integration.harness import Sink
 from integration.letters import letters
 from integration.registry import RegistryServer
 from integration.wire import encode_avro
-from parquet_sink.devkit.broker import Broker
+from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.kafka.dead_letter_headers import PREFIX
-from parquet_sink.runtime.status import Status
+from parquet_sink.worker.loop.status import Status
 
 Headers = list[tuple[str, bytes | None]]
 CONNECT: Final = "org.apache.kafka.connect."

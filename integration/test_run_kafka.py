@@ -12,9 +12,9 @@ from integration.conftest import TopicFactory
 from integration.faults.front import Front
 from integration.harness import Sink, committed, until_ends
 from integration.numbered import forgotten, numbered, offsets
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.ports import free_port
-from parquet_sink.runtime.status import Status
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.ports import free_port
+from parquet_sink.worker.loop.status import Status
 
 PATIENCE_S = 60.0
 """How long a busy machine may take for what usually takes a moment."""

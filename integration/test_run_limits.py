@@ -10,9 +10,9 @@ from confluent_kafka import Producer
 from integration.conftest import TopicFactory
 from integration.harness import Sink, ends
 from integration.numbered import numbered, numbers
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.target.process import TargetProcess
-from parquet_sink.runtime.status import Status
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.target.process import TargetProcess
+from parquet_sink.worker.loop.status import Status
 
 
 def nested(depth: int) -> dict[str, Any]:

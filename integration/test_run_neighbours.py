@@ -11,9 +11,9 @@ import pytest
 from integration.commands import Command
 from integration.conftest import TopicFactory
 from integration.scripted_target import ScriptedTarget, hang
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.target.client import TargetClient
-from parquet_sink.devkit.target.process import TargetProcess
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.target.client import TargetClient
+from parquet_sink.addons.devkit.target.process import TargetProcess
 
 PARTITIONS = 11
 HEALTHY = 3

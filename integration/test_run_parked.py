@@ -15,12 +15,12 @@ from integration.harness import Run, Sink
 from integration.letters import letters
 from integration.numbered import numbered, numbers
 from integration.sink_process import SinkProcess
-from parquet_sink.cli import main
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.target.process import TargetProcess
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.target.process import TargetProcess
+from parquet_sink.cli.main import main
 from parquet_sink.model.events import FilePassedOver, RecordsSetAside
 from parquet_sink.parked.scan import scan
-from parquet_sink.runtime.status import Status
+from parquet_sink.worker.loop.status import Status
 
 INTEGRATION = Path(__file__).parent
 LONG = "x" * 60

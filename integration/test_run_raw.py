@@ -14,9 +14,9 @@ from integration.conftest import TopicFactory
 from integration.harness import WORKER, Sink
 from integration.replaying import Command, replay
 from integration.s3.server import ACCESS_KEY, SECRET_KEY, S3Server
-from parquet_sink.cli import main
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.runtime.status import Status
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.cli.main import main
+from parquet_sink.worker.loop.status import Status
 
 __all__ = ["replay"]
 

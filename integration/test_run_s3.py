@@ -12,9 +12,9 @@ from integration.conftest import TopicFactory
 from integration.harness import Run, Sink
 from integration.s3.front import Fault, S3Front, error, taken_and_cut
 from integration.s3.server import ACCESS_KEY, REGION, SECRET_KEY, S3Server
-from parquet_sink.devkit.broker import Broker
+from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.files.naming import is_sent_name
-from parquet_sink.runtime.status import Status
+from parquet_sink.worker.loop.status import Status
 
 PREFIX = "lake/topic={topic}/date={yyyy}-{MM}-{dd}"
 

@@ -6,8 +6,8 @@ from typing import Final
 
 from integration.conftest import TopicFactory
 from integration.harness import Run, Sink
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.runtime.status import Status
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.worker.loop.status import Status
 
 EXAMPLE: Final = "SELECT order_id, amount * 1.19 AS gross FROM records WHERE status <> 'test'"
 DLQ: Final = "errors.deadletterqueue.topic.name"

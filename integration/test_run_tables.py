@@ -6,9 +6,9 @@ from pathlib import Path
 
 from integration.conftest import TopicFactory
 from integration.harness import Sink
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.runtime.log_lines import describe_file
-from parquet_sink.runtime.status import Status
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.worker.loop.log_lines import describe_file
+from parquet_sink.worker.loop.status import Status
 
 
 def numbered(count: int, first: int) -> list[tuple[None, bytes]]:

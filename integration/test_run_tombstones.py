@@ -12,8 +12,8 @@ from integration.formats.expected import flat_of
 from integration.formats.records import FORMATS
 from integration.harness import Sink
 from integration.registry import RegistryServer
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.runtime.status import Status
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.worker.loop.status import Status
 
 JSON_KEYS = {
     "key.converter": "org.apache.kafka.connect.json.JsonConverter",

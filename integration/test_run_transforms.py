@@ -10,10 +10,10 @@ from confluent_kafka import Producer
 
 from integration.conftest import TopicFactory
 from integration.harness import Run, Sink, until_ends
-from parquet_sink.cli import main
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.target.process import TargetProcess
-from parquet_sink.runtime.status import Status
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.target.process import TargetProcess
+from parquet_sink.cli.main import main
+from parquet_sink.worker.loop.status import Status
 
 OWN: Final = "integration.own_transforms"
 CONNECT: Final = "org.apache.kafka.connect.transforms"

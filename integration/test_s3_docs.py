@@ -13,7 +13,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from integration.s3.server import ACCESS_KEY, REGION, SECRET_KEY, S3Server
-from parquet_sink.commands.preflight import inspect
 from parquet_sink.connectors.check import check_files
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.naming import file_name
@@ -21,6 +20,7 @@ from parquet_sink.files.parquet import sha256_of
 from parquet_sink.files.rotation import Reason
 from parquet_sink.targets.opening import open_target
 from parquet_sink.targets.outcome import Health, Verdict
+from parquet_sink.validate.preflight import inspect
 
 PAGE = (Path(__file__).parents[1] / "docs" / "s3.md").read_text(encoding="utf-8")
 DAYS = (30, 31)

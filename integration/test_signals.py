@@ -16,9 +16,9 @@ from integration.commands import Command
 from integration.conftest import TopicFactory
 from integration.harness import Sink
 from integration.numbered import numbered
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.ports import free_port
-from parquet_sink.devkit.target.process import TargetProcess
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.ports import free_port
+from parquet_sink.addons.devkit.target.process import TargetProcess
 from parquet_sink.spark.run_folder import PREFIX
 
 WORKER = "value.converter=JsonConverter\nvalue.converter.schemas.enable=false\n"

@@ -12,7 +12,7 @@ from integration.conftest import TopicFactory
 from integration.harness import Sink, ends
 from integration.numbered import forgotten, numbered, numbers
 from parquet_sink import spark as parquet_sink
-from parquet_sink.devkit.broker import Broker
+from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.errors import AnotherInstance
 
 WAIT_S = 60.0

@@ -19,8 +19,8 @@ import pytest
 
 from integration.scripted_target import cut
 from integration.scripted_worker import ScriptedWorker
-from parquet_sink.cli import main
-from parquet_sink.herder.values import (
+from parquet_sink.cli.main import main
+from parquet_sink.worker.herder.values import (
     ConnectorProgress,
     ConnectorStatus,
     LastError,
@@ -66,7 +66,7 @@ def _bare(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing of this machine's environment; a clock that stands."""
     for name in ("URL", "USER", "PASSWORD", "CLIENT_FILE"):
         monkeypatch.delenv(f"PARQUET_SINK_{name}", raising=False)
-    monkeypatch.setattr("parquet_sink.commands.status.command.time", SimpleNamespace(time=lambda: NOW_S))
+    monkeypatch.setattr("parquet_sink.cli.status.command.time", SimpleNamespace(time=lambda: NOW_S))
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A crash before and after each numbered step of `parquet_sink/pipeline/task.py` loses nothing and alters nothing.
+"""A crash before and after each numbered step of `parquet_sink/task/task.py` loses nothing and alters nothing.
 
 The seams are patched from outside, by `integration/steps/sitecustomize.py`: production code has no hooks.
 """
@@ -20,8 +20,8 @@ from integration.oracle.judge import Stop, judge
 from integration.oracle.load import Load
 from integration.oracle.oracle import Oracle
 from integration.sink_process import TABLE, SinkProcess, connector, dead_letters_of
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.target.process import TargetProcess
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.target.process import TargetProcess
 
 PARTITIONS = 2
 RECORDS = 1_200  # one full file (500 records) and some more for each topic-partition

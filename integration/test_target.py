@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 import pytest
 import requests
 
-from parquet_sink.devkit.target.client import TargetClient
-from parquet_sink.devkit.target.process import TargetProcess
+from parquet_sink.addons.devkit.target.client import TargetClient
+from parquet_sink.addons.devkit.target.process import TargetProcess
 from parquet_sink.errors import SetupError
 
 KEY = {"Authorization": "AppKey demo"}
@@ -59,7 +59,7 @@ def test_a_target_never_outlives_who_started_it() -> None:
     """After kill -9 of the program that started it, the target is gone within seconds."""
     program = (
         "import time\n"
-        "from parquet_sink.devkit.target.process import TargetProcess\n"
+        "from parquet_sink.addons.devkit.target.process import TargetProcess\n"
         "target = TargetProcess(discard=True)\n"
         "target.start()\n"
         "print(target.url, flush=True)\n"
@@ -370,7 +370,7 @@ def test_everything_answered_survives_kill_9() -> None:
 
 def test_sigterm_ends_cleanly_and_removes_the_temporary_folder(tmp_path: Path) -> None:
     """Exit status 0, nothing left, also with a connection held open."""
-    command = [sys.executable, "-m", "parquet_sink.devkit.target", "--port", "0"]
+    command = [sys.executable, "-m", "parquet_sink.addons.devkit.target", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={"TMPDIR": str(tmp_path)}) as process:
         assert process.stdout is not None
         url = urlsplit(process.stdout.readline().removeprefix("target ready at ").strip())
@@ -444,7 +444,16 @@ def test_discarding_remembers_and_stores_nothing() -> None:
 
 def test_beyond_loopback_everything_but_health_needs_the_key() -> None:
     """Read-outs and faults too; only whoever runs the machine sees that it is alive."""
-    command = [sys.executable, "-m", "parquet_sink.devkit.target", "--port", "0", "--host", "0.0.0.0", "--allow-remote"]
+    command = [
+        sys.executable,
+        "-m",
+        "parquet_sink.addons.devkit.target",
+        "--port",
+        "0",
+        "--host",
+        "0.0.0.0",
+        "--allow-remote",
+    ]
     with subprocess.Popen([*command, "--authorization", "AppKey s"], stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None

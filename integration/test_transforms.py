@@ -17,8 +17,8 @@ from integration.transforms.cases import Case, Record, Step
 from integration.transforms.forms import FORMS, Form
 from integration.transforms.kafka import Kafka
 from integration.transforms.known import KNOWN, REFUSALS, Known, KnownRefusal
+from parquet_sink.addons.devkit import jars
 from parquet_sink.convert.json import decoder as json_decoder
-from parquet_sink.devkit import jars
 
 SEED: Final = int(os.environ.get("TRANSFORM_SEED", "9"))
 FEW: Final = 1_200

@@ -9,8 +9,8 @@ from integration.bench.figures import Accepted
 from integration.tune.compare import TOLERANCE, Compared, Figures, load_of, measured, table
 from integration.tune.loads import GROUPS, MeasuredLoad, steady
 from integration.tune.run import compare, stand
-from parquet_sink.tune.model import Sizes, Thresholds
-from parquet_sink.tune.outcome import Window
+from parquet_sink.addons.tune.model import Sizes, Thresholds
+from parquet_sink.addons.tune.outcome import Window
 
 SIZES = Sizes.proportional(20)
 WINDOW = Window(10_000, 20_000)

@@ -14,8 +14,8 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
 from integration.conftest import TopicFactory
-from parquet_sink.cli import main
-from parquet_sink.devkit.broker import Broker
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.cli.main import main
 
 FILE = """\
 name={name}

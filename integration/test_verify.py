@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 import requests
 
+from parquet_sink.addons.devkit.target.process import TargetProcess
 from parquet_sink.config.secret import Secret
-from parquet_sink.devkit.target.process import TargetProcess
 from parquet_sink.errors import InvalidConfiguration, NotVerified
 from parquet_sink.replay import read_outs
 from parquet_sink.replay.findings import Finding

@@ -17,8 +17,8 @@ from integration.harness import Sink, ends
 from integration.numbered import numbered, numbers
 from integration.processes import jvm, listening
 from integration.worker_process import WorkerProcess
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.target.process import TargetProcess
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.target.process import TargetProcess
 from parquet_sink.spark.launcher import TIDY_S
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import requests
 
 from integration.commands import Command
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.ports import free_port
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.ports import free_port
 
 
 class WorkerProcess:

@@ -9,10 +9,10 @@ def main() -> int:
     python = signal.getsignal(signal.SIGINT)
     if python is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from parquet_sink import cli
+    from parquet_sink.cli.main import main as run
 
     signal.signal(signal.SIGINT, python)
-    return cli.main()
+    return run()
 
 
 if __name__ == "__main__":

@@ -42,10 +42,10 @@ BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
     CONNECTORS: {
         "parquet_sink.EmsSink": "parquet_sink.connectors.ems.sink:EmsSink",
         "com.celonis.kafka.connect.ems.sink.EmsSinkConnector": "parquet_sink.connectors.ems.sink:EmsSink",
-        f"{_FILE}.FileStreamSourceConnector": "parquet_sink.connectors.file_source.source:FileStreamSource",
+        f"{_FILE}.FileStreamSourceConnector": "parquet_sink.addons.sources.file.connector.source:FileStreamSource",
         "parquet_sink.S3Sink": "parquet_sink.connectors.ems.s3_sink:S3Sink",
         "org.apache.kafka.connect.file.FileStreamSinkConnector": (
-            "parquet_sink.connectors.file_stream.sink:FileStreamSink"
+            "parquet_sink.addons.file_sink.connector.sink:FileStreamSink"
         ),
     },
     TRANSFORMS: {
@@ -67,8 +67,8 @@ BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
         **_whole("ValueToKey", "value_to_key"),
         "parquet_sink.HeaderToValue": f"{_TRANSFORM}.whole.header_to_value:HeaderToValue",
         "parquet_sink.KeyToValue": f"{_TRANSFORM}.whole.key_to_value:KeyToValue",
-        "parquet_sink.Sql": f"{_TRANSFORM}.sql.transform:Sql",
-        "sql": f"{_TRANSFORM}.sql.transform:Sql",
+        "parquet_sink.Sql": "parquet_sink.addons.sql.transform:Sql",
+        "sql": "parquet_sink.addons.sql.transform:Sql",
     },
     PREDICATES: {
         f"{_CONNECT}.predicates.{name}": f"{_TRANSFORM}.whole.predicates:{name}"
@@ -77,7 +77,7 @@ BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
     CONVERTERS: {},
     CONFIG_PROVIDERS: {},
     COMMANDS: {
-        name: f"parquet_sink.commands.built_in:{name.capitalize()}"
+        name: f"parquet_sink.cli.built_in:{name.capitalize()}"
         for name in (
             *("run", "worker", "connectors", "status", "check", "try", "parked", "history"),
             *("archive", "replay", "reshape", "tune", "demo", "target", "kafka"),

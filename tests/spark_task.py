@@ -18,17 +18,17 @@ import pytest
 from parquet_sink.connectors.check import check_files
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import Known, PlannedRange
-from parquet_sink.pipeline import task as task_module
-from parquet_sink.pipeline.outcome import RangeOutcome
-from parquet_sink.pipeline.read_ahead import ReadInTurn
-from parquet_sink.pipeline.record_steps import RecordSteps
-from parquet_sink.pipeline.settings import SinkSettings
-from parquet_sink.pipeline.task import Read, TaskFlush
 from parquet_sink.spark import sink
 from parquet_sink.spark.handoff import Handoff
 from parquet_sink.spark.sink import Outcomes, PushWriter, RangeWriter
 from parquet_sink.state.sqlite.store import SqliteStore
-from tests.commands.connector_file import connector_lines
+from parquet_sink.task import task as task_module
+from parquet_sink.task.outcome import RangeOutcome
+from parquet_sink.task.read_ahead import ReadInTurn
+from parquet_sink.task.record_steps import RecordSteps
+from parquet_sink.task.settings import SinkSettings
+from parquet_sink.task.task import Read, TaskFlush
+from tests.cli.connector_file import connector_lines
 from tests.factories import Clock, run_of
 from tests.life.effects import Effects
 from tests.life.kafka import Kafka
@@ -59,7 +59,7 @@ def flushed(
     replans: bool = False,
     repeated: bool = False,
 ) -> dict[PartitionKey, RangeOutcome]:
-    """What a task says of its ranges: steps 1 to 8 of `pipeline.task`. target: in place of the one in the settings."""
+    """What a task says of its ranges: steps 1 to 8 of `task.task`. target: in place of the one in the settings."""
     used = settings if target is None else replace(settings, target=Handed(target))
     found = TaskFlush(used, steps, read, replans=replans, repeated=repeated).run(ranges)
     outcomes = {(one.planned.topic, one.planned.partition): one for one in found}

@@ -12,8 +12,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from parquet_sink import __version__, cli, plugins
-from parquet_sink.commands import built_in
+from parquet_sink import __version__, plugins
+from parquet_sink.cli import built_in
+from parquet_sink.cli import main as cli
 from parquet_sink.errors import InvalidConfiguration, SetupError, UploadRefused
 
 COMMANDS = plugins.BUILT_IN[plugins.COMMANDS]
@@ -157,7 +158,7 @@ def test_help_is_quick_to_load() -> None:
     """`parquet-sink --help` loads neither Spark nor Arrow, nor any command."""
     program = (
         "import sys\n"
-        "from parquet_sink.cli import parser_for\n"
+        "from parquet_sink.cli.main import parser_for\n"
         "parser_for(['--help']).format_help()\n"
         "print(*[name for name in ('pyspark', 'pyarrow', 'confluent_kafka', 'rich') if name in sys.modules])"
     )

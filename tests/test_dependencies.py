@@ -13,17 +13,17 @@ import parquet_sink
 ROOT = Path(parquet_sink.__file__).parent
 MODULES = {str(path.relative_to(ROOT.parent).with_suffix("")).replace("/", "."): path for path in ROOT.rglob("*.py")}
 PYPROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-WITH_TARGET = "parquet_sink.devkit."
+WITH_TARGET = "parquet_sink.addons.devkit."
 """What runs with the extra `target` only."""
-WITH_SQL = "parquet_sink.transform.sql."
+WITH_SQL = "parquet_sink.addons.sql."
 """What runs with the extra `sql` only."""
 WITH_S3 = "parquet_sink.targets.s3."
 """What runs with the extra `s3` only."""
-WITH_WORKER = ("parquet_sink.rest.", "parquet_sink.metrics.")
+WITH_WORKER = ("parquet_sink.worker.rest.", "parquet_sink.worker.metrics.")
 """What runs with the extra `worker` only."""
-WITH_TRACES = "parquet_sink.metrics.traces"
+WITH_TRACES = "parquet_sink.worker.metrics.traces"
 """What runs with the extra `traces` only."""
-WITH_PLOT = "parquet_sink.tune.plot"
+WITH_PLOT = "parquet_sink.addons.tune.plot"
 """What runs with the extra `plot` only."""
 BROUGHT = {"py4j"}
 """PySpark pins the one version that it works with: a bound of ours could only be wrong."""

@@ -12,23 +12,23 @@ from typing import Final
 import pytest
 
 import parquet_sink
+from parquet_sink.addons.sources.offsets import connect_form, file
 from parquet_sink.errors import StorageFailed
 from parquet_sink.files.lock import _read_holder
 from parquet_sink.kafka.group.committed import Committed
 from parquet_sink.parked.table import METADATA_KEY, place_of
-from parquet_sink.sources.offsets import connect_form, file
 
 PACKAGE: Final = Path(parquet_sink.__file__).parent
 DEEP: Final = b'{"a":' * 100_000
 BOUNDED: Final[Mapping[str, str]] = {
     "convert/json/lists.py": "what calls it catches the error",
     "convert/json/profile.py": "what it learned of records of a bounded depth",
-    "shape/json_text.py": "names and text alone",
-    "shape/schema/learned.py": "settings alone",
+    "rows/json_text.py": "names and text alone",
+    "rows/schema/learned.py": "settings alone",
     "convert/json/trees.py": "a tree of `parse_any`, whose depth is bounded",
     "convert/envelope/decoder.py": "a list of `parse`, whose depth is bounded",
-    "devkit/demo/orders.py": "its own records",
-    "devkit/target/readout.py": "rows of a table",
+    "addons/devkit/demo/orders.py": "its own records",
+    "addons/devkit/target/readout.py": "rows of a table",
 }
 """Where `orjson.dumps` stands outside of a `try`, and why that does."""
 

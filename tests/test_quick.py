@@ -30,14 +30,14 @@ def test_what_imports_a_module_runs_the_nearest_first() -> None:
     )
     steps = [one.steps for one in uploads if not one.late]
     assert steps == sorted(steps)
-    task = next(one for one in uploads if one.path == "tests/pipeline/test_task.py")
-    assert task.why == "imports parquet_sink.pipeline.task -> parquet_sink.targets.uploader"
+    task = next(one for one in uploads if one.path == "tests/task/test_task.py")
+    assert task.why == "imports parquet_sink.task.task -> parquet_sink.targets.uploader"
 
 
 def test_a_test_that_changed_runs_first() -> None:
     """Before those that only reach what changed."""
-    both = found("tests/pipeline/test_task.py", "parquet_sink/errors.py")
-    assert (both[0].path, both[0].why) == ("tests/pipeline/test_task.py", "changed itself")
+    both = found("tests/task/test_task.py", "parquet_sink/errors.py")
+    assert (both[0].path, both[0].why) == ("tests/task/test_task.py", "changed itself")
     assert len(both) > 200
 
 
@@ -72,9 +72,9 @@ def test_pages_are_tested_by_those_of_the_documentation() -> None:
 
 def test_a_change_of_the_package_is_looked_at_as_a_whole_last() -> None:
     """Rules over all modules, and the long lives of connectors, after what is near."""
-    late = [one.path for one in found("parquet_sink/pipeline/task.py") if one.late]
+    late = [one.path for one in found("parquet_sink/task/task.py") if one.late]
     assert {"tests/test_import_graph.py", "tests/test_dependencies.py", "tests/life/test_life.py"} <= set(late)
-    assert [one.path for one in found("parquet_sink/pipeline/task.py")][-len(late) :] == late
+    assert [one.path for one in found("parquet_sink/task/task.py")][-len(late) :] == late
 
 
 def test_what_changed_is_what_differs_from_where_the_branch_began(tmp_path: Path) -> None:

@@ -34,9 +34,9 @@ ANYWHERE: Final = ("search", "sub", "subn", "split", "findall", "finditer")
 METHODS: Final = ("match", "fullmatch", *ANYWHERE)
 USUAL: Final = "a0 \t\n\"'\\/.:-_A%{}[]()é"
 NOT_WRITTEN_OUT: Final[Mapping[str, str]] = {
-    "commands/reshape/command.py": "topics.regex",
+    "addons/reshape/command/command.py": "topics.regex",
     "connectors/error_handling.py": "topics.regex",
-    "devkit/demo/shipped.py": "one of the two that stand above it",
+    "addons/devkit/demo/shipped.py": "one of the two that stand above it",
     "replay/survey.py": "topics.regex",
 }
 """Where a pattern is not written out; a user's own meets names of topics, of 249 characters at most."""

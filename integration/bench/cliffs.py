@@ -15,8 +15,8 @@ from typing import Final
 import orjson
 
 from parquet_sink.model.records import RecordBatch
-from parquet_sink.shape.settings import ShapeSettings
-from parquet_sink.shape.shaper import Shaper
+from parquet_sink.rows.settings import ShapeSettings
+from parquet_sink.rows.shaper import Shaper
 
 ROUNDS: Final = 3
 BLOCK: Final = 5_000

@@ -11,7 +11,7 @@ from typing import Any, Final
 from integration.bench import load
 from integration.bench.sizes import Sizes
 from integration.bench.targets import BenchTarget, bench_target
-from parquet_sink.devkit.broker import Broker
+from parquet_sink.addons.devkit.broker import Broker
 
 RAW: Final = {
     "connect.ems.mode": "raw",

@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, TopicPartition
 from integration.bench import load
 from integration.bench.figures import Accepted
 from integration.bench.processes import tree
-from parquet_sink.devkit.target.contract import DEFAULT_AUTHORIZATION
+from parquet_sink.addons.devkit.target.contract import DEFAULT_AUTHORIZATION
 from parquet_sink.errors import SetupError
 
 POLL_S: Final = 0.1

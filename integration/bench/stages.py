@@ -25,14 +25,14 @@ from parquet_sink.files.parquet import sha256_of
 from parquet_sink.files.rotation import Limits, Reason
 from parquet_sink.kafka.range_reader import RangeReader
 from parquet_sink.model.records import Header, RecordBatch
-from parquet_sink.pipeline.record_steps import RecordSteps
-from parquet_sink.pipeline.reject_policy import StopAtRejected
-from parquet_sink.pipeline.settings import SinkSettings
-from parquet_sink.pipeline.task import steps_for
 from parquet_sink.process.memory import collect_garbage_rarely
-from parquet_sink.shape.run import Run
+from parquet_sink.rows.run import Run
 from parquet_sink.targets.opening import open_target
 from parquet_sink.targets.target import Target
+from parquet_sink.task.record_steps import RecordSteps
+from parquet_sink.task.reject_policy import StopAtRejected
+from parquet_sink.task.settings import SinkSettings
+from parquet_sink.task.task import steps_for
 
 ROUNDS: Final = 4
 SEND_S: Final = 60.0

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from integration.s3.site import S3Site
-from parquet_sink.devkit.target.process import TargetProcess
+from parquet_sink.addons.devkit.target.process import TargetProcess
 
 TARGETS = ("push", "directory", "s3")
 

@@ -96,9 +96,7 @@ def _both(*changes: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Calla
 if ON is not None:
     install(
         {
-            "parquet_sink.kafka.planning.range_plans": {
-                "RangePlans.take": _both(commit_before_upload, forget_a_partition)
-            },
+            "parquet_sink.planner.range_plans": {"RangePlans.take": _both(commit_before_upload, forget_a_partition)},
             "parquet_sink.targets.push.target": {"PushTarget.push": _both(drop_on_500, other_name_on_retry)},
             "parquet_sink.files.accumulator": {"Accumulator.add": skip_a_record},
         }

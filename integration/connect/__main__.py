@@ -18,7 +18,7 @@ from integration.connect.play import play
 from integration.connect.recording import Entry
 from integration.connect.script import TOPICS, script
 from integration.connect.steps import Side
-from parquet_sink.devkit.broker import Broker
+from parquet_sink.addons.devkit.broker import Broker
 
 Start = Callable[[Broker, Path], AbstractContextManager[Side]]
 

@@ -9,12 +9,12 @@ from integration.commands import Command
 from integration.connect.play import until_ready
 from integration.connect.steps import Side
 from parquet_sink import __version__
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.jars import read_lock
-from parquet_sink.devkit.ports import free_port
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.jars import read_lock
+from parquet_sink.addons.devkit.ports import free_port
 
 START_S: Final = 120.0
-LOGGER: Final = "parquet_sink.rest.routes"
+LOGGER: Final = "parquet_sink.worker.rest.routes"
 CLASS: Final = "com.celonis.kafka.connect.ems.sink.EmsSinkConnector"
 PREFIX: Final = "connect.ems."
 

@@ -23,7 +23,7 @@ from integration.connect.steps import (
     Wait,
 )
 from integration.harness import committed
-from parquet_sink.devkit.broker import Broker
+from parquet_sink.addons.devkit.broker import Broker
 
 WAIT_S: Final = 60.0
 ANSWER_S: Final = 100.0

@@ -9,9 +9,9 @@ from typing import Final
 from integration.connect.jars import class_path
 from integration.connect.play import until_ready
 from integration.connect.steps import Side
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.jars import read_lock
-from parquet_sink.devkit.ports import free_port
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.jars import read_lock
+from parquet_sink.addons.devkit.ports import free_port
 from parquet_sink.process.java_home import find_java
 
 START_S: Final = 90.0

@@ -16,8 +16,8 @@ from integration.oracle.trial import Failed
 from integration.s3.site import S3Site
 from integration.sink_process import LOG
 from integration.sizes import size, word
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.target.process import TargetProcess
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.target.process import TargetProcess
 
 KILLS, RECORDS = 30, 300_000
 

@@ -15,8 +15,8 @@ from integration.oracle.stream import Stream
 from integration.oracle.trial import Trial
 from integration.s3.site import S3Site
 from integration.sink_process import SinkProcess
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.target.process import TargetProcess
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.target.process import TargetProcess
 
 TOPIC: Final = "crash"
 VICTIM_S: Final = 180.0

@@ -19,8 +19,8 @@ from integration.faults.rows import BROKE, Outcome
 from integration.faults.scenes import SCENES
 from integration.faults.stage import Stage
 from integration.faults.world import World
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.target.process import TargetProcess
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.target.process import TargetProcess
 
 PARTS = (*http.PARTS, *SCENES)
 MOST_SMALL, MOST_LARGE = 24, 8

@@ -9,7 +9,7 @@ from integration.brokerless import Brokerless
 from integration.faults.act import Act
 from integration.faults.rows import Row
 from integration.faults.world import Topic, World
-from parquet_sink.devkit.broker import Broker
+from parquet_sink.addons.devkit.broker import Broker
 
 AWAY_S: Final = 60.0
 PAUSED_S: Final = 30.0

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from integration.scripted_target import Behaviour, Connection, Request, Server, read_head
-from parquet_sink.devkit.target.contract import UPLOAD_PATH
+from parquet_sink.addons.devkit.target.contract import UPLOAD_PATH
 
 PIECE_BYTES: Final = 1 << 18
 IDLE_S: Final = 60.0

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from integration.oracle.judge import Stop, files_of, judge_files
 from integration.oracle.oracle import Findings, Oracle, Sample
-from parquet_sink.devkit.target.client import TargetClient
+from parquet_sink.addons.devkit.target.client import TargetClient
 
 NEVER_STOPPED: Final = Stop({}, -1, 0)
 """Files that come again are no wrong here: a connector that fails does not know what became of the last one."""

@@ -11,8 +11,8 @@ from confluent_kafka import KafkaError, Message, Producer
 
 from integration.oracle.oracle import Oracle
 from integration.oracle.records import KEYS, key_of, large_value_of, value_of
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.target.process import TargetProcess
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.target.process import TargetProcess
 
 FLUSH_S: Final = 120.0
 STEP_S: Final = 0.02

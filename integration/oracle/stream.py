@@ -12,8 +12,8 @@ from integration.oracle.oracle import Oracle
 from integration.oracle.raw import KEYS, RawOracle
 from integration.s3.book import BucketReader
 from integration.sink_process import connector, dead_letters_of
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.target.client import TargetClient
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.target.client import TargetClient
 
 
 @dataclass(frozen=True)

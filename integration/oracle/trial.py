@@ -14,7 +14,7 @@ from integration.oracle.oracle import Findings
 from integration.oracle.stream import Stream
 from integration.s3.site import S3Site
 from integration.sink_process import SinkProcess
-from parquet_sink.devkit.target.process import TargetProcess
+from parquet_sink.addons.devkit.target.process import TargetProcess
 
 LOOK_S: Final = 0.05
 SAMPLE_S: Final = 0.4

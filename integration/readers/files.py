@@ -12,7 +12,7 @@ from parquet_sink.files.accumulator import Accumulator, Place
 from parquet_sink.files.rotation import Limits, Reason
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.model.records import RecordBatch
-from parquet_sink.shape.shaper import Shaper
+from parquet_sink.rows.shaper import Shaper
 from tests.factories import accepted
 
 PARTITION: Final = 3

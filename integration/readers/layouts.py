@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 
 from integration.readers.columns import fields
 from integration.readers.samples import Row, Sample
-from parquet_sink.shape.settings import ShapeSettings
+from parquet_sink.rows.settings import ShapeSettings
 
 _LEAVES: Final = {
     "int32": pa.int32(),

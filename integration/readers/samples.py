@@ -16,7 +16,7 @@ from typing import Final
 import pyarrow as pa
 
 from parquet_sink.files.settings import Codec
-from parquet_sink.shape.settings import ShapeSettings
+from parquet_sink.rows.settings import ShapeSettings
 
 Value = object
 Row = dict[str, Value]

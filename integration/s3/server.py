@@ -14,8 +14,8 @@ from typing import Any, Final, Self
 import boto3
 from botocore.config import Config
 
+from parquet_sink.addons.devkit.ports import HOST, accepts_connections, free_port
 from parquet_sink.config.secret import Secret
-from parquet_sink.devkit.ports import HOST, accepts_connections, free_port
 from parquet_sink.process.tether import Tether
 from parquet_sink.targets.s3.settings import BucketSettings, StaticCredentials
 

@@ -18,8 +18,8 @@ from integration.sink_process import LOG
 from integration.sizes import size
 from integration.soak.report import Plan, Report
 from integration.soak.run import Soak
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.target.process import TargetProcess
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.target.process import TargetProcess
 
 MINUTES = 60
 

@@ -13,8 +13,8 @@ from typing import Any, Final
 from integration import processes
 from integration.crash.kills import Kind, Victims
 from integration.oracle.trial import Trial
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.target.process import TargetProcess
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.target.process import TargetProcess
 
 VICTIM_S: Final = 60.0
 ANSWERS: Final[dict[str, dict[str, Any]]] = {

@@ -12,8 +12,8 @@ from integration.sink_process import SinkProcess
 from integration.soak.faults import Fault, Faults
 from integration.soak.measures import LIVE_HEAPS, Measures
 from integration.soak.report import Plan, Report
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.target.process import TargetProcess
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.target.process import TargetProcess
 
 RECOVERY_S: Final = 240.0
 MOST_AHEAD: Final = 100_000

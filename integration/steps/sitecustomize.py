@@ -19,11 +19,11 @@ FOLDER = os.environ.get("PARQUET_SINK_TEST_SEAMS")
 SEAMS = {
     "parquet_sink.kafka.range_reader": ("RangeReader._acquire", "RangeReader._release"),
     "parquet_sink.kafka.small_ranges": ("read_together",),
-    "parquet_sink.shape.shaper": ("Shaper.shape",),
+    "parquet_sink.rows.shaper": ("Shaper.shape",),
     "parquet_sink.files.accumulator": ("Accumulator.add", "Accumulator._close_file"),
     "parquet_sink.targets.push.target": ("PushTarget.push",),
     "parquet_sink.targets.delivery": ("after_acceptance",),
-    "parquet_sink.pipeline.range_flush": ("RangeFlush.acknowledge", "RangeFlush.outcome"),
+    "parquet_sink.task.range_flush": ("RangeFlush.acknowledge", "RangeFlush.outcome"),
     "parquet_sink.parked.files": ("Staged.commit",),
     "parquet_sink.spark.sink": ("PushWriter.write", "PushWriter.commit"),
     "parquet_sink.state.sqlite.store": ("SqliteStore.record_accepted",),

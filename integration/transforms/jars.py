@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from parquet_sink.devkit import jars
-from parquet_sink.devkit.ivy import Jar
-from parquet_sink.devkit.jars import Lock
+from parquet_sink.addons.devkit import jars
+from parquet_sink.addons.devkit.ivy import Jar
+from parquet_sink.addons.devkit.jars import Lock
 from parquet_sink.process.java_home import find_java
 
 LOCK_FILE: Final = Path(__file__).with_name("connect-jars.json")

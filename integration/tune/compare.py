@@ -8,8 +8,8 @@ import numpy as np
 from integration.bench.figures import Accepted
 from integration.tune.feed import Stamps
 from integration.tune.loads import MeasuredLoad
-from parquet_sink.tune.model import Arrivals, Load, PartitionLoad, Simulated, Sizes
-from parquet_sink.tune.outcome import Window, percentiles
+from parquet_sink.addons.tune.model import Arrivals, Load, PartitionLoad, Simulated, Sizes
+from parquet_sink.addons.tune.outcome import Window, percentiles
 
 TOLERANCE = 0.15
 AFTER_MS = 600_000.0

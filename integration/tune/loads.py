@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from parquet_sink.tune.model import Thresholds
+from parquet_sink.addons.tune.model import Thresholds
 
 SETTLE_S = 12.0
 """Until what counts begins."""

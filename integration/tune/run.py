@@ -13,17 +13,17 @@ from integration.bench.running import SinkProcess, accepted, connector_file
 from integration.tune.compare import Compared, Figures, load_of, measured
 from integration.tune.feed import Feed
 from integration.tune.loads import SETTLE_S, MeasuredLoad
-from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.target.process import TargetProcess
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.target.process import TargetProcess
+from parquet_sink.addons.tune.measured import durations_of
+from parquet_sink.addons.tune.model import Durations, Machine, Sizes
+from parquet_sink.addons.tune.outcome import Window
+from parquet_sink.addons.tune.simulate import simulate_together
 from parquet_sink.files import naming
-from parquet_sink.kafka.planning.admission import tick_ms
 from parquet_sink.model.events import Event
+from parquet_sink.planner.admission import tick_ms
 from parquet_sink.spark.slots import LEAST_SLOTS
 from parquet_sink.state.sqlite.store import SqliteStore
-from parquet_sink.tune.measured import durations_of
-from parquet_sink.tune.model import Durations, Machine, Sizes
-from parquet_sink.tune.outcome import Window
-from parquet_sink.tune.simulate import simulate_together
 
 WHOLE_S = 60
 """The simulation begins at a whole minute, so that its ticks come when Spark's do."""

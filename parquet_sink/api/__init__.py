@@ -8,7 +8,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:  # the same names for the type checker
-    from parquet_sink.commands.command_class import CommandPlugin as CommandPlugin
+    from parquet_sink.addons.sources.connector import checks, keys
+    from parquet_sink.addons.sources.connector.build import source_settings as source_settings
+    from parquet_sink.addons.sources.connector.keys import SOURCE_KEYS as SOURCE_KEYS
+    from parquet_sink.addons.sources.task import Reached as Reached
+    from parquet_sink.addons.sources.task import SourceTask as SourceTask
+    from parquet_sink.cli.command_class import CommandPlugin as CommandPlugin
     from parquet_sink.config.class_settings import WrongSettings as WrongSettings
     from parquet_sink.config.declared import Bytes as Bytes
     from parquet_sink.config.declared import LocalPath as LocalPath
@@ -34,14 +39,8 @@ if TYPE_CHECKING:  # the same names for the type checker
     from parquet_sink.connectors import reading, record_sinks
     from parquet_sink.connectors.connect_keys import CONNECTOR_KEYS as CONNECTOR_KEYS
     from parquet_sink.connectors.connector_class import ConnectorClass as ConnectorClass
-    from parquet_sink.connectors.provider_class import OwnProvider as OwnProvider
-    from parquet_sink.connectors.provider_class import ProviderClass as ProviderClass
     from parquet_sink.connectors.reading import kafka_settings as kafka_settings
     from parquet_sink.connectors.record_sinks import RECORD_SINK_KEYS as RECORD_SINK_KEYS
-    from parquet_sink.connectors.source import checks, keys
-    from parquet_sink.connectors.source.build import source_settings as source_settings
-    from parquet_sink.connectors.source.keys import SOURCE_KEYS as SOURCE_KEYS
-    from parquet_sink.connectors.worker import Worker as Worker
     from parquet_sink.convert.decoded import Decoded as Decoded
     from parquet_sink.convert.decoded import Decoder as Decoder
     from parquet_sink.convert.decoded import Inferred as Inferred
@@ -69,16 +68,11 @@ if TYPE_CHECKING:  # the same names for the type checker
     from parquet_sink.model.records import RecordParts as RecordParts
     from parquet_sink.model.source_records import SourceRecord as SourceRecord
     from parquet_sink.net.settings import HttpSettings as HttpSettings
-    from parquet_sink.pipeline.settings import ErrorSettings as ErrorSettings
-    from parquet_sink.pipeline.settings import RestartSettings as RestartSettings
-    from parquet_sink.pipeline.settings import SinkSettings as SinkSettings
-    from parquet_sink.shape.keys import OBFUSCATION_KEYS as OBFUSCATION_KEYS
-    from parquet_sink.shape.keys import SHAPE_KEYS as SHAPE_KEYS
-    from parquet_sink.shape.run import Run as Run
-    from parquet_sink.shape.settings import ShapeSettings as ShapeSettings
-    from parquet_sink.shape.shaper import Shaper as Shaper
-    from parquet_sink.sources.task import Reached as Reached
-    from parquet_sink.sources.task import SourceTask as SourceTask
+    from parquet_sink.rows.keys import OBFUSCATION_KEYS as OBFUSCATION_KEYS
+    from parquet_sink.rows.keys import SHAPE_KEYS as SHAPE_KEYS
+    from parquet_sink.rows.run import Run as Run
+    from parquet_sink.rows.settings import ShapeSettings as ShapeSettings
+    from parquet_sink.rows.shaper import Shaper as Shaper
     from parquet_sink.targets.outcome import Health as Health
     from parquet_sink.targets.outcome import Outcome as Outcome
     from parquet_sink.targets.outcome import ProbeResult as ProbeResult
@@ -90,6 +84,9 @@ if TYPE_CHECKING:  # the same names for the type checker
     from parquet_sink.targets.settings import OtherTargetSettings as OtherTargetSettings
     from parquet_sink.targets.settings import RetrySettings as RetrySettings
     from parquet_sink.targets.target import Target as Target
+    from parquet_sink.task.settings import ErrorSettings as ErrorSettings
+    from parquet_sink.task.settings import RestartSettings as RestartSettings
+    from parquet_sink.task.settings import SinkSettings as SinkSettings
     from parquet_sink.transform.chain import Step as Step
     from parquet_sink.transform.chain import TransformChain as TransformChain
     from parquet_sink.transform.fields.base import Columns as Columns
@@ -104,6 +101,9 @@ if TYPE_CHECKING:  # the same names for the type checker
     from parquet_sink.transform.protocol import TransformClass as TransformClass
     from parquet_sink.transform.records import DecodedRecords as DecodedRecords
     from parquet_sink.transform.records import as_trees as as_trees
+    from parquet_sink.worker_config.provider_class import OwnProvider as OwnProvider
+    from parquet_sink.worker_config.provider_class import ProviderClass as ProviderClass
+    from parquet_sink.worker_config.worker import Worker as Worker
 
     check_topics = reading.check
     check_record_sink = record_sinks.check
@@ -156,16 +156,16 @@ _PATHS: Final = {
     "decoder_for": "convert.decoders:decoder_for",
     # config providers
     "ProviderError": "config.provider:ProviderError",
-    "OwnProvider": "connectors.provider_class:OwnProvider",
-    "ProviderClass": "connectors.provider_class:ProviderClass",
+    "OwnProvider": "worker_config.provider_class:OwnProvider",
+    "ProviderClass": "worker_config.provider_class:ProviderClass",
     # connector classes
     "ConnectorClass": "connectors.connector_class:ConnectorClass",
-    "Worker": "connectors.worker:Worker",
+    "Worker": "worker_config.worker:Worker",
     "CONNECTOR_KEYS": "connectors.connect_keys:CONNECTOR_KEYS",
     "CONVERTER_KEYS": "convert.keys:CONVERTER_KEYS",
     "TRANSFORM_KEYS": "transform.keys:TRANSFORM_KEYS",
-    "SHAPE_KEYS": "shape.keys:SHAPE_KEYS",
-    "OBFUSCATION_KEYS": "shape.keys:OBFUSCATION_KEYS",
+    "SHAPE_KEYS": "rows.keys:SHAPE_KEYS",
+    "OBFUSCATION_KEYS": "rows.keys:OBFUSCATION_KEYS",
     "LocalPath": "config.declared:LocalPath",
     "declared": "config.declared:declared",
     "filled_by": "config.declared:filled_by",
@@ -176,15 +176,15 @@ _PATHS: Final = {
     "Bytes": "config.declared:Bytes",
     "Long": "config.declared:Long",
     "Milliseconds": "config.declared:Milliseconds",
-    "RestartSettings": "pipeline.settings:RestartSettings",
+    "RestartSettings": "task.settings:RestartSettings",
     "HttpSettings": "net.settings:HttpSettings",
     "OVERRIDE_KEYS": "kafka.keys:OVERRIDE_KEYS",
     "TOPIC_KEYS": "kafka.keys:TOPIC_KEYS",
-    "ErrorSettings": "pipeline.settings:ErrorSettings",
-    "SinkSettings": "pipeline.settings:SinkSettings",
+    "ErrorSettings": "task.settings:ErrorSettings",
+    "SinkSettings": "task.settings:SinkSettings",
     "FlushSettings": "kafka.settings:FlushSettings",
     "KafkaSettings": "kafka.settings:KafkaSettings",
-    "ShapeSettings": "shape.settings:ShapeSettings",
+    "ShapeSettings": "rows.settings:ShapeSettings",
     "FileSettings": "files.settings:FileSettings",
     "RetrySettings": "targets.settings:RetrySettings",
     "PushSettings": "targets.push.settings:PushSettings",
@@ -207,22 +207,22 @@ _PATHS: Final = {
     "record_sink_settings": "connectors.record_sinks:settings",
     # sources
     "SourceRecord": "model.source_records:SourceRecord",
-    "Reached": "sources.task:Reached",
-    "SourceTask": "sources.task:SourceTask",
-    "SOURCE_CONNECTOR_KEYS": "connectors.source.keys:OWN_KEYS",
-    "SOURCE_KEYS": "connectors.source.keys:SOURCE_KEYS",
-    "source_settings": "connectors.source.build:source_settings",
-    "check_source": "connectors.source.checks:check",
+    "Reached": "addons.sources.task:Reached",
+    "SourceTask": "addons.sources.task:SourceTask",
+    "SOURCE_CONNECTOR_KEYS": "addons.sources.connector.keys:OWN_KEYS",
+    "SOURCE_KEYS": "addons.sources.connector.keys:SOURCE_KEYS",
+    "source_settings": "addons.sources.connector.build:source_settings",
+    "check_source": "addons.sources.connector.checks:check",
     # commands
-    "CommandPlugin": "commands.command_class:CommandPlugin",
+    "CommandPlugin": "cli.command_class:CommandPlugin",
     # errors
     "RecordSinkFailed": "errors:RecordSinkFailed",
     "RetryLater": "errors:RetryLater",
     "SinkError": "errors:SinkError",
     "SourceFailed": "errors:SourceFailed",
     # trying a plug-in in a test
-    "Shaper": "shape.shaper:Shaper",
-    "Run": "shape.run:Run",
+    "Shaper": "rows.shaper:Shaper",
+    "Run": "rows.run:Run",
 }
 """By name, where it is below `parquet_sink`."""
 

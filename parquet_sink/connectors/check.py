@@ -8,14 +8,15 @@ from typing import Final
 from parquet_sink.config.files import read_configuration, this_machine
 from parquet_sink.config.machine import Machine
 from parquet_sink.config.report import quoted
-from parquet_sink.connectors.hosting_keys import PLUGIN_PATH
+from parquet_sink.connectors.connector_class import find_class
 from parquet_sink.connectors.loading import Loaded, check_unique, load
-from parquet_sink.connectors.worker import NO_FILE, Worker
-from parquet_sink.connectors.worker_file import LoadedWorker, load_worker
 from parquet_sink.errors import InvalidConfiguration
-from parquet_sink.pipeline.connector_settings import ConnectorSettings
-from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.process.plugin_path import add_plugin_path
+from parquet_sink.task.connector_settings import ConnectorSettings
+from parquet_sink.task.settings import SinkSettings
+from parquet_sink.worker_config.hosting_keys import PLUGIN_PATH
+from parquet_sink.worker_config.worker import NO_FILE, Worker
+from parquet_sink.worker_config.worker_file import LoadedWorker, load_worker
 
 NO_OVERRIDES: Final[Mapping[str, str]] = MappingProxyType({})
 
@@ -82,7 +83,13 @@ def read_worker(path: str | None, *, bootstrap_servers: str | None, machine: Mac
     except InvalidConfiguration as error:
         return LoadedWorker(Worker(source=path, machine=machine), error.problems)
     add_plugin_path(_plain_folders(parsed.properties))  # its config providers may be there
-    loaded = load_worker(parsed.properties, source=path, bootstrap_option=bootstrap_servers, machine=machine)
+    loaded = load_worker(
+        parsed.properties,
+        source=path,
+        bootstrap_option=bootstrap_servers,
+        machine=machine,
+        connector_keys=find_class().keys,
+    )
     missing = [
         f"Warning [{PLUGIN_PATH}]. {quoted(folder)} is no folder, so nothing is found there; correct it."
         for folder in add_plugin_path(loaded.worker.plugin_path)

@@ -12,13 +12,13 @@ from parquet_sink import plugins
 from parquet_sink.config import docs
 from parquet_sink.config.key import Key
 from parquet_sink.connectors.connector_class import CONNECTOR_CLASSES, DEFAULT_CLASS, find_class
-from parquet_sink.connectors.worker_keys import WORKER_KEYS
 from parquet_sink.convert import key_docs
 from parquet_sink.convert.converter_setting import CONVERT_SETTINGS
 from parquet_sink.convert.keys import SETTINGS
 from parquet_sink.plugins import PluginUnusable
 from parquet_sink.transform import key_docs as transform_docs
 from parquet_sink.transform.keys import TRANSFORM
+from parquet_sink.worker_config.worker_keys import WORKER_KEYS
 
 _INTRO: Final = """\
 <!-- Written by `python -m parquet_sink.connectors.documentation > docs/configuration.md`; do not edit. -->

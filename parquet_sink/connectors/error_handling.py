@@ -7,12 +7,12 @@ from typing import Final
 from parquet_sink.config.key import ems
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values
-from parquet_sink.connectors.worker import Worker
 from parquet_sink.kafka import client_settings
 from parquet_sink.kafka.client_settings import ClientSetting
 from parquet_sink.kafka.dead_letter_names import NAME_KEY, REPLICATION_KEY
 from parquet_sink.kafka.settings import DeadLetterSettings, KafkaSettings
-from parquet_sink.pipeline.settings import ErrorSettings
+from parquet_sink.task.settings import ErrorSettings
+from parquet_sink.worker_config.worker import Worker
 
 _POLICY: Final = ems("error.policy")
 _INVALID: Final = ems("error.policy.continue.on.invalid.input")

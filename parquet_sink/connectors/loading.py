@@ -13,14 +13,14 @@ from parquet_sink.config.report import Report, quoted
 from parquet_sink.config.values import read
 from parquet_sink.config.without_effect import suggest, warn_about
 from parquet_sink.connectors.connector_class import DEFAULT_CLASS, ConnectorClass, find_class
-from parquet_sink.connectors.worker import Worker
-from parquet_sink.connectors.worker_keys import WORKER_KEYS
 from parquet_sink.convert import configuration
 from parquet_sink.errors import InvalidConfiguration
-from parquet_sink.pipeline.connector_settings import ConnectorSettings
-from parquet_sink.pipeline.settings import RestartSettings, SinkSettings
 from parquet_sink.plugins import PluginUnusable
+from parquet_sink.task.connector_settings import ConnectorSettings
+from parquet_sink.task.settings import RestartSettings, SinkSettings
 from parquet_sink.transform import configuration as transforms
+from parquet_sink.worker_config.worker import Worker
+from parquet_sink.worker_config.worker_keys import WORKER_KEYS
 
 _CLASS: Final = "connector.class"
 NO_FILES: Final = "A connector of this class writes no Parquet files, which is what is asked for; leave its file out."

@@ -5,9 +5,9 @@ from typing import Final, Literal, cast
 from parquet_sink.config.key import ems
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values
-from parquet_sink.connectors.worker import BOOTSTRAP_OPTION, BOOTSTRAP_VARIABLE, Worker
 from parquet_sink.kafka import client_settings
 from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.worker_config.worker import BOOTSTRAP_OPTION, BOOTSTRAP_VARIABLE, Worker
 
 OVERRIDE: Final = "consumer.override."
 

@@ -9,7 +9,6 @@ from parquet_sink.config.values import Values
 from parquet_sink.connectors import error_handling, reading
 from parquet_sink.connectors.connect_keys import CONNECT_KEYS, CONNECTOR_KEYS
 from parquet_sink.connectors.error_keys import ERROR_HANDLING_KEYS
-from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert import configuration
 from parquet_sink.convert.configuration import build_converter, build_headers
 from parquet_sink.convert.keys import CONVERTER_KEYS
@@ -17,11 +16,12 @@ from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.kafka.dead_letter_names import NAME_KEY
 from parquet_sink.kafka.keys import OVERRIDE_KEYS, TOPIC_KEYS
 from parquet_sink.kafka.settings import FlushSettings
-from parquet_sink.pipeline.record_sink_settings import RecordSinkSettings
-from parquet_sink.pipeline.settings import RestartSettings
 from parquet_sink.targets.record_sink_setup import RecordSinkSetup
 from parquet_sink.targets.settings import ERRORS
+from parquet_sink.task.record_sink_settings import RecordSinkSettings
+from parquet_sink.task.settings import RestartSettings
 from parquet_sink.transform.keys import TRANSFORM_KEYS
+from parquet_sink.worker_config.worker import Worker
 
 DELIVERY: Final = "Delivery: when records are handed over"
 INTERVAL: Final = ems("commit.interval.ms")

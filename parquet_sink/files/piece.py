@@ -14,7 +14,7 @@ from parquet_sink.files.times import RecordTimes
 
 
 class RunLike(Protocol):
-    """What the accumulator needs of `shape.shaper.Run`: consecutive rows that share one Parquet schema.
+    """What the accumulator needs of `rows.shaper.Run`: consecutive rows that share one Parquet schema.
 
     offsets: the Kafka offset of each row, not decreasing; there may be gaps, and the rows of one record share theirs.
     records: how many different offsets. All rows of a record are in one run.

@@ -1,12 +1,12 @@
-"""Rows of different but compatible schemas in one file; `shape.schema.evolution` says which types can share a column.
+"""Rows of different but compatible schemas in one file; `rows.schema.evolution` says which types can share a column.
 
 Nothing is ever altered: an integer that a double cannot hold exactly makes two schemas incompatible.
 """
 
 import pyarrow as pa
 
-from parquet_sink.shape.schema import evolution
-from parquet_sink.shape.schema.value_types import Change
+from parquet_sink.rows.schema import evolution
+from parquet_sink.rows.schema.value_types import Change
 
 
 def unified(older: pa.Schema, newer: pa.Schema) -> pa.Schema | None:

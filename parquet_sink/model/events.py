@@ -1,8 +1,8 @@
 """What happens to files, ranges, records, topic-partitions and connectors: frozen values for whoever listens.
 
 The process in which something happens appends the event to the connector's event log (`state.store.EventLog`); the
-program reads it from there and hands it to its listeners (`runtime.events`). One for each file or range at most, never
-one for each record. Offsets: ends are exclusive. `at_s`: epoch seconds.
+program reads it from there and hands it to its listeners (`worker.loop.events`). One for each file or range at most,
+never one for each record. Offsets: ends are exclusive. `at_s`: epoch seconds.
 """
 
 import json

@@ -11,10 +11,10 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from parquet_sink.history.records import RangeRecord, UploadRecord
-from parquet_sink.kafka.planning.admission import due_range, select_batch
 from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import Known, PlannedRange
+from parquet_sink.planner.admission import due_range, select_batch
 from parquet_sink.replay.copies import Copy, taken
 from parquet_sink.replay.spans import Span, common, merged, overlap, without
 from parquet_sink.spark.slots import LEAST_SLOTS

@@ -1,9 +1,9 @@
 """Sends what a plan has, through the pipeline of the connector, round by round.
 
   1. of each topic-partition the next range is taken, of several together        (`Replay._next`)
-  2. they take the way of a connector's ranges: the same reader, converter,      (`pipeline.task`)
+  2. they take the way of a connector's ranges: the same reader, converter,      (`task.task`)
      shape, files and target, in a folder of their own; what must be tried
-     again is tried again                                                        (`pipeline.to_the_end`)
+     again is tried again                                                        (`task.to_the_end`)
   3. files that were not chosen are made and not sent                            (`replay.desk`)
   4. each accepted file is noted, so that a replay that is stopped goes on there (`replay.journal`)
   5. what Kafka no longer has is sent as the archive has it                      (`replay.sending_copies`)
@@ -30,10 +30,6 @@ from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.records import RecordBatch, RecordParts
-from parquet_sink.pipeline.outcome import RangeOutcome
-from parquet_sink.pipeline.settings import SinkSettings
-from parquet_sink.pipeline.task import TaskFlush, from_kafka, steps_for
-from parquet_sink.pipeline.to_the_end import flush_to_the_end
 from parquet_sink.replay.copies import Copy
 from parquet_sink.replay.desk import Desk
 from parquet_sink.replay.journal import Order, Position, Progress
@@ -45,6 +41,10 @@ from parquet_sink.replay.sending_copies import CopySender
 from parquet_sink.targets.delivery import NOT_COMMITTED
 from parquet_sink.targets.s3.settings import S3Settings
 from parquet_sink.targets.settings import TargetSettings
+from parquet_sink.task.outcome import RangeOutcome
+from parquet_sink.task.settings import SinkSettings
+from parquet_sink.task.task import TaskFlush, from_kafka, steps_for
+from parquet_sink.task.to_the_end import flush_to_the_end
 
 MOST_TOGETHER: Final = 8
 """Topic-partitions whose files are sent side by side."""

@@ -2,7 +2,7 @@
 
 DataFrames with columns of the user's own are written by `spark.frame_sink`.
 
-What happens to a range, and in which order, is written in `pipeline.task`; here is its last but one step.
+What happens to a range, and in which order, is written in `task.task`; here is its last but one step.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,16 +17,16 @@ from parquet_sink.errors import ConnectorError, Defect
 from parquet_sink.model.failure import Failure
 from parquet_sink.model.progress import Accepted
 from parquet_sink.model.ranges import Known, PlannedRange, ValueSizes
-from parquet_sink.pipeline.connector_settings import TopicSettings
-from parquet_sink.pipeline.outcome import RangeOutcome
-from parquet_sink.pipeline.outcome_events import events_of
-from parquet_sink.pipeline.outcome_history import history_of, record_outcomes, sender_of
-from parquet_sink.pipeline.record_sink_settings import RecordSinkSettings
-from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.spark import handoff
 from parquet_sink.spark.frame_sink import FrameSaveWriter, FrameStreamWriter, is_frame
 from parquet_sink.spark.rows import ranges_in
 from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.task.connector_settings import TopicSettings
+from parquet_sink.task.outcome import RangeOutcome
+from parquet_sink.task.outcome_events import events_of
+from parquet_sink.task.outcome_history import history_of, record_outcomes, sender_of
+from parquet_sink.task.record_sink_settings import RecordSinkSettings
+from parquet_sink.task.settings import SinkSettings
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -113,14 +113,14 @@ class RangeWriter(DataSourceStreamArrowWriter):
 
 
 class PushWriter(RangeWriter):
-    """Of a sink that writes Parquet files: steps 1 to 8 of `pipeline.task`, and step 9."""
+    """Of a sink that writes Parquet files: steps 1 to 8 of `task.task`, and step 9."""
 
     def __init__(self, given: handoff.Handoff[SinkSettings]) -> None:
         super().__init__(given)
         self._settings = given.settings
 
     def _run(self, ranges: Sequence[PlannedRange]) -> tuple[RangeOutcome, ...]:
-        from parquet_sink.pipeline.task import TaskFlush  # only in workers: planning processes stay small
+        from parquet_sink.task.task import TaskFlush  # only in workers: planning processes stay small
 
         context = TaskContext.get()
         tried = context is not None and context.attemptNumber() > 0
@@ -131,14 +131,14 @@ class PushWriter(RangeWriter):
 
 
 class RecordWriter(RangeWriter):
-    """Of a sink that takes records: steps 1 to 6 of `pipeline.record_task`, and step 7."""
+    """Of a sink that takes records: steps 1 to 6 of `task.record_task`, and step 7."""
 
     def __init__(self, given: handoff.Handoff[RecordSinkSettings]) -> None:
         super().__init__(given)
         self._settings = given.settings
 
     def _run(self, ranges: Sequence[PlannedRange]) -> tuple[RangeOutcome, ...]:
-        from parquet_sink.pipeline.record_task import RecordTask  # as above
+        from parquet_sink.task.record_task import RecordTask  # as above
 
         return RecordTask(self._settings).run(ranges)
 
@@ -185,7 +185,7 @@ def _merged(first: bytes | None, second: bytes | None) -> bytes | None:
         return second if first is None else first
     import pyarrow as pa
 
-    from parquet_sink.shape.schema.learned import merge  # rarely needed: this process stays small
+    from parquet_sink.rows.schema.learned import merge  # rarely needed: this process stays small
 
     merged = merge(pa.ipc.read_schema(pa.py_buffer(first)), pa.ipc.read_schema(pa.py_buffer(second)))
     return None if merged is None else merged.serialize().to_pybytes()

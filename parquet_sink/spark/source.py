@@ -14,25 +14,25 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pyspark.sql.datasource import DataSource, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit
 
-from parquet_sink.kafka.planning.task_assignment import by_task, with_reading
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.events import ConnectorRunning
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordBatch, RecordParts
-from parquet_sink.pipeline.connector_settings import TopicSettings
+from parquet_sink.planner.task_assignment import by_task, with_reading
 from parquet_sink.process.logs import configure_worker
 from parquet_sink.spark import handoff, rows, stream_offsets
 from parquet_sink.spark.planning_reader import PlanningReader
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import BEGUN, SLOTS, STARTED, WARM_UP
+from parquet_sink.task.connector_settings import TopicSettings
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from parquet_sink.kafka.planning.planner import Planner
+    from parquet_sink.planner.planner import Planner
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ def planner_beside_the_driver(
     settings: TopicSettings, state: SqliteStore, instance: Instance, *, reported: bool
 ) -> "Planner":
     """A planner that asks Kafka."""
-    from parquet_sink.kafka.planning import planner  # only in the planner's process
+    from parquet_sink.planner import planner  # only in the planner's process
 
     return planner.kafka_planner(settings, state, instance, reported=reported)
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from parquet_sink.files.rotation import Reason
-from parquet_sink.kafka.planning.admission import Candidate, Range
 from parquet_sink.model.ranges import PlannedRange
+from parquet_sink.planner.admission import Candidate, Range
 
 NUMBER: Final = "batch"
 RANGES: Final = "ranges"

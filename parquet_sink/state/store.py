@@ -53,7 +53,7 @@ BEGUN: Final = Field[bool]("begun", False)
 DRAINED: Final = Field[bool]("drained", False)
 """After STOP: nothing is in flight any more."""
 SENT: Final = Field["str | None"]("sent", None)
-"""Of a source: how far it got since positions were stored last, `pipeline.source_reached.SourceReached` as JSON."""
+"""Of a source: how far it got since positions were stored last, `addons.sources.flow.reached.SourceReached` as JSON."""
 
 REPORTED: Final = Field[bool]("reported", False)
 """The sink reported what became of the micro-batch that was planned last: see `SqliteRun.begin_batch`."""

@@ -1,6 +1,6 @@
 """What a record sink is: it takes records, decoded and transformed, where a target takes files.
 
-The order of a range is the pipeline's (`pipeline.record_task`): `put` as often as there are batches, then `flush`, and
+The order of a range is the pipeline's (`task.record_task`): `put` as often as there are batches, then `flush`, and
 only after that has returned is anything committed. What was put and not flushed comes again.
 """
 

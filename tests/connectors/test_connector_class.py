@@ -16,7 +16,7 @@ from parquet_sink.connectors.connector_class import CONNECTOR_CLASSES, find_clas
 from parquet_sink.connectors.documentation import help_text, markdown
 from parquet_sink.connectors.ems.sink import EmsSink
 from parquet_sink.connectors.loading import Loaded, load
-from parquet_sink.connectors.worker import Worker
+from parquet_sink.worker_config.worker import Worker
 from tests.connectors.packages import install
 
 ROOT = Path(__file__).parents[2]
@@ -109,7 +109,7 @@ def test_the_command_line_knows_it(shop: Path, tmp_path: Path) -> None:
     """`check` in a process of its own, which was told nothing but where packages are installed."""
     file = tmp_path / "shop.properties"
     file.write_text("".join(f"{name}={text}\n" for name, text in SHOP.items()))
-    command = [sys.executable, "-m", "parquet_sink.cli", "check", "--bootstrap-servers", "b:1", str(file)]
+    command = [sys.executable, "-m", "parquet_sink.cli.main", "check", "--bootstrap-servers", "b:1", str(file)]
     environment = {"PYTHONPATH": f"{ROOT}:{shop}"}
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -15,23 +15,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_sink import plugins
-from parquet_sink.commands.hosting import Plan, loader
+from parquet_sink.cli.hosting import Plan, loader
 from parquet_sink.config.key import Key, Type
 from parquet_sink.config.machine import Machine
 from parquet_sink.connectors.check import Checked, format_report
 from parquet_sink.connectors.connector_class import CONNECTOR_CLASSES, find_class
 from parquet_sink.connectors.loading import Loaded, load
-from parquet_sink.connectors.worker import Worker
-from parquet_sink.connectors.worker_file import LoadedWorker, load_worker
-from parquet_sink.connectors.worker_keys import WORKER_KEYS
 from parquet_sink.convert.chosen import SIDES
 from parquet_sink.process.signals import StopRequest
-from parquet_sink.rest.call import Call
-from parquet_sink.rest.config_infos import by_keys
-from parquet_sink.rest.plugins import Plugins
+from parquet_sink.worker.rest.call import Call
+from parquet_sink.worker.rest.config_infos import by_keys
+from parquet_sink.worker.rest.plugins import Plugins
+from parquet_sink.worker_config.worker import Worker
+from parquet_sink.worker_config.worker_file import LoadedWorker, load_worker
+from parquet_sink.worker_config.worker_keys import WORKER_KEYS
 from tests.connectors.ems.connector_files import GOOD as EMS
 from tests.connectors.ems.connector_files import E
-from tests.rest.fake_herder import FakeHerder
+from tests.worker.rest.fake_herder import FakeHerder
 
 CLASSES: Final = tuple(plugins.BUILT_IN[CONNECTOR_CLASSES.group])
 _JSON: Final = {key: text for key, text in EMS.items() if key.startswith("value.converter")}

@@ -7,16 +7,16 @@ import pytest
 
 from parquet_sink.connectors.connector_class import find_class, type_of
 from parquet_sink.connectors.loading import Loaded, check_unique, load
-from parquet_sink.connectors.worker import Worker
 from parquet_sink.errors import InvalidConfiguration
-from parquet_sink.runtime.flow import flow_of
-from parquet_sink.runtime.stored_offsets import stored_offsets_of
+from parquet_sink.worker.loop.flow import flow_of
+from parquet_sink.worker.loop.stored_offsets import stored_offsets_of
+from parquet_sink.worker_config.worker import Worker
 from tests.connectors.packages import forget, install
 
 SOURCE = """
 from dataclasses import dataclass, replace
 from parquet_sink.connectors.connect_keys import CONNECTOR_KEYS
-from parquet_sink.pipeline.settings import RestartSettings
+from parquet_sink.task.settings import RestartSettings
 
 
 @dataclass(frozen=True)

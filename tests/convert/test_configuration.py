@@ -7,12 +7,12 @@ import pytest
 from parquet_sink.config.machine import Machine
 from parquet_sink.connectors.ems.keys import EMS_KEYS
 from parquet_sink.connectors.loading import Loaded, load
-from parquet_sink.connectors.worker_file import LoadedWorker, load_worker
 from parquet_sink.convert.converter_setting import Setting
 from parquet_sink.convert.converters import CONVERTERS, JSON_CONVERTER
 from parquet_sink.convert.keys import SETTINGS
 from parquet_sink.convert.registry.settings import RegistrySettings
 from parquet_sink.convert.settings import KIND_TEXTS, ConverterKind, ConverterSettings
+from parquet_sink.worker_config.worker_file import LoadedWorker, load_worker
 
 E = "connect.ems."
 V, K = "value.converter", "key.converter"

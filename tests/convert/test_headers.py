@@ -2,8 +2,8 @@
 
 import pytest
 
-from parquet_sink.connectors.worker_file import load_worker
 from parquet_sink.convert.settings import ConverterSettings
+from parquet_sink.worker_config.worker_file import load_worker
 from tests.connectors.ems.connector_files import MACHINE, load_file, settings_of
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"

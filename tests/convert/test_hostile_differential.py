@@ -27,8 +27,8 @@ from parquet_sink.convert.protobuf.compile import compile_schema
 from parquet_sink.convert.registry.registered import RegisteredSchema
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.model.records import RecordBatch
-from parquet_sink.shape.settings import ShapeSettings
-from parquet_sink.shape.shaper import Shaper
+from parquet_sink.rows.settings import ShapeSettings
+from parquet_sink.rows.shaper import Shaper
 from tests.factories import accepted
 
 FLAT = ShapeSettings(embed_metadata=False)

@@ -23,8 +23,8 @@ from parquet_sink.convert.typed_json.expansion import cost, counter
 from parquet_sink.convert.typed_json.types import Field, ListKind, MapKind, ScalarKind, Slot, StructKind, UnionKind
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
-from parquet_sink.shape.settings import ShapeSettings
-from parquet_sink.shape.shaper import Shaper
+from parquet_sink.rows.settings import ShapeSettings
+from parquet_sink.rows.shaper import Shaper
 from tests.factories import accepted
 
 NESTED = ShapeSettings(flatten=False)

@@ -22,8 +22,8 @@ from parquet_sink.convert.registry.registered import RegisteredDecoder, Register
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
-from parquet_sink.shape.settings import ShapeSettings
-from parquet_sink.shape.shaper import Shaper
+from parquet_sink.rows.settings import ShapeSettings
+from parquet_sink.rows.shaper import Shaper
 from tests.factories import accepted
 
 AVRO = {

@@ -8,13 +8,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from parquet_sink.connectors.worker_file import load_worker
 from parquet_sink.convert.decoded import Decoded, Trees
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.errors import ConverterFailed, RetryLater
 from parquet_sink.model.rejected import Stage
-from parquet_sink.pipeline.policies import classes_of
+from parquet_sink.task.policies import classes_of
+from parquet_sink.worker_config.worker_file import load_worker
 from tests.connectors.ems.connector_files import CANARY, MACHINE, load_file, settings_of
 
 MODULE = "own_converter_for_a_test"

@@ -22,7 +22,6 @@ import pytest
 from google.protobuf import json_format, message_factory
 
 from parquet_sink.connectors.loading import load
-from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert.avro import decoder as avro_decoder
 from parquet_sink.convert.decoded import Decoder
 from parquet_sink.convert.decoders import decoder_for, key_decoder_for
@@ -34,9 +33,10 @@ from parquet_sink.convert.registry.registered import RegisteredDecoder, Register
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import Header, RecordBatch
-from parquet_sink.pipeline.settings import SinkSettings
-from parquet_sink.shape.shaper import Run, Shaper
+from parquet_sink.rows.shaper import Run, Shaper
+from parquet_sink.task.settings import SinkSettings
 from parquet_sink.transform.building import chain_for
+from parquet_sink.worker_config.worker import Worker
 from tests.factories import accepted
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -15,14 +15,14 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from parquet_sink import cli
+from parquet_sink.cli import main as cli
 from parquet_sink.config.properties import parse_properties
 from parquet_sink.connectors.ems.keys import EMS_KEYS
 from parquet_sink.connectors.loading import load
-from parquet_sink.connectors.worker_file import LoadedWorker, load_worker
-from parquet_sink.herder.file_store import FOLDER_KEY
-from parquet_sink.runtime.herder import PING_S
 from parquet_sink.spark import options
+from parquet_sink.worker.herder.file_store import FOLDER_KEY
+from parquet_sink.worker.loop.herder import PING_S
+from parquet_sink.worker_config.worker_file import LoadedWorker, load_worker
 from tests.docs import deployments
 from tests.docs.deployments import DEPLOY, KEY, ROOT, UNITS, Deployment, documents, unit
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from parquet_sink.addons.devkit.target import discard, faults, readout, server
 from parquet_sink.convert.avro import schema as avro
 from parquet_sink.convert.decoded import MAX_DEPTH, MAX_PRECISION
 from parquet_sink.convert.json_schema import types as json_schema
@@ -14,16 +15,15 @@ from parquet_sink.convert.registry import client as registry_client
 from parquet_sink.convert.registry import http, references, registered
 from parquet_sink.convert.registry.settings import RegistrySettings
 from parquet_sink.convert.typed_json import types as typed_json
-from parquet_sink.devkit.target import discard, faults, readout, server
 from parquet_sink.files import accumulator
 from parquet_sink.net import redaction
-from parquet_sink.pipeline.settings import RestartSettings
-from parquet_sink.runtime import restarts
-from parquet_sink.shape.piece_shaper import LONGEST_TEXT
-from parquet_sink.shape.schema.value_types import MAX_COLUMNS, MAX_NAME
+from parquet_sink.rows.piece_shaper import LONGEST_TEXT
+from parquet_sink.rows.schema.value_types import MAX_COLUMNS, MAX_NAME
 from parquet_sink.targets import retry
 from parquet_sink.targets.push import body
 from parquet_sink.targets.push import target as push_target
+from parquet_sink.task.settings import RestartSettings
+from parquet_sink.worker.loop import restarts
 
 DOCS = Path(__file__).parents[2] / "docs"
 _MI = 1024**2

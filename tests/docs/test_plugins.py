@@ -13,19 +13,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from parquet_sink.addons.sources.settings import SourceSettings
+from parquet_sink.addons.sources.task import Reached
 from parquet_sink.config.machine import Machine
 from parquet_sink.connectors.connector_class import find_class, type_of
 from parquet_sink.connectors.loading import Loaded, load
-from parquet_sink.connectors.worker import Worker
-from parquet_sink.connectors.worker_file import load_worker
 from parquet_sink.convert.decoded import Trees
 from parquet_sink.errors import RetryLater
 from parquet_sink.model.records import RecordBatch
-from parquet_sink.pipeline.record_sink_settings import RecordSinkSettings
-from parquet_sink.pipeline.source_settings import SourceSettings
-from parquet_sink.sources.task import Reached
 from parquet_sink.targets.record_sink import SinkRecords
+from parquet_sink.task.record_sink_settings import RecordSinkSettings
 from parquet_sink.transform.records import DecodedRecords
+from parquet_sink.worker_config.worker import Worker
+from parquet_sink.worker_config.worker_file import load_worker
 from tests.connectors.packages import forget, install
 
 ROOT = Path(__file__).parents[2]

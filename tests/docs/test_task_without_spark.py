@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "task-without-spark.md").read_text(encoding="utf-8")
-JOURNEY = ROOT / "tests" / "pipeline" / "test_journey.py"
+JOURNEY = ROOT / "tests" / "task" / "test_journey.py"
 PROFILED = """
 import sys
 import pytest

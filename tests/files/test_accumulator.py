@@ -22,11 +22,11 @@ from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
 from parquet_sink.files.rotation import Limits, Reason
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.files.times import RecordTimes
-from parquet_sink.kafka.planning.admission import due_range
 from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.model.records import RecordBatch
-from parquet_sink.shape.settings import ShapeSettings
-from parquet_sink.shape.shaper import Run, Shaper
+from parquet_sink.planner.admission import due_range
+from parquet_sink.rows.settings import ShapeSettings
+from parquet_sink.rows.shaper import Run, Shaper
 
 PLACE = Place("orders sink", "orders", 3, "0123456789abcdef" * 2)
 MANY = Limits(10**9, 10**9)
@@ -396,13 +396,13 @@ import resource, sys
 import pyarrow as pa
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.files.times import RecordTimes
-from parquet_sink.kafka.planning.admission import due_range
+from parquet_sink.planner.admission import due_range
 from parquet_sink.kafka.settings import FlushSettings
-from parquet_sink.shape.settings import ShapeSettings
+from parquet_sink.rows.settings import ShapeSettings
 from parquet_sink.errors import StorageFailed
 from parquet_sink.files.accumulator import Accumulator, Place
 from parquet_sink.files.rotation import Limits, Reason
-from parquet_sink.shape.shaper import Run
+from parquet_sink.rows.shaper import Run
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 made = Accumulator(Place("c", "t", 0, "0" * 32), Limits(10**9, 10**9), FileSettings(sys.argv[1], codec="none"))
 rows = pa.table({"a": list(range(10_000))})

@@ -19,8 +19,8 @@ from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
 from parquet_sink.files.rotation import Limits, Reason
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.model.records import RecordBatch
-from parquet_sink.shape.settings import ShapeSettings
-from parquet_sink.shape.shaper import Run, Shaper
+from parquet_sink.rows.settings import ShapeSettings
+from parquet_sink.rows.shaper import Run, Shaper
 
 PLACE = Place("c", "t", 0, "0" * 32)
 MIB = 1 << 20

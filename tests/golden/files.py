@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from parquet_sink.connectors.loading import load
-from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert.converters import CONVERTERS
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.registry.registered import RegisteredSchema
@@ -26,10 +25,11 @@ from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import Header, RecordBatch, RecordParts
 from parquet_sink.model.rejected import Rejected
-from parquet_sink.pipeline.outcome import RangeOutcome
-from parquet_sink.pipeline.policies import classes_of
-from parquet_sink.pipeline.set_aside import SetAsidePolicy
-from parquet_sink.pipeline.task import TaskFlush, steps_for
+from parquet_sink.task.outcome import RangeOutcome
+from parquet_sink.task.policies import classes_of
+from parquet_sink.task.set_aside import SetAsidePolicy
+from parquet_sink.task.task import TaskFlush, steps_for
+from parquet_sink.worker_config.worker import Worker
 from tests.connectors.ems.connector_files import MACHINE
 from tests.golden.records import URL, Record, Stream, registered
 

@@ -20,12 +20,12 @@ from parquet_sink.config.providers import Resolved
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import read
 from parquet_sink.connectors.connector_class import find_class
-from parquet_sink.connectors.worker_keys import WORKER_KEYS
 from parquet_sink.convert.converters import CONVERTERS, SIMPLE_HEADER
 from parquet_sink.convert.keys import SETTINGS
-from parquet_sink.rest.definitions import definitions
 from parquet_sink.transform.classes import find_predicate, find_transform
 from parquet_sink.transform.keys import PREDICATE_KEYS, STEP_KEYS, TRANSFORM_KEYS
+from parquet_sink.worker.rest.definitions import definitions
+from parquet_sink.worker_config.worker_keys import WORKER_KEYS
 
 FILE: Final = Path(__file__).with_name("keys.json")
 PROBES: Final = (

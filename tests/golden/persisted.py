@@ -12,12 +12,14 @@ from typing import Any, Final
 from unittest import mock
 
 from parquet_sink import plugins
+from parquet_sink.addons.reshape.marks import FOLDER, Mark
+from parquet_sink.addons.sources import memory
+from parquet_sink.addons.sources.offsets import connect_form
+from parquet_sink.addons.sources.offsets import file as offsets_file
 from parquet_sink.connectors.loading import load
-from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert.json import decoder as json_decoder
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.files import naming
-from parquet_sink.herder import file_store
 from parquet_sink.history import records as history_records
 from parquet_sink.history.sqlite import database as history_database
 from parquet_sink.history.sqlite.rows import file_row
@@ -33,22 +35,20 @@ from parquet_sink.model.ranges import Again, Known, PlannedRange, Tries
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected, Stage
 from parquet_sink.parked import table as parked
-from parquet_sink.pipeline.policies import classes_of
-from parquet_sink.pipeline.record_sink_settings import RecordSinkSettings
-from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.replay import journal
 from parquet_sink.replay.plan import ReplayRange, range_to_dict
-from parquet_sink.reshape.marks import FOLDER, Mark
-from parquet_sink.shape.settings import ShapeSettings
-from parquet_sink.shape.shaper import Shaper
-from parquet_sink.sources import memory
-from parquet_sink.sources.offsets import connect_form
-from parquet_sink.sources.offsets import file as offsets_file
+from parquet_sink.rows.settings import ShapeSettings
+from parquet_sink.rows.shaper import Shaper
 from parquet_sink.state import store
 from parquet_sink.state.sqlite import database, run
 from parquet_sink.targets.s3 import objects
 from parquet_sink.targets.s3 import target as s3_target
+from parquet_sink.task.policies import classes_of
+from parquet_sink.task.record_sink_settings import RecordSinkSettings
+from parquet_sink.task.settings import SinkSettings
 from parquet_sink.transform.classes import class_name
+from parquet_sink.worker.herder import file_store
+from parquet_sink.worker_config.worker import Worker
 from tests.connectors.ems.connector_files import MACHINE
 
 FILE: Final = Path(__file__).with_name("persisted.json")
@@ -142,7 +142,7 @@ def persisted() -> dict[str, Any]:
 
 def fingerprint(connector: Mapping[str, str]) -> str:
     """The digest of a connector file."""
-    module = "parquet_sink.pipeline.{}.__version__"
+    module = "parquet_sink.task.{}.__version__"
     with mock.patch(module.format("settings"), VERSION), mock.patch(module.format("record_sink_settings"), VERSION):
         return settings(connector).fingerprint
 

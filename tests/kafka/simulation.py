@@ -17,23 +17,23 @@ from parquet_sink.kafka.cluster.cluster import KafkaCluster
 from parquet_sink.kafka.group.committed import Committed, RangePlan, commit_metadata
 from parquet_sink.kafka.group.offsets import GroupOffsets
 from parquet_sink.kafka.leader_epochs import LeaderEpochs
-from parquet_sink.kafka.planning.broker_outage import BrokerOutage
-from parquet_sink.kafka.planning.clients import Spawn
-from parquet_sink.kafka.planning.context import PartitionOffsets, PlanningContext
-from parquet_sink.kafka.planning.planner import Planner
-from parquet_sink.kafka.planning.start_offsets import TopicIds
-from parquet_sink.kafka.planning.unavailable import UnavailablePartitions
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings, PlanningSettings
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.progress import Accepted
 from parquet_sink.model.ranges import NO_TRIES, Again
-from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.planner.broker_outage import BrokerOutage
+from parquet_sink.planner.clients import Spawn
+from parquet_sink.planner.context import PartitionOffsets, PlanningContext
+from parquet_sink.planner.planner import Planner
+from parquet_sink.planner.start_offsets import TopicIds
+from parquet_sink.planner.unavailable import UnavailablePartitions
 from parquet_sink.process.threads import in_thread
-from parquet_sink.shape.settings import ShapeSettings
+from parquet_sink.rows.settings import ShapeSettings
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import STARTED
 from parquet_sink.targets.push.settings import PushSettings
+from parquet_sink.task.settings import SinkSettings
 from tests.factories import Clock
 
 KEY = ("orders", 0)

@@ -8,12 +8,12 @@ import pytest
 
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.cleanup import remove_unsent
-from parquet_sink.kafka.planning.range_plans import RangePlans
-from parquet_sink.kafka.planning.start_offsets import StartOffsets
-from parquet_sink.pipeline.range_flush import RangeFlush
-from parquet_sink.pipeline.task import TaskFlush
+from parquet_sink.planner.range_plans import RangePlans
+from parquet_sink.planner.start_offsets import StartOffsets
 from parquet_sink.state.sqlite.database import Database
 from parquet_sink.targets import delivery
+from parquet_sink.task.range_flush import RangeFlush
+from parquet_sink.task.task import TaskFlush
 
 Breaks = Callable[[pytest.MonkeyPatch], None]
 

@@ -25,7 +25,7 @@ class ProcessGone(RuntimeError):
 
 
 class Query:
-    """Implements what `runtime.connector` asks of PySpark's `StreamingQuery`. on_tick: a trigger begins."""
+    """Implements what `worker.loop.connector` asks of PySpark's `StreamingQuery`. on_tick: a trigger begins."""
 
     def __init__(self, folder: Path, effects: Effects, on_tick: Callable[[], None], *, draining: bool) -> None:
         self.isActive = True

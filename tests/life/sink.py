@@ -10,13 +10,13 @@ from parquet_sink.files.settings import FileSettings
 from parquet_sink.history.settings import HistorySettings
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.model.failure import Failure
-from parquet_sink.pipeline.settings import ErrorSettings, RestartSettings, SinkSettings
-from parquet_sink.runtime.aside import at_once
-from parquet_sink.runtime.connector import Connector
-from parquet_sink.runtime.status import Status
-from parquet_sink.shape.settings import ShapeSettings
+from parquet_sink.rows.settings import ShapeSettings
 from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.settings import RetrySettings
+from parquet_sink.task.settings import ErrorSettings, RestartSettings, SinkSettings
+from parquet_sink.worker.loop.aside import at_once
+from parquet_sink.worker.loop.connector import Connector
+from parquet_sink.worker.loop.status import Status
 from tests.life.effects import Crash
 from tests.life.query import Query
 from tests.life.world import World
@@ -140,7 +140,7 @@ class Sink:
         except Crash:
             self._die()
             return
-        except Exception as error:  # noqa: BLE001 - as `runtime.hosted` does
+        except Exception as error:  # noqa: BLE001 - as `worker.loop.hosted` does
             self._connector.fail_unexpectedly(error)
         if self._connector.ended:
             if self._connector.status is Status.FAILED:

@@ -11,23 +11,24 @@ from typing import Any, Final, cast
 
 import pytest
 
+from parquet_sink.addons.sources.flow import stream as source_stream
+from parquet_sink.addons.sources.flow.flow import SourceFlow
+from parquet_sink.addons.sources.flow.flush import SourceFlush
+from parquet_sink.addons.sources.flow.outcome import SourceWork
+from parquet_sink.addons.sources.flow.planner import SourcePlanner
+from parquet_sink.addons.sources.flow.positions import SourcePositions
+from parquet_sink.addons.sources.memory import FILE as MEMORY
+from parquet_sink.addons.sources.offsets.storage import OffsetStorageSettings
+from parquet_sink.addons.sources.settings import SourceSettings
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.errors import BrokerAway, ConnectorError, KafkaRefused
 from parquet_sink.files.cleanup import prepare_connector
 from parquet_sink.kafka.record_sender import Delivered, Outgoing, RecordSender
 from parquet_sink.model.events import RecordsDelivered
 from parquet_sink.model.instance import Instance
-from parquet_sink.pipeline.settings import RestartSettings
-from parquet_sink.pipeline.source_flush import SourceFlush
-from parquet_sink.pipeline.source_outcome import SourceWork
-from parquet_sink.pipeline.source_planner import SourcePlanner
-from parquet_sink.pipeline.source_positions import SourcePositions
-from parquet_sink.pipeline.source_settings import SourceSettings
-from parquet_sink.runtime.source_flow import SourceFlow
-from parquet_sink.sources.memory import FILE as MEMORY
-from parquet_sink.sources.offsets.storage import OffsetStorageSettings
-from parquet_sink.spark import handoff, source_stream
+from parquet_sink.spark import handoff
 from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.task.settings import RestartSettings
 from tests.factories import Clock
 
 TOPIC: Final = "lines"
@@ -141,7 +142,7 @@ class Connector:
         storage = OffsetStorageSettings(file=str(self._folder / "offsets"))
         return SourceSettings(
             "s",
-            "parquet_sink.sources.file.task:FileTask",
+            "parquet_sink.addons.sources.file.task:FileTask",
             (task,),
             f"file {self.file}",
             (TOPIC,),
@@ -289,4 +290,4 @@ class Connector:
 
         patch.setattr(source_stream, "SqliteStore", Store)
         patch.setattr(os, "fsync", lambda descriptor: None)
-        patch.setattr("parquet_sink.sources.memory.os.replace", put)
+        patch.setattr("parquet_sink.addons.sources.memory.os.replace", put)

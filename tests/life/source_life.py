@@ -17,7 +17,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
-from parquet_sink.sources.offsets.connect_form import text_of
+from parquet_sink.addons.sources.offsets.connect_form import text_of
 from tests.factories import Clock
 from tests.life.source_connector import Connector, Crash, Fuse
 from tests.life.source_files import Files

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from parquet_sink.addons.sources.file import finding, task
+from parquet_sink.addons.sources.file.marks import Known
+from parquet_sink.addons.sources.flow import flush as source_flush
+from parquet_sink.addons.sources.flow import stream as source_stream
+from parquet_sink.addons.sources.memory import MemoryFile
 from parquet_sink.model.events import Event
-from parquet_sink.pipeline import source_flush
-from parquet_sink.sources.file import finding, task
-from parquet_sink.sources.file.marks import Known
-from parquet_sink.sources.memory import MemoryFile
-from parquet_sink.spark import source_stream
 from tests.life.source_life import SourceLife
 
 QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]

@@ -14,16 +14,16 @@ import pytest
 
 from parquet_sink.convert import decoders
 from parquet_sink.kafka import range_reader, small_ranges
-from parquet_sink.kafka.planning import first_timestamps, planner
 from parquet_sink.model.events import Event
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.rejected import Rejected
 from parquet_sink.parked.folder import ParkedFolder
-from parquet_sink.pipeline import range_flush, task
-from parquet_sink.pipeline.read_ahead import ReadInTurn
-from parquet_sink.runtime import connector as connector_module
+from parquet_sink.planner import first_timestamps, planner
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.targets import delivery, uploader
+from parquet_sink.task import range_flush, task
+from parquet_sink.task.read_ahead import ReadInTurn
+from parquet_sink.worker.loop import connector as connector_module
 from tests.factories import Clock
 from tests.life.effects import Effects
 from tests.life.kafka import Kafka
@@ -31,7 +31,7 @@ from tests.life.promises import Hand, Promises
 from tests.life.records import Kind, Record, Registry
 from tests.life.target import Target
 from tests.life.turns import Turns
-from tests.runtime.doubles import AtOnce
+from tests.worker.loop.doubles import AtOnce
 
 BEGIN_S = 1_700_000_000.0
 STATE_WRITES = (

@@ -10,7 +10,7 @@ def test_there_are_none_of_the_program_and_its_children() -> None:
     program = (
         "import resource, subprocess, sys\n"
         "resource.setrlimit(resource.RLIMIT_CORE, (4096, resource.getrlimit(resource.RLIMIT_CORE)[1]))\n"
-        "from parquet_sink import cli\n"
+        "from parquet_sink.cli import main as cli\n"
         "cli.main(['check', '/nowhere.properties'])\n"
         f"subprocess.run([sys.executable, '-c', {child!r}], check=True)\n"
         f"{child}\n"

@@ -83,7 +83,7 @@ def test_a_worker_s_message_keeps_its_level_on_every_line(
     monkeypatch.setattr(sys, "stderr", written)
     monkeypatch.setenv(logs.VARIABLE, "1")
     logs.configure_worker("sink")
-    logging.getLogger("parquet_sink.pipeline").warning("one\ntwo %s", "three")
+    logging.getLogger("parquet_sink.task").warning("one\ntwo %s", "three")
     logging.getLogger().handlers[:] = [h for h in logging.getLogger().handlers if type(h).__name__ != "_Marked"]
     caplog.clear()
     logs.relay(io.BytesIO(written.getvalue().encode())).join(10)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.pipeline.fakes import made
 from tests.replay.world import World
+from tests.task.fakes import made
 
 
 @pytest.fixture

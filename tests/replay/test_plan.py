@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parquet_sink.history.records import RangeRecord, UploadOutcome, UploadRecord
-from parquet_sink.kafka.planning.admission import MOST_RANGE_RECORDS
 from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.model.ranges import Known
+from parquet_sink.planner.admission import MOST_RANGE_RECORDS
 from parquet_sink.replay.plan import (
     Cutting,
     Held,

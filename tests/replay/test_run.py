@@ -19,8 +19,8 @@ from parquet_sink.replay.plan import ReplayPlan
 from parquet_sink.replay.results import Verdict
 from parquet_sink.replay.run import MOST_TOGETHER
 from tests.factories import Clock
-from tests.pipeline.fakes import ACCEPTED, BAD_FILE, REFUSED, SLOW, UNKNOWN, made
 from tests.replay.world import Target, World, filled, left, results
+from tests.task.fakes import ACCEPTED, BAD_FILE, REFUSED, SLOW, UNKNOWN, made
 
 KEY = ("orders", 0)
 

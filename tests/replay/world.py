@@ -15,7 +15,6 @@ from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import Known, PlannedRange
 from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.parked.folder import ParkedFolder
-from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.replay import desk, run
 from parquet_sink.replay.journal import Order, Progress
 from parquet_sink.replay.pace import FULL, Rate
@@ -24,8 +23,9 @@ from parquet_sink.replay.results import ReplayedFile
 from parquet_sink.replay.run import Options, Replay, Watcher
 from parquet_sink.replay.spans import Span
 from parquet_sink.targets.outcome import Outcome
-from tests.pipeline import fakes
+from parquet_sink.task.settings import SinkSettings
 from tests.spark_task import flushed
+from tests.task import fakes
 
 
 class Target(fakes.Target):

@@ -8,10 +8,10 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from parquet_sink.errors import ConnectorError, InvalidConfiguration
 from parquet_sink.model.failure import Failure
 from parquet_sink.model.frames import FrameSlice
-from parquet_sink.pipeline.frame_outcome import FrameOutcome
 from parquet_sink.spark import frame_program, frame_sink, handoff
 from parquet_sink.spark.frame_sink import FrameSaveWriter, FrameStreamWriter, Written
 from parquet_sink.spark.sink import PushSink
+from parquet_sink.task.frame_outcome import FrameOutcome
 from tests import factories
 
 OWN = StructType([StructField("id", LongType())])

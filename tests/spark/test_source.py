@@ -14,13 +14,12 @@ from parquet_sink.config.secret import Secret
 from parquet_sink.errors import OffsetsLost, failure_named
 from parquet_sink.files.rotation import Reason
 from parquet_sink.files.settings import FileSettings
-from parquet_sink.kafka.planning.admission import Candidate, Range
 from parquet_sink.kafka.settings import DeadLetterSettings, FlushSettings, KafkaSettings
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import Header, RecordBatch, RecordParts
-from parquet_sink.pipeline.settings import ErrorSettings, SinkSettings
-from parquet_sink.shape.settings import ShapeSettings
+from parquet_sink.planner.admission import Candidate, Range
+from parquet_sink.rows.settings import ShapeSettings
 from parquet_sink.spark import handoff
 from parquet_sink.spark.rows import WARM_UP, ranges_in
 from parquet_sink.spark.source import KafkaRanges, RangeSource, Work
@@ -28,6 +27,7 @@ from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import SLOTS
 from parquet_sink.state.store import WARM_UP as WARM_UP_FIRST
 from parquet_sink.targets.push.settings import PushSettings
+from parquet_sink.task.settings import ErrorSettings, SinkSettings
 from tests.factories import run_of
 
 SETTINGS = SinkSettings(

@@ -4,8 +4,8 @@ import pytest
 
 from parquet_sink.connectors.check import Checked, format_report
 from parquet_sink.connectors.loading import Loaded
-from parquet_sink.connectors.worker_file import LoadedWorker
 from parquet_sink.targets.table_map import TableMap, parse
+from parquet_sink.worker_config.worker_file import LoadedWorker
 from tests.connectors.ems.connector_files import WORKER, E, load_file, settings_of
 
 MAP = f"{E}target.table.map"

@@ -11,17 +11,17 @@ from parquet_sink.connectors.ems.raw_checks import is_raw
 from parquet_sink.connectors.ems.required import number, text
 from parquet_sink.connectors.error_handling import error_settings
 from parquet_sink.connectors.reading import kafka_settings
-from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert.configuration import build_converter, build_headers
 from parquet_sink.files import naming
 from parquet_sink.files.settings import CODEC, Codec, FileSettings
 from parquet_sink.history.settings import HistorySettings
 from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.parked.settings import ParkedSettings
-from parquet_sink.pipeline.settings import RestartSettings, SinkSettings
-from parquet_sink.shape.settings import RAW_ORDER, ObfuscationMethod, ObfuscationSettings, ShapeSettings
+from parquet_sink.rows.settings import RAW_ORDER, ObfuscationMethod, ObfuscationSettings, ShapeSettings
 from parquet_sink.targets.settings import RetrySettings
 from parquet_sink.targets.table_map import MAP_KEY, TableMap, parse
+from parquet_sink.task.settings import RestartSettings, SinkSettings
+from parquet_sink.worker_config.worker import Worker
 
 
 def build(values: Values, worker: Worker) -> SinkSettings:

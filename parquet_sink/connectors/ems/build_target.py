@@ -4,15 +4,15 @@ from parquet_sink.config.declared import made
 from parquet_sink.config.key import ems
 from parquet_sink.config.values import Values
 from parquet_sink.connectors.ems.raw_checks import is_raw
-from parquet_sink.connectors.worker import Worker
 from parquet_sink.net.settings import ENDPOINT
-from parquet_sink.shape.settings import RAW_ORDER
+from parquet_sink.rows.settings import RAW_ORDER
 from parquet_sink.targets.directory.address import is_directory
 from parquet_sink.targets.directory.settings import DirectorySettings
 from parquet_sink.targets.keys import S3
 from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.s3.settings import S3Settings
 from parquet_sink.targets.settings import TargetSettings
+from parquet_sink.worker_config.worker import Worker
 
 ORDER_COLUMN = "__celonis_order"
 

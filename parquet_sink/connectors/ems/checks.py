@@ -15,9 +15,9 @@ from parquet_sink.connectors.ems import (
     tombstone_checks,
     transform_checks,
 )
-from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert import configuration
 from parquet_sink.targets.table_map import MAP_KEY, TableMap, parse
+from parquet_sink.worker_config.worker import Worker
 
 
 def check(values: Values, worker: Worker, report: Report) -> None:

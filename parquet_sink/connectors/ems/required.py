@@ -4,7 +4,7 @@ import posixpath
 
 from parquet_sink.config.key import ems
 from parquet_sink.config.values import Values
-from parquet_sink.connectors.worker import Worker
+from parquet_sink.worker_config.worker import Worker
 
 
 def text(values: Values, name: str) -> str:

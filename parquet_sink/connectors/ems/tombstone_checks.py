@@ -6,10 +6,10 @@ from typing import Final
 from parquet_sink.config.key import ems
 from parquet_sink.config.report import Report, quoted
 from parquet_sink.config.values import Values
-from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert.chosen import choose
 from parquet_sink.convert.converters import JSON_CONVERTER
-from parquet_sink.shape.flatten.trees import column_name
+from parquet_sink.rows.flatten.trees import column_name
+from parquet_sink.worker_config.worker import Worker
 
 _TOMBSTONES, _COLUMN, _KEYS = ems("tombstones"), ems("tombstones.column"), ems("data.primary.key")
 _ORDER, _FIELDS = ems("order.field.name"), ems("obfuscation.fields")

@@ -58,7 +58,7 @@ class JsonTrees:
 def text_of(tree: object) -> str:
     """The JSON text of a value without a schema, as transforms may have left it. Raises InvalidValue.
 
-    Dates and times are the numbers that columns store, numbers that are none text, as in `shape.json_text`.
+    Dates and times are the numbers that columns store, numbers that are none text, as in `rows.json_text`.
     """
     try:
         text = orjson.dumps(tree, default=_number).decode()

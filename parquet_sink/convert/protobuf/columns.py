@@ -19,7 +19,7 @@ PIECE = 20_000
 
 
 def column(shape: Shape, values: list[Any], holes: bool = False) -> pa.Array:
-    """One array of `shape.arrow` of what the library gives. holes: some of `values` may be None, which is null.
+    """One array of `rows.arrow` of what the library gives. holes: some of `values` may be None, which is null.
 
     Raises Unfit when any value does not fit, with the names on the path to it but no positions in lists.
     """

@@ -12,7 +12,7 @@ from parquet_sink.convert.protobuf.values import Unfit
 
 
 def row(shape: Shape, value: Any) -> object:
-    """What `value`, as the library gives it, is in a column of `shape.arrow`. Raises Unfit with the path below."""
+    """What `value`, as the library gives it, is in a column of `rows.arrow`. Raises Unfit with the path below."""
     if isinstance(shape, Scalar):
         if shape.check is not None:
             shape.check(value)

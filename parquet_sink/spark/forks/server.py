@@ -34,8 +34,8 @@ MODULES: Final = (
     "parquet_sink.spark.daemon",
     "parquet_sink.spark.source",
     "parquet_sink.spark.sink",
-    "parquet_sink.kafka.planning.planner",
-    "parquet_sink.pipeline.task",
+    "parquet_sink.planner.planner",
+    "parquet_sink.task.task",
 )
 """What Spark runs, and what of ours these run: in a fork they are there already."""
 MOST_BYTES: Final = 4 << 20

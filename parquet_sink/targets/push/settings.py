@@ -9,7 +9,7 @@ from parquet_sink.config.machine import Machine
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.values import Values
 from parquet_sink.net.settings import CLIENT_ID, CLIENT_SECRET, ENDPOINT, ClientCredentials, HttpSettings
-from parquet_sink.shape.settings import MOST_VARCHAR_BYTES
+from parquet_sink.rows.settings import MOST_VARCHAR_BYTES
 
 TARGET: Final = "The target"
 TABLE: Final = ems("target.table")

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from parquet_sink.archive.settings import ArchiveSettings, BucketPlace, FolderPlace
-from parquet_sink.commands.preflight import inspect
 from parquet_sink.config.machine import Machine
 from parquet_sink.connectors.check import check_files
 from parquet_sink.connectors.loading import Loaded, load
-from parquet_sink.connectors.worker import Worker
 from parquet_sink.net.settings import ProxySettings
 from parquet_sink.targets.s3.settings import BucketSettings
+from parquet_sink.validate.preflight import inspect
+from parquet_sink.worker_config.worker import Worker
 from tests.connectors.ems.connector_files import GOOD as PUSH
 from tests.connectors.ems.connector_files import E
 

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from parquet_sink.commands.preflight import inspect
 from parquet_sink.config.machine import Machine
 from parquet_sink.connectors.check import check_files
 from parquet_sink.connectors.loading import Loaded, load
-from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert.converters import JSON_CONVERTER
 from parquet_sink.targets.directory.settings import DirectorySettings
 from parquet_sink.targets.settings import RetrySettings
+from parquet_sink.validate.preflight import inspect
+from parquet_sink.worker_config.worker import Worker
 
 E = "connect.ems."
 GOOD = {

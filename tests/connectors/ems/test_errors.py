@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from parquet_sink.connectors.worker_file import load_worker
 from parquet_sink.kafka.settings import DeadLetterSettings
-from parquet_sink.pipeline.settings import ErrorSettings
+from parquet_sink.task.settings import ErrorSettings
+from parquet_sink.worker_config.worker_file import load_worker
 from tests.connectors.ems.connector_files import CANARY, MACHINE, WORKER, E, load_file, settings_of
 
 NAME = "errors.deadletterqueue.topic.name"

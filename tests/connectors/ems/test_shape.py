@@ -5,8 +5,8 @@ import pytest
 from parquet_sink.config.machine import Machine
 from parquet_sink.config.secret import Secret
 from parquet_sink.connectors.loading import Loaded, load
-from parquet_sink.connectors.worker import Worker
-from parquet_sink.shape.settings import ObfuscationSettings, ShapeSettings
+from parquet_sink.rows.settings import ObfuscationSettings, ShapeSettings
+from parquet_sink.worker_config.worker import Worker
 from tests.connectors.ems.connector_files import load_file
 
 E = "connect.ems."

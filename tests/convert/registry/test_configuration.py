@@ -5,10 +5,10 @@ import pytest
 from parquet_sink.config.machine import Machine
 from parquet_sink.config.secret import Secret
 from parquet_sink.connectors.loading import Loaded, load
-from parquet_sink.connectors.worker_file import load_worker
 from parquet_sink.convert.keys import SETTINGS
 from parquet_sink.convert.registry.addresses import confluent_url, parse
 from parquet_sink.convert.registry.settings import RegistrySettings
+from parquet_sink.worker_config.worker_file import load_worker
 
 E = "connect.ems."
 V = "value.converter."

@@ -10,7 +10,7 @@ from socket import SHUT_RDWR, create_server, socket
 
 import pytest
 
-from parquet_sink.devkit.ports import free_port
+from parquet_sink.addons.devkit.ports import free_port
 from parquet_sink.errors import KafkaRefused
 from parquet_sink.kafka.client.doorstep import Doorstep
 from parquet_sink.kafka.cluster.cluster import KafkaCluster

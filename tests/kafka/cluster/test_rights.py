@@ -9,12 +9,12 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AclOperation  # type: ignore[attr-defined]
 
-from parquet_sink.commands.probe_rights import of_reading
 from parquet_sink.errors import BrokerAway
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.cluster.rights import Rights
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.targets.outcome import Health
+from parquet_sink.validate.probe_rights import of_reading
 
 KAFKA = KafkaSettings(("orders",), None, "g", {"bootstrap.servers": "b:9092"})
 SEEN = [AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS]

@@ -8,9 +8,9 @@ import pytest
 from parquet_sink.convert.decoded import Inferred
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected
-from parquet_sink.shape.run import Run
-from parquet_sink.shape.settings import ObfuscationSettings, ShapeSettings
-from parquet_sink.shape.shaper import Shaper
+from parquet_sink.rows.run import Run
+from parquet_sink.rows.settings import ObfuscationSettings, ShapeSettings
+from parquet_sink.rows.shaper import Shaper
 from parquet_sink.transform.chain import Step, TransformChain
 from parquet_sink.transform.fields.base import FieldTransform
 from parquet_sink.transform.fields.cast import Cast

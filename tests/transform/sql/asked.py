@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 
+from parquet_sink.addons.sql.transform import Sql
 from parquet_sink.config.providers import Resolved
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import read
@@ -10,11 +11,10 @@ from parquet_sink.convert.decoded import Decoder
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.model.records import RecordBatch
-from parquet_sink.shape.run import Run
-from parquet_sink.shape.settings import ShapeSettings
-from parquet_sink.shape.shaper import Shaper
+from parquet_sink.rows.run import Run
+from parquet_sink.rows.settings import ShapeSettings
+from parquet_sink.rows.shaper import Shaper
 from parquet_sink.transform.chain import Step, TransformChain
-from parquet_sink.transform.sql.transform import Sql
 
 JSON = ConverterSettings()
 TEXT = ConverterSettings("string")

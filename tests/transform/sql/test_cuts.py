@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.convert.settings import ConverterSettings
-from parquet_sink.shape.settings import ShapeSettings
+from parquet_sink.rows.settings import ShapeSettings
 from tests.transform.sql.asked import FLAT, Asked
 
 QUERIES = (

@@ -3,9 +3,9 @@
 import duckdb
 import pytest
 
-from parquet_sink.transform.sql.engine import engine
-from parquet_sink.transform.sql.functions import FUNCTIONS
-from parquet_sink.transform.sql.query import WrongQuery, query
+from parquet_sink.addons.sql.engine import engine
+from parquet_sink.addons.sql.functions import FUNCTIONS
+from parquet_sink.addons.sql.query import WrongQuery, query
 
 ALONE = "each record is taken by itself"
 REFUSED = [

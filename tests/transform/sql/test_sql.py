@@ -7,21 +7,21 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from parquet_sink.addons.sql import computing, engine
+from parquet_sink.addons.sql.transform import Sql
 from parquet_sink.config.providers import Resolved
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import read
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.model.records import RecordParts
-from parquet_sink.shape.run import Run
-from parquet_sink.shape.settings import ShapeSettings
-from parquet_sink.shape.shaper import Shaper
+from parquet_sink.rows.run import Run
+from parquet_sink.rows.settings import ShapeSettings
+from parquet_sink.rows.shaper import Shaper
 from parquet_sink.transform.chain import Step, TransformChain
 from parquet_sink.transform.classes import find_transform
 from parquet_sink.transform.protocol import WrongSettings
 from parquet_sink.transform.records import DecodedRecords
-from parquet_sink.transform.sql import computing, engine
-from parquet_sink.transform.sql.transform import Sql
 from tests.transform.sql.asked import FLAT, JSON, START, Asked, batch, sql
 
 ORDERS = [

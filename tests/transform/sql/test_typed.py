@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from parquet_sink.convert.decoded import Decoded, Typed
-from parquet_sink.shape.settings import ShapeSettings
+from parquet_sink.rows.settings import ShapeSettings
 from tests.transform.sql.asked import Asked
 
 NESTED = ShapeSettings(embed_metadata=False, flatten=False)

@@ -21,9 +21,9 @@ from parquet_sink.convert.json import decoder as json
 from parquet_sink.convert.settings import ConverterKind, ConverterSettings
 from parquet_sink.model.records import Header, RecordBatch
 from parquet_sink.model.rejected import Stage
-from parquet_sink.shape.run import Run
-from parquet_sink.shape.settings import ShapeSettings
-from parquet_sink.shape.shaper import Shaper
+from parquet_sink.rows.run import Run
+from parquet_sink.rows.settings import ShapeSettings
+from parquet_sink.rows.shaper import Shaper
 from parquet_sink.transform.chain import Step, TransformChain
 from parquet_sink.transform.classes import find_predicate, find_transform
 from parquet_sink.transform.protocol import WrongSettings

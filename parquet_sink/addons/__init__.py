@@ -1,0 +1,1 @@
+"""Beside the core, which reaches them through the registry alone."""

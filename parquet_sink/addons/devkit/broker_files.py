@@ -1,0 +1,106 @@
+"""What a local broker is set up with: its properties, its logging, its cluster's id, a folder of its own."""
+
+import base64
+import fcntl
+import os
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from parquet_sink.addons.devkit.ports import HOST
+from parquet_sink.errors import SetupError
+
+LOGGING: Final = """\
+status = error
+rootLogger = info, file
+appender.file.type = RollingFile
+appender.file.name = file
+appender.file.fileName = ${sys:parquet.sink.log}
+appender.file.filePattern = ${sys:parquet.sink.log}.%i
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{ISO8601} %p %m (%c{1})%n
+appender.file.policies.type = SizeBasedTriggeringPolicy
+appender.file.policies.size = 10MB
+appender.file.strategy.type = DefaultRolloverStrategy
+appender.file.strategy.max = 2
+"""
+
+
+@dataclass(frozen=True)
+class Listener:
+    """A further address of the broker. protocol: Kafka's `security.protocol`. port: of loopback."""
+
+    name: str
+    protocol: str
+    port: int
+
+
+def server_properties(
+    folder: Path, port: int, controller_port: int, own: Mapping[str, str], listeners: Sequence[Listener] = ()
+) -> str:
+    """The content of `server.properties`: one node, small, quick to answer; `own` goes above it."""
+    also = "".join(f",{one.name}://{HOST}:{one.port}" for one in listeners)
+    protocols = "".join(f",{one.name}:{one.protocol}" for one in listeners)
+    properties = {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "controller.quorum.voters": f"1@{HOST}:{controller_port}",
+        "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}{also}",
+        "listener.security.protocol.map": f"PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT{protocols}",
+        "controller.listener.names": "CONTROLLER",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "log.dirs": str(folder),
+        # After SIGKILL a restarted broker waits until its former self is given up: 3 s instead of 9.
+        "broker.session.timeout.ms": "3000",
+        "broker.heartbeat.interval.ms": "500",
+        "num.network.threads": "2",
+        "num.io.threads": "2",
+        "log.cleaner.dedupe.buffer.size": "4194304",
+        "offsets.topic.num.partitions": "4",
+        "offsets.topic.replication.factor": "1",
+        "transaction.state.log.num.partitions": "4",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+        "share.coordinator.state.topic.replication.factor": "1",
+        "share.coordinator.state.topic.min.isr": "1",
+        "group.initial.rebalance.delay.ms": "0",
+        **own,
+    }
+    return "".join(f"{key}={_escaped(value)}\n" for key, value in properties.items())
+
+
+def _escaped(value: str) -> str:
+    """A value as Java's properties format wants it."""
+    return value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+
+
+def cluster_id() -> str:
+    """A new cluster id: 16 random bytes in the base64 that Kafka uses, not starting with a dash."""
+    return "p" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]
+
+
+@contextmanager
+def held_alone(folder: Path) -> Iterator[int]:
+    """A descriptor that holds the folder: who inherits it keeps it from other brokers until it ends.
+
+    Kafka's own lock comes too late: a second broker writes into the first one's metadata before it asks for it. Raises
+    SetupError when another broker has the folder, OSError when it cannot be used.
+    """
+    held = os.open(folder / "in-use.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        _lock(held, folder)
+        yield held
+    finally:
+        os.close(held)
+
+
+def _lock(held: int, folder: Path) -> None:
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise SetupError(
+            f"Kafka's folder {folder} is in use by another broker. Stop it, or name another one."
+        ) from None

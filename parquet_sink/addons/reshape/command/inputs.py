@@ -1,0 +1,77 @@
+"""Which raw files are meant: files, folders with all that is below them, patterns, prefixes of buckets."""
+
+import glob
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from parquet_sink.addons.reshape import bucket
+from parquet_sink.addons.reshape.reading import NotRaw, look
+from parquet_sink.addons.reshape.spans import RawFile
+from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.targets.s3.failures import S3Failed
+from parquet_sink.targets.s3.objects import Objects
+
+_CURE = "leave it out, or bring a whole one."
+
+
+def find(given: Sequence[str], opened: Callable[[str], Objects]) -> list[RawFile]:
+    """All files that have records, each once. opened: gives a bucket.
+
+    Raises InvalidConfiguration with all that is wrong with any of them.
+    """
+    problems: list[str] = []
+    stored = [file for text in given if text.startswith(bucket.SCHEME) for file in _stored(text, opened, problems)]
+    paths: dict[str, str] = {}
+    for text in given:
+        if text.startswith(bucket.SCHEME):
+            continue
+        found = [*_paths(text)]
+        if not found:
+            problems.append(f"Invalid [FILES]. {text}: {_why_none(text)}")
+        paths |= {os.path.realpath(path): path for path in found if os.path.realpath(path) not in paths}
+    files = _looked_at(paths.values(), problems)
+    if problems:
+        raise InvalidConfiguration(problems)
+    return [*{file.path: file for file in stored}.values(), *files]
+
+
+def _stored(text: str, opened: Callable[[str], Objects], problems: list[str]) -> Sequence[RawFile]:
+    try:
+        files, unnamed = bucket.find(text, opened(bucket.split(text)[0]))
+    except S3Failed as error:
+        problems.append(f"Invalid [FILES]. {text}: {error}")
+        return ()
+    told = "its name does not tell which offsets it has; fetch it, and give the local file."
+    problems += [f"Invalid [FILES]. {path}: {told}" for path in unnamed]
+    if not files and not unnamed:
+        problems.append(f"Invalid [FILES]. {text}: there is no .parquet object; correct bucket and prefix.")
+    return files
+
+
+def _looked_at(paths: Iterable[str], problems: list[str]) -> list[RawFile]:
+    files: list[RawFile] = []
+    for path in paths:
+        try:
+            one = look(path)
+        except NotRaw as error:
+            problems.append(f"Invalid [FILES]. {path} is no raw file: {error}; {_CURE}")
+        else:
+            files += [] if one is None else [one]
+    return files
+
+
+def _paths(text: str) -> Iterator[str]:
+    if os.path.isdir(text):
+        for folder, below, names in os.walk(text):
+            below[:] = sorted(name for name in below if not name.startswith((".", "_")))
+            yield from (os.path.join(folder, name) for name in sorted(names) if name.endswith(".parquet"))
+    elif os.path.lexists(text):
+        yield text
+    else:
+        yield from sorted(glob.glob(text, recursive=True))
+
+
+def _why_none(text: str) -> str:
+    if os.path.isdir(text):
+        return "the folder has no .parquet file, nor has one below it; name another."
+    return "there is no such file; correct the path."

@@ -1,0 +1,1 @@
+"""A source connector's run on Spark: its tasks are polled, records are encoded and sent, positions are stored."""

@@ -1,0 +1,70 @@
+"""Where a source goes on: what is stored of it, and what its tasks remember of that."""
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from parquet_sink.addons.sources.flow.reached import SourceReached
+from parquet_sink.addons.sources.memory import MemoryFile
+from parquet_sink.addons.sources.offsets.connect_form import Places
+from parquet_sink.addons.sources.offsets.opening import opened
+from parquet_sink.addons.sources.offsets.storage import OffsetStorageSettings
+from parquet_sink.addons.sources.settings import SourceSettings
+from parquet_sink.addons.sources.task import Memory
+from parquet_sink.files import naming
+from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.store import SENT
+
+OF_RUN: Final = "positions.json"
+
+
+class SourcePositions:
+    """Of one connector. run_folder: for positions that are kept for a run alone."""
+
+    def __init__(self, settings: SourceSettings, run_folder: str) -> None:
+        self._name = settings.name
+        of_run = OffsetStorageSettings(file=os.path.join(run_folder, OF_RUN))
+        self._storage = opened(settings.storage or of_run)
+        kept = naming.connector_folder(settings.tmp_dir, settings.name) if settings.storage else run_folder
+        self._memory = MemoryFile(kept)
+        self.places: Places = {}
+        self.memories: dict[int, Memory] = {}
+
+    def read(self) -> None:
+        """Takes up what is stored. Raises ConnectorError."""
+        self.places = self._storage.read(self._name)
+        self.memories = self._memory.read(self.places)
+
+    def store(self, state: SqliteStore) -> SourceReached | None:
+        """Stores what the last micro-batch reached; None when there was none. Raises ConnectorError.
+
+        Memory comes first: without its places it is ignored, and places without their memory would be taken on trust.
+        """
+        text = state.get(SENT)
+        if text is None:
+            return None
+        reached = SourceReached.from_json(text)
+        if reached.places:
+            after = {**self.places, **reached.places}
+            memories = {**self.memories, **_moved(reached)}
+            self._memory.write(self.places, after, memories)
+            self._storage.write(self._name, reached.places)
+            self.places, self.memories = after, memories
+        state.set(SENT, None)
+        return reached
+
+    def remember(self, memories: Mapping[int, Memory]) -> None:
+        """What some tasks remember from now on, at the places that are stored. Raises StorageFailed."""
+        self.memories = {**self.memories, **memories}
+        self._memory.write(self.places, self.places, self.memories)
+
+    def remember_unread(self, change: Callable[[Places, Mapping[int, Memory]], Mapping[int, Memory]]) -> None:
+        """The same before it is known which places are stored, as `MemoryFile.update` says. Raises StorageFailed."""
+        self._memory.update(change)
+
+    def close(self) -> None:
+        self._storage.close()
+
+
+def _moved(reached: SourceReached) -> Mapping[int, Memory]:
+    return {number: one.memory for number, one in reached.tasks.items() if one.moved}

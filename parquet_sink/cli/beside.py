@@ -1,0 +1,59 @@
+"""Connector files for commands beside a running connector: with the folders that a worker keeps for its connectors."""
+
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from parquet_sink.connectors.check import NO_OVERRIDES, Checked, check_files
+from parquet_sink.connectors.loading import Loaded, load
+from parquet_sink.connectors.record_sinks import TMP_DIR
+from parquet_sink.files.naming import connector_folder
+from parquet_sink.worker_config.worker import Worker
+
+FOLDERS: Final = "connectors"
+"""Below `config.storage.folder`: the folder of each connector that names none."""
+
+log = logging.getLogger(__name__)
+
+
+def hosted(worker: Worker, store_folder: str) -> Worker:
+    """The worker with its connectors' folders below that of their store."""
+    folder = os.path.join(worker.machine.absolute(store_folder), FOLDERS)
+    return replace(worker, machine=replace(worker.machine, tmp_dir=folder))
+
+
+def check_beside(
+    paths: Sequence[str],
+    worker_path: str | None,
+    *,
+    bootstrap_servers: str | None = None,
+    overrides: Mapping[str, str] = NO_OVERRIDES,
+) -> Checked:
+    """As `check_files`; a connector that names no tmp.dir has the folder that a worker made for it, where there is one.
+
+    The worker is that of the worker file's `config.storage.folder`, or of its default.
+    """
+    checked = check_files(paths, worker_path, bootstrap_servers=bootstrap_servers, overrides=overrides)
+    worker = checked.worker.worker
+    if worker.store_folder is None:
+        return checked
+    theirs = hosted(worker, worker.store_folder)
+    return replace(checked, connectors=tuple(_of_worker(one, worker, theirs) for one in checked.connectors))
+
+
+def _of_worker(loaded: Loaded, worker: Worker, theirs: Worker) -> Loaded:
+    if loaded.settings is None or loaded.properties.get(TMP_DIR, "").strip():
+        return loaded
+    name = loaded.settings.name
+    made, other = (connector_folder(one.machine.tmp_dir, name) for one in (theirs, worker))
+    if not os.path.isdir(made):
+        return loaded
+    if os.path.isdir(other):
+        log.warning(
+            "connector %s names no %s and has two folders: %s, which a worker made, is taken, and not %s. Name there "
+            "the folder that is meant, or remove the other.",
+            *(name, TMP_DIR, made, other),
+        )
+    return replace(loaded, settings=load(loaded.properties, theirs, source=loaded.source).settings)

@@ -1,0 +1,65 @@
+"""`parquet-sink check`: whether files are right and, with `--connect`, whether what they name answers."""
+
+import argparse
+import os
+from dataclasses import replace
+
+from parquet_sink.cli.file_options import add_files, explain_keys
+from parquet_sink.config.built_in_providers import BUILT_IN
+from parquet_sink.config.providers import built_in_used
+from parquet_sink.connectors.check import Checked, check_files, format_report
+from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.validate.preflight import inspect
+from parquet_sink.worker_config.worker import NO_FILE
+from parquet_sink.worker_config.worker_file import LoadedWorker
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `check`: the files as for `run`, and whether to try what they name."""
+    add_files(parser)
+    explain_keys(parser)
+    parser.add_argument(
+        "--connect",
+        action="store_true",
+        help="also try brokers, topics, group, dead-letter topic, registry, folders and target; nothing is read or set",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """0 when all is well, 1 when something that was tried failed, 2 when a file is wrong; all of it is printed."""
+    checked = inspect(check_files(args.files, args.worker, bootstrap_servers=args.bootstrap_servers))
+    checked = replace(checked, worker=_as_a_worker_reads_it(checked))
+    print(format_report(checked))
+    if checked.problems:
+        return InvalidConfiguration.exit_status
+    return _connect(checked) if args.connect else os.EX_OK
+
+
+def _as_a_worker_reads_it(checked: Checked) -> LoadedWorker:
+    """With a warning where `parquet-sink worker` would have other config providers of this worker file than `run`."""
+    loaded = checked.worker
+    own = loaded.worker.converters
+    texts = [own.shown(name) for name in own.given]
+    texts += [text for one in checked.connectors for text in one.properties.values()]
+    used = built_in_used(texts)
+    if not used or loaded.worker.machine.providers is not None or loaded.worker.source == NO_FILE:
+        return loaded
+    told = (
+        f"Warning [config.providers]. It is not set: parquet-sink run has {', '.join(BUILT_IN)} then, and parquet-sink "
+        f"worker has none. For a worker write config.providers={','.join(used)} in its file."
+    )
+    return replace(loaded, warnings=(*loaded.warnings, told))
+
+
+def _connect(checked: Checked) -> int:
+    """Tries what each connector names."""
+    from parquet_sink.targets.outcome import Health
+    from parquet_sink.validate.probe import probe
+
+    failed = False
+    for settings in checked.settings():
+        print(f"\nconnector {settings.name}")
+        for finding in probe(settings):
+            print(finding.line(), flush=True)
+            failed |= finding.health is Health.FAILED
+    return int(failed)

@@ -1,0 +1,106 @@
+"""`connectors pause`, `resume`, `stop`, `restart` and `delete`."""
+
+from argparse import Namespace
+from collections.abc import Callable
+from typing import Any, Final
+
+from parquet_sink.cli.connectors.printing import print_json, print_lines, print_trouble, status_text
+from parquet_sink.cli.connectors.waiting import Wanted, wait_until, wait_until_gone
+from parquet_sink.cli.worker_api.api import WorkerApi
+from parquet_sink.errors import SetupError, SinkError, WorkerRefused
+
+_WANTED: Final = {
+    "pause": Wanted.PAUSED,
+    "resume": Wanted.RUNNING,
+    "stop": Wanted.STOPPED,
+    "restart": Wanted.RUNNING,
+}
+_SAID: Final = {
+    "pause": "told to pause",
+    "resume": "told to go on",
+    "stop": "told to stop",
+    "restart": "told to restart",
+}
+Outcome = dict[str, Any]
+
+
+def change(args: Namespace, api: WorkerApi) -> bool:
+    """Tells each connector; whether all was done."""
+    names = sorted(api.get("connectors")) if args.all else args.targets
+
+    def tell(name: str) -> Outcome:
+        if args.action == "restart" and args.only_failed and not _failed(args, api, name):
+            return {"name": name, "action": args.action, "restarted": False}
+        status = _tell(args, api, name)
+        if args.wait is not None:
+            status = wait_until(api, name, _WANTED[args.action], args.wait, stale=args.action == "restart")
+        return {"name": name, "action": args.action, **({} if status is None else {"status": status})}
+
+    return each(args, names, tell, _said)
+
+
+def _tell(args: Namespace, api: WorkerApi, name: str) -> Any:
+    """The status, where the worker answers with one."""
+    if args.action != "restart":
+        return api.ask("PUT", ("connectors", name, args.action)).content
+    if args.task is not None:
+        return api.ask("POST", ("connectors", name, "tasks", str(args.task), "restart")).content
+    flags = {"includeTasks": str(args.include_tasks).lower(), "onlyFailed": str(args.only_failed).lower()}
+    return api.ask("POST", ("connectors", name, "restart"), flags).content
+
+
+def _failed(args: Namespace, api: WorkerApi, name: str) -> bool:
+    """Whether there is anything that failed, of what the options mean."""
+    status = api.get("connectors", name, "status")
+    tasks = status["tasks"] if args.include_tasks else ()
+    return any(one["state"] == "FAILED" for one in (status["connector"], *tasks))
+
+
+def _said(done: Outcome) -> str:
+    if done.get("restarted") is False:
+        return f"connector {done['name']}: not restarted, for nothing of it failed"
+    return f"connector {done['name']}: {_SAID[done['action']]}{status_text(done.get('status'))}"
+
+
+def delete(args: Namespace, api: WorkerApi) -> bool:
+    """Removes each connector; whether all are removed."""
+
+    def remove(name: str) -> Outcome:
+        answer = api.ask("DELETE", ("connectors", name), {"purge": "true"} if args.purge else None).content
+        if args.wait is not None:
+            wait_until_gone(api, name, args.wait)
+        return {"name": name, "action": "delete", **({"left": _left(answer)} if args.purge else {})}
+
+    return each(args, args.targets, remove, _removed)
+
+
+def _left(answer: Any) -> list[str]:
+    """What stays of a connector that was purged. Raises WorkerRefused of a worker that cannot do it."""
+    if answer is None:
+        raise WorkerRefused("it is deleted, and what it left is not removed: only workers of parquet-sink do that")
+    return list(answer["left"])
+
+
+def _removed(done: Outcome) -> str:
+    purged = "" if "left" not in done else ", and so is what it left"
+    stays = f", and so do {', '.join(done['left'])}" if done.get("left") else ""
+    return f"connector {done['name']}: deleted{purged}; its offsets stay{stays}"
+
+
+def each(args: Namespace, names: list[str], do: Callable[[str], Outcome], words: Callable[[Outcome], str]) -> bool:
+    """Does it for each; one's trouble does not keep others from their turn, unless no worker answers at all."""
+    done = []
+    for name in dict.fromkeys(names):
+        try:
+            done.append(do(name))
+        except SetupError:
+            raise
+        except SinkError as error:
+            print_trouble(name, error)
+            done.append({"name": name, "action": args.action, "error": str(error)})
+            continue
+        if not args.json:
+            print_lines([words(done[-1]), *(f"  {warning}" for warning in done[-1].get("warnings", ()))])
+    if args.json:
+        print_json(done)
+    return not any("error" in one for one in done)

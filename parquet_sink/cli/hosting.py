@@ -1,0 +1,143 @@
+"""What `run` and `worker` have in common: connectors hosted in this process, and the REST API beside them."""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from parquet_sink.cli.telemetry import trace_listeners
+from parquet_sink.connectors.check import Checked
+from parquet_sink.connectors.loading import Loaded, load
+from parquet_sink.process.signals import StopRequest
+from parquet_sink.task.connector_settings import ConnectorSettings
+from parquet_sink.task.settings import SinkSettings
+from parquet_sink.validate.parked import on_cluster
+from parquet_sink.validate.preflight import inspect
+from parquet_sink.worker.herder.store import ConfigStore
+from parquet_sink.worker.rest import needed
+from parquet_sink.worker_config.rest.settings import RestSettings
+from parquet_sink.worker_config.worker import Worker
+from parquet_sink.worker_config.worker_file import LoadedWorker
+
+if TYPE_CHECKING:
+    from parquet_sink.worker.loop.events import Listener
+    from parquet_sink.worker.loop.herder import LocalHerder
+    from parquet_sink.worker.metrics.exposition import Metrics
+    from parquet_sink.worker.rest.listening import Listening
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How connectors are hosted. master, spark_conf: Spark's. serves: the REST API, also without connectors."""
+
+    worker: Worker
+    stop_request: StopRequest
+    master: str | None = None
+    spark_conf: Mapping[str, str] = field(default_factory=dict)
+    until_caught_up: bool = False
+    serves: bool = False
+
+    def told_of(self, settings: ConnectorSettings | None) -> Iterator[str]:
+        """What a connector's folders of one machine are warned of on a cluster."""
+        if isinstance(settings, SinkSettings) and not (self.master or "local").startswith("local"):
+            told = on_cluster(settings)
+            yield from [] if told is None else [told]
+
+
+def loader(plan: Plan) -> Callable[[Mapping[str, str], str], Loaded]:
+    """Validates a connector that came by REST as `check` does a file: with what the machine and libraries know of."""
+
+    def load_one(config: Mapping[str, str], name: str) -> Loaded:
+        loaded = load(config, plan.worker, source=f"connector {name}")
+        checked = inspect(Checked(LoadedWorker(plan.worker), (loaded,), ()))
+        (found,) = checked.connectors
+        problems = (*found.problems, *checked.worker.problems, *checked.shared)
+        settings = None if problems else found.settings
+        again = loaded.again if problems == loaded.problems else None
+        warnings = *found.warnings, *plan.told_of(settings)
+        return replace(found, problems=problems, settings=settings, again=again, warnings=warnings)
+
+    return load_one
+
+
+def host(plan: Plan, store: ConfigStore, known: Mapping[str, Loaded], listeners: Sequence["Listener"]) -> int:
+    """Runs until done or told to stop; the exit status. known: configurations that were validated already.
+
+    Raises SetupError, ConnectorError.
+    """
+    from parquet_sink.worker.loop.book import Book  # after the files were found right: it takes a second
+    from parquet_sink.worker.loop.commands import Commands
+    from parquet_sink.worker.loop.events import EventDispatcher
+    from parquet_sink.worker.loop.herder import LocalHerder, brokers_of
+    from parquet_sink.worker.loop.isolated import Isolated
+    from parquet_sink.worker.loop.roster import Roster
+    from parquet_sink.worker.loop.worker import Worker as Host
+
+    listening = _listening(plan.worker.rest) if plan.serves else None
+    settings = plan.worker.rest if listening is None else listening.settings
+    book, commands = Book(), Commands()
+    roster = Roster(store, loader(plan), book, settings.worker_id)
+    herder = LocalHerder(roster, commands, brokers_of(plan.worker))
+    told = [*listeners, *trace_listeners(), Isolated("the worker's book", lambda: book)]
+    metrics = None
+    if listening is not None:
+        from parquet_sink.worker.metrics.exposition import Metrics
+
+        metrics = Metrics(herder.progress)
+        told.append(Isolated("the metrics", lambda: metrics))
+    hosting = Host(
+        roster,
+        known,
+        master=plan.master,
+        spark_conf=plan.spark_conf,
+        until_caught_up=plan.until_caught_up,
+        stays=plan.serves,
+        track_topics=settings.topic_tracking,
+        observer=EventDispatcher(told),
+        commands=commands,
+        publish=herder.publish,
+        stop_request=plan.stop_request,
+    )
+    if listening is None or metrics is None:
+        return hosting.run()
+    with _served(herder, plan, listening, metrics):
+        return hosting.run()
+
+
+def _listening(settings: RestSettings) -> "Listening":
+    """Takes the addresses, before anything else is started. Raises SetupError."""
+    needed.require("The REST API")
+    from parquet_sink.worker.rest.listening import open_listeners
+
+    return open_listeners(settings)
+
+
+@contextmanager
+def _served(herder: "LocalHerder", plan: Plan, listening: "Listening", metrics: "Metrics") -> Iterator[None]:
+    """The REST API within. Raises SetupError."""
+    from parquet_sink.worker.rest.app import make_app
+    from parquet_sink.worker.rest.server import RestServer
+
+    load_one = loader(plan)
+
+    def judge(config: Mapping[str, str]) -> Loaded:
+        return load_one(config, config.get("name", ""))
+
+    app = make_app(herder, plan.worker, listening.settings, metrics.exposition, judge)
+    server = RestServer(app, listening.settings, listening)
+    server.start()
+    try:
+        yield
+    finally:
+        server.stop()
+
+
+def log_lines() -> "Listener":
+    """A log line for each file, and for each connector that begins or ends."""
+    from parquet_sink.worker.loop.isolated import Isolated
+    from parquet_sink.worker.loop.log_lines import LogLines
+
+    return Isolated("log lines", LogLines)

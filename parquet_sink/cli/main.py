@@ -1,0 +1,116 @@
+"""The command line: the commands, by name, and the exit statuses.
+
+Exit status: 0 done, 1 a connector failed, 2 invalid configuration or a missing part. Each command is loaded only
+when it is asked for, so that `--help` is quick; those of other packages for `--help`, too, which says what is wrong.
+"""
+
+import argparse
+import logging
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from functools import partial
+
+from parquet_sink import __version__
+from parquet_sink.cli.command_class import CommandPlugin, Commands, commands_for, is_built_in
+from parquet_sink.cli.completion import SHELLS, ShellCode, complete
+from parquet_sink.config.report import printable, quoted
+from parquet_sink.errors import InvalidConfiguration, SetupError, SinkError
+from parquet_sink.process import core_dumps
+from parquet_sink.process.log_format import JSON, json_line
+from parquet_sink.process.logs import configure_program, log_format
+from parquet_sink.process.signals import StopRequest
+from parquet_sink.process.streams import lenient_streams
+
+log = logging.getLogger(__name__)
+
+
+def wanted(argv: Sequence[str]) -> str | None:
+    """The command that words name; None: none."""
+    return next((word for word in argv if not word.startswith("-")), None)
+
+
+def parser_for(argv: Sequence[str], found: Commands | None = None) -> argparse.ArgumentParser:
+    """The parser, with the options of the command that `argv` names. found: all commands, where they are known.
+
+    Raises SetupError when the options of another package's command cannot be had.
+    """
+    name_wanted = wanted(argv)
+    found = found or commands_for(name_wanted)
+    parser = argparse.ArgumentParser(
+        prog="parquet-sink",
+        description="Kafka topics arrive as Parquet files at a push API: at-least-once, on Spark.",
+        epilog="Exit status: 0 done, 1 a connector failed, 2 invalid configuration or a missing part.",
+    )
+    parser.add_argument("--version", action="version", version=f"parquet-sink {__version__}")
+    parser.add_argument(
+        "--completion",
+        action=ShellCode,
+        choices=SHELLS,
+        help='print what lets a shell complete commands, options and names: eval "$(parquet-sink --completion bash)"',
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, command in found.usable.items():
+        text = command.help
+        sub = commands.add_parser(name, help=text, description=f"{text[:1].upper()}{text[1:]}.")
+        if name == name_wanted:
+            _add_arguments(name, command, sub)
+            sub.set_defaults(run=command.run)
+    return parser
+
+
+def _add_arguments(name: str, command: CommandPlugin, parser: argparse.ArgumentParser) -> None:
+    try:
+        command.add_arguments(parser)
+    except Exception as error:
+        if is_built_in(name):
+            raise
+        kind = type(command)
+        raise SetupError(
+            f"The options of command {quoted(name)} cannot be had from {kind.__module__}:{kind.__qualname__} "
+            f"({type(error).__name__}: {printable(str(error))}); correct the package that has it."
+        ) from error
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs a command; returns the exit status."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    core_dumps.forbid()
+    complete(parser_for)
+    stop_request = StopRequest()
+    with lenient_streams(), stop_request.handling() if words[:1] in (["run"], ["worker"]) else nullcontext():
+        found = commands_for(wanted(words))
+        for problem in found.problems.values():
+            print(f"parquet-sink: {problem}", file=sys.stderr)
+        if wanted(words) in found.problems:
+            return SetupError.exit_status
+        try:
+            args = parser_for(words, found).parse_args(words)
+        except SetupError as error:
+            print(f"parquet-sink: {error}", file=sys.stderr)
+            return error.exit_status
+        args.stop_request = stop_request
+        return _run(args)
+
+
+def _run(args: argparse.Namespace) -> int:
+    tell: Callable[[str], None] = partial(print, file=sys.stderr)
+    try:
+        args.log_format = log_format(getattr(args, "log_format", None))
+        configure_program(args.log_format)
+        if args.log_format == JSON:
+            tell, args.stop_request.line_of = partial(log.error, "%s"), partial(json_line, "WARNING")
+        return int(args.run(args))
+    except InvalidConfiguration as error:
+        for problem in error.problems:
+            tell(problem)
+        return error.exit_status
+    except SinkError as error:
+        tell(f"parquet-sink: {error}")
+        return error.exit_status
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,124 @@
+"""`parquet-sink parked list|show|replay|drop`: what connectors passed over, sending it again, or giving it up."""
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from parquet_sink.cli.beside import check_beside
+from parquet_sink.cli.file_options import add_files
+from parquet_sink.errors import InvalidConfiguration, SinkError
+from parquet_sink.model.rejected import Stage
+from parquet_sink.task.settings import SinkSettings
+from parquet_sink.validate.preflight import inspect
+
+log = logging.getLogger(__name__)
+
+ACTIONS: Final = ("list", "show", "replay", "drop")
+MOST_SHOWN: Final = 100
+_ONLY: Final = {
+    "json": ("list", "show"),
+    "content": ("show",),
+    "limit": ("show",),
+    "dry_run": ("replay",),
+    "all": ("drop",),
+    "yes": ("drop",),
+}
+"""Options that not all actions have."""
+_BOTH: Final = "Records are chosen beside it; remove it, or what chooses them."
+_NEITHER: Final = (
+    "It is missing, and nothing chooses records to drop; give --topic, --partition, --offset or --stage, or --all to "
+    "drop all that the connectors have parked."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The action, the files as for `run`, and which records are meant."""
+    parser.add_argument(
+        "action",
+        choices=ACTIONS,
+        help="list: how many, and why; show: each record; replay: send them again; drop: remove them for good",
+    )
+    add_files(parser)
+    parser.add_argument("--topic", help="only records of this topic")
+    parser.add_argument("--partition", type=int, metavar="N", help="only records of this topic-partition")
+    parser.add_argument(
+        "--offset", type=_offsets, metavar="N[-M]", help="only the record at this offset, or those from N to M"
+    )
+    parser.add_argument("--stage", choices=[str(one) for one in Stage], help="only records that failed there")
+    parser.add_argument("--json", action="store_true", help="list, show: one JSON object a line")
+    parser.add_argument("--content", action="store_true", help="show: with key, value and headers, which may be secret")
+    parser.add_argument("--limit", type=int, metavar="N", help=f"show: at most so many (default {MOST_SHOWN}; 0: all)")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="replay: say what would become of them; nothing is sent or changed"
+    )
+    parser.add_argument("--all", action="store_true", help="drop: all records, where no others are chosen")
+    parser.add_argument("--yes", action="store_true", help="drop: do it; without it, what would be dropped is listed")
+
+
+def run(args: argparse.Namespace) -> int:
+    """0 when it is done, 1 when something stays parked that was to leave, or cannot be read; 2 wrong files."""
+    _check_options(args)
+    checked = inspect(check_beside(args.files, args.worker, bootstrap_servers=args.bootstrap_servers))
+    for warning in checked.warnings:
+        log.debug("%s", warning)
+    done = [_run_one(args, settings) for settings in checked.require()]
+    return os.EX_OK if all(done) else 1
+
+
+def _run_one(args: argparse.Namespace, settings: SinkSettings) -> bool:
+    """Whether all went well. One connector's trouble does not keep others from their turn."""
+    from parquet_sink.cli.parked import drop, replay, reports  # after the files were found right
+    from parquet_sink.parked.selection import Selection
+
+    selection = Selection(*_chosen(args))
+    try:
+        if args.action == "drop":
+            return drop.drop(settings, selection, sure=args.yes)
+        if args.action == "replay":
+            return replay.replay(settings, selection, dry_run=args.dry_run)
+        lines = (
+            reports.listing(settings, selection, as_json=args.json)
+            if args.action == "list"
+            else reports.records(settings, selection, args.limit, as_json=args.json, content=args.content)
+        )
+        for line in lines:
+            print(line)
+    except SinkError as error:
+        print(f"parquet-sink: connector {settings.name}: {error}", file=sys.stderr)
+        return False
+    return True
+
+
+def _check_options(args: argparse.Namespace) -> None:
+    wrong = [_misplaced(name, actions) for name, actions in _ONLY.items() if _given(args, name, actions)]
+    if args.limit is not None and args.limit < 0:
+        wrong.append(f"Invalid [--limit]. {args.limit} is less than 0; give how many records to show, 0 for all.")
+    if args.action == "drop" and args.all is any(one is not None for one in _chosen(args)):
+        wrong.append("Invalid [--all]. " + (_BOTH if args.all else _NEITHER))
+    if wrong:
+        raise InvalidConfiguration(wrong)
+    args.limit = MOST_SHOWN if args.limit is None else args.limit
+
+
+def _chosen(args: argparse.Namespace) -> tuple[str | None, int | None, tuple[int, int] | None, str | None]:
+    return args.topic, args.partition, args.offset, args.stage
+
+
+def _given(args: argparse.Namespace, name: str, actions: Sequence[str]) -> bool:
+    return args.action not in actions and getattr(args, name) not in (None, False)
+
+
+def _misplaced(name: str, actions: Sequence[str]) -> str:
+    return f"Invalid [--{name.replace('_', '-')}]. It belongs to parquet-sink parked {' or '.join(actions)}; remove it."
+
+
+def _offsets(text: str) -> tuple[int, int]:
+    first, dash, last = text.partition("-")
+    if not (first.isascii() and first.isdigit() and (not dash or (last.isascii() and last.isdigit()))):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not an offset, such as 17, nor a range of offsets, such as 17-30"
+        )
+    return int(first), int(last) if dash else int(first)

@@ -1,0 +1,94 @@
+"""`parquet-sink run`."""
+
+import argparse
+import logging
+import sys
+from typing import TYPE_CHECKING, Final, TextIO
+
+from parquet_sink.cli.file_options import add_files, explain_keys
+from parquet_sink.cli.hosting import Plan, host, log_lines
+from parquet_sink.cli.hosting_options import add_hosting
+from parquet_sink.cli.log_options import add_log_format
+from parquet_sink.connectors.check import check_files
+from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.process.log_format import JSON
+from parquet_sink.spark import options
+from parquet_sink.spark.slots import local_master
+from parquet_sink.validate.preflight import inspect
+from parquet_sink.worker.herder.store import MemoryConfigStore, StoredConnector
+
+if TYPE_CHECKING:
+    from parquet_sink.worker.loop.events import Listener
+
+UNBOUNDED: Final = (
+    "It is not set, and there are listeners: whoever reaches the REST API may read this user's files and environment "
+    "by placeholders; name the config providers that are needed, and bound them."
+)
+log = logging.getLogger(__name__)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The files, and how to run them."""
+    add_files(parser)
+    explain_keys(parser)
+    add_hosting(parser, local_master(1))
+    parser.add_argument(
+        "--until-caught-up",
+        action="store_true",
+        help="deliver what is in Kafka now, whatever the thresholds say, then end",
+    )
+    parser.add_argument("--no-live", action="store_true", help="log lines even on a terminal")
+    add_log_format(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs until done or told to stop. Raises InvalidConfiguration, SetupError."""
+    wrong = options.problems(args.master, args.conf)
+    checked = inspect(check_files(args.files, args.worker, bootstrap_servers=args.bootstrap_servers))
+    for warning in checked.warnings:
+        log.warning("%s", warning)
+    if wrong:
+        raise InvalidConfiguration([*wrong, *checked.problems])
+    settings = checked.settings()
+    rest = checked.worker.worker.rest
+    if rest.given and args.until_caught_up:
+        log.warning("Warning [listeners]. There is no REST API with --until-caught-up, which ends by itself.")
+    if rest.given and checked.worker.worker.machine.providers is None:
+        log.warning("Warning [config.providers]. %s", UNBOUNDED)
+    plan = Plan(
+        checked.worker.worker,
+        args.stop_request,
+        master=args.master,
+        spark_conf=dict(args.conf),
+        until_caught_up=args.until_caught_up,
+        serves=rest.given and not args.until_caught_up,
+    )
+    for told in (text for one in settings for text in plan.told_of(one)):
+        log.warning("%s", told)
+    live = not args.no_live and args.log_format != JSON and draws(sys.stderr)
+    known = {one.name: loaded for one, loaded in zip(settings, checked.connectors, strict=True)}
+    store = MemoryConfigStore({name: StoredConnector(one.properties) for name, one in known.items()})
+    return host(plan, store, known, [_live_view() if live else log_lines()])
+
+
+def _live_view() -> "Listener":
+    """The view on the terminal; log lines when it cannot be drawn."""
+    from parquet_sink.worker.loop.isolated import Isolated
+    from parquet_sink.worker.loop.log_lines import LogLines
+
+    return Isolated("the live view", _make_live_view, LogLines)
+
+
+def _make_live_view() -> "Listener":
+    from parquet_sink.worker.loop.live_view import LiveView
+
+    return LiveView()
+
+
+def draws(stream: TextIO) -> bool:
+    """Whether the live view can be drawn there: a terminal that has the characters it is drawn with."""
+    try:
+        "…".encode(stream.encoding)
+    except (LookupError, TypeError, UnicodeEncodeError):
+        return False
+    return stream.isatty()

@@ -1,0 +1,127 @@
+"""How a connector stands, in lines for a person."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from parquet_sink.cli.connectors.printing import columns, cut
+from parquet_sink.worker.herder.values import (
+    ConnectorProgress,
+    ConnectorStatus,
+    LastError,
+    LastUpload,
+    PartitionProgress,
+    State,
+)
+from parquet_sink.worker.loop.layout import format_age
+from parquet_sink.worker.loop.totals import format_size
+
+_TITLES = ("    TOPIC", "TOPIC-PARTITION", "LAG", "OLDEST", "RECORDS/S", "")
+
+
+def connector_lines(one: ConnectorProgress, now_s: float, *, partitions: bool) -> Iterator[str]:
+    """State and tasks, what is behind, what was sent last, what went wrong last. now_s: epoch seconds."""
+    error = "" if one.last_error is None else one.last_error.message
+    yield from _status_lines(one.status, error)
+    aside = f"; {_count(one.set_aside, 'record')} set aside" if one.set_aside else ""
+    sent = f"{_count(one.files, 'file')}, {_count(one.rows, 'row')}, {format_size(one.size_bytes)}"
+    yield f"  sent   {_count(one.records, 'record') if one.records else sent}{aside}"
+    if archive := _archive_text(one):
+        yield f"  kept   {archive}"
+    yield f"  lag    {_lag_text(one)}"
+    if one.flushing is not None:
+        for_s = format_age(max(now_s - one.flushing.since_s, 0.0))
+        taken = f"{_count(one.flushing.records, 'record')} in {_count(one.flushing.partitions, 'topic-partition')}"
+        yield f"  flush  {taken}, for {for_s}"
+    if one.last_upload is not None:
+        yield f"  last   {_upload_text(one.last_upload, now_s)}"
+    if one.last_error is not None:
+        yield from _error_lines(one.last_error, one.status.waits_for, now_s)
+    yield from (f"  {warning}" for warning in one.warnings)
+    if partitions and one.partitions:
+        yield from columns([_TITLES, *map(_partition_row, one.partitions)])
+
+
+def _error_lines(error: LastError, waits_for: str, now_s: float) -> Iterator[str]:
+    """When and what, and since when it is over; what is waited for is not said again."""
+    first, *more = error.message.splitlines() or [""]
+    when = _moment_text(error.at_s, now_s)
+    if error.healed_s is not None:
+        yield f"  error  {when}, healed {format_age(max(error.healed_s - error.at_s, 0.0))} later: {first}"
+    elif first and first.rstrip(".") in waits_for:
+        yield f"  error  {when}: what it waits for"
+        return
+    else:
+        yield f"  error  {when}: {first}"
+    yield from (f"         {line}" for line in more)
+
+
+def _status_lines(status: ConnectorStatus, error: str) -> Iterator[str]:
+    """error: the last one's text, which stands in a line of its own and is not said here."""
+    running = sum(task.state is State.RUNNING for task in status.tasks)
+    tasks = f"{running} of {_count(len(status.tasks), 'task')} running" if status.tasks else "no tasks"
+    yield f"{cut(status.name)}  {status.state}  {tasks}, {status.worker_id}"
+    yield from (f"  {line}" for line in status.trace.splitlines()[:1] if not _says(error, line))
+    failed: dict[str, list[int]] = {}
+    for task in status.tasks:
+        if task.state is State.FAILED and task.trace != status.trace:
+            failed.setdefault(next(iter(task.trace.splitlines()), ""), []).append(task.id)
+    for trace, tasks_of_it in failed.items():
+        several = "s" if len(tasks_of_it) > 1 else ""
+        why = "the last error" if _says(error, trace) else trace
+        yield f"  task{several} {', '.join(map(str, tasks_of_it))} {State.FAILED}: {why}"
+    if status.waits_for:
+        yield f"  waits for {status.waits_for}"
+
+
+def _says(error: str, trace: str) -> bool:
+    """Whether a trace's first line, a kind and a text, says no more than the last error."""
+    text = trace.partition(": ")[2] or trace
+    return bool(text) and error.startswith(text)
+
+
+def _archive_text(one: ConnectorProgress) -> str:
+    """Empty where nothing is known of an archive."""
+    told = ((one.archived, "archived"), (one.archive_waiting, "waiting for it"), (one.not_archived, "not archived"))
+    return "; ".join(f"{_count(count, 'file')} {what}" for count, what in told if count)
+
+
+def _lag_text(one: ConnectorProgress) -> str:
+    if not one.partitions:
+        return "not known while it is stopped" if one.status.state is State.STOPPED else "not known"
+    waiting = [partition for partition in one.partitions if partition.oldest_s is not None]
+    text = f"{_count(sum(partition.lag for partition in one.partitions), 'record')} in "
+    text += _count(len(one.partitions), "topic-partition")
+    if waiting:
+        oldest = max(waiting, key=lambda partition: partition.oldest_s or 0.0)
+        text += f"; oldest unflushed {format_age(oldest.oldest_s)} ({oldest.topic} {oldest.partition})"
+    away = sum(partition.away for partition in one.partitions)
+    return text + (f"; {away:,} away" if away else "")
+
+
+def _upload_text(upload: LastUpload, now_s: float) -> str:
+    size = f"{_count(upload.rows, 'row')}, {format_size(upload.size_bytes)}"
+    return (
+        f"{_moment_text(upload.at_s, now_s)}: {upload.topic} {upload.partition}, offsets {upload.first_offset} to "
+        f"{upload.last_offset}, {size if upload.size_bytes else _count(upload.rows, 'record')}"
+    )
+
+
+def _partition_row(one: PartitionProgress) -> tuple[str, ...]:
+    rate = f"{one.records_per_s:,.0f}"
+    return (
+        f"    {cut(one.topic)}",
+        str(one.partition),
+        f"{one.lag:,}",
+        format_age(one.oldest_s),
+        rate,
+        "away" if one.away else "",
+    )
+
+
+def _moment_text(at_s: float, now_s: float) -> str:
+    """A time in UTC, and how long ago it is by this machine's clock."""
+    return f"{datetime.fromtimestamp(at_s, UTC):%Y-%m-%d %H:%M:%S} UTC ({format_age(max(now_s - at_s, 0.0))} ago)"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

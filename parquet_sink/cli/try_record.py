@@ -1,0 +1,145 @@
+"""`parquet-sink try`: what becomes of one record, step by step; nothing is sent, stored or committed."""
+
+import argparse
+import os
+import sys
+import time
+from typing import Final
+
+from parquet_sink.connectors.check import check_files
+from parquet_sink.errors import InvalidConfiguration, NoSuchRecord, TopicGone
+from parquet_sink.model.records import Header, RecordBatch
+from parquet_sink.task.settings import SinkSettings
+from parquet_sink.validate.preflight import inspect
+
+REJECTED: Final = 1
+"""Exit status when the record cannot become a row."""
+_MOST: Final = {"partition": 2**31 - 1, "offset": 2**63 - 2, "timestamp": 2**63 - 1}
+_WITH_VALUE: Final = ("key", "header", "timestamp")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The connector file, and which record: one of Kafka, or one of files."""
+    parser.description = (
+        "Shows one record after each step (decoded, each transform) and the row that it becomes, or why it has none. "
+        "Fields that are obfuscated are so in the row alone: the steps before show them in clear."
+    )
+    parser.add_argument("file", metavar="connector.properties", help="connector file, .properties or .json")
+    parser.add_argument("--worker", metavar="FILE", help="worker file: bootstrap.servers, consumer.*, converters")
+    parser.add_argument("--bootstrap-servers", metavar="HOST:PORT,…", help="Kafka's address, as for run")
+    parser.add_argument("--topic", help="the record's topic (default: the connector's, if it names one)")
+    parser.add_argument("--partition", type=int, default=0, help="the record's topic-partition (default 0)")
+    parser.add_argument("--offset", type=int, help="the record's offset: it is read from Kafka, without a group")
+    parser.add_argument("--value", metavar="FILE", help="the bytes of a record's value, in place of a record of Kafka")
+    parser.add_argument("--key", metavar="FILE", help="with --value: the bytes of its key")
+    parser.add_argument(
+        "--header", metavar="NAME=TEXT", action="append", default=[], help="with --value: a header; may be repeated"
+    )
+    parser.add_argument("--timestamp", type=int, metavar="MS", help="with --value: its time (default: now)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(args: argparse.Namespace) -> int:
+    """0 when the record has a row or rightly none, 1 when it is rejected. Raises SinkError."""
+    _check(args)
+    checked = inspect(check_files([args.file], args.worker, bootstrap_servers=args.bootstrap_servers))
+    told = checked.warnings if args.value is None else checked.connectors[0].warnings  # no broker is asked for a file's
+    for warning in told:
+        print(warning, file=sys.stderr)
+    (settings,) = checked.require()
+    record = _record(args, settings)
+    from parquet_sink.cli.trial_text import lines, to_json
+    from parquet_sink.task.reject_policy import StopAtRejected
+    from parquet_sink.task.task import steps_for
+    from parquet_sink.task.trial import trial
+    from parquet_sink.task.trial_values import timestamp_text
+
+    found = trial(record, steps_for(settings, StopAtRejected()), settings.shape)
+    table = settings.table_of(record.topic)
+    if args.json:
+        print(to_json(found, table))
+    else:
+        stamp = record.timestamps[0].as_py()
+        print(_title(record, "no timestamp" if stamp is None else f"timestamp {stamp} ({timestamp_text(stamp)})"))
+        for line in lines(found, table):
+            print(line)
+    return REJECTED if found.rejected is not None else os.EX_OK
+
+
+def _title(record: RecordBatch, stamp: str) -> str:
+    return f"topic {record.topic}, topic-partition {record.partition}, offset {record.offsets[0]}, {stamp}"
+
+
+def _check(args: argparse.Namespace) -> None:
+    problems = []
+    if (args.value is None) == (args.offset is None):
+        problems.append(
+            "Invalid [--offset]. Give either --offset, for a record of Kafka, or --value, for one of a file."
+        )
+    if args.value is None:
+        problems += [
+            f"Invalid [--{name}]. It goes with --value alone."
+            for name in _WITH_VALUE
+            if getattr(args, name) not in (None, [])
+        ]
+    problems += [
+        f"Invalid [--{name}]. {number} is less than 0."
+        for name in _MOST
+        if (number := getattr(args, name)) is not None and number < 0
+    ]
+    problems += [
+        f"Invalid [--{name}]. {number} is more than {most}."
+        for name, most in _MOST.items()
+        if (number := getattr(args, name)) is not None and number > most
+    ]
+    problems += [f'Invalid [--header]. "{one}" has no =; write NAME=TEXT.' for one in args.header if "=" not in one]
+    if problems:
+        raise InvalidConfiguration(problems)
+
+
+def _record(args: argparse.Namespace, settings: SinkSettings) -> RecordBatch:
+    topics = settings.kafka.topics
+    topic = args.topic or (topics[0] if len(topics) == 1 else None)
+    if topic is None:
+        raise InvalidConfiguration(["Invalid [--topic]. The connector reads more than one; name the record's."])
+    if (reason := settings.why_unusable(topic)) is not None:
+        raise InvalidConfiguration([reason])
+    if topics and topic not in topics:
+        what = f"The connector does not read {topic}, but {', '.join(topics)}."
+        print(f"Warning [--topic]. {what} It is taken as it would be if it did.", file=sys.stderr)
+    if args.value is None:
+        return _of_kafka(args, settings, topic)
+    stamp = int(time.time() * 1000) if args.timestamp is None else args.timestamp
+    key = None if args.key is None else _bytes("--key", args.key)
+    headers: list[Header] = [_header(one) for one in args.header]
+    return RecordBatch.of(topic, args.partition, [0], [stamp], [_bytes("--value", args.value)], [key], [headers])
+
+
+def _of_kafka(args: argparse.Namespace, settings: SinkSettings, topic: str) -> RecordBatch:
+    from parquet_sink.kafka.one_record import read_one
+
+    try:
+        return read_one(settings.kafka, topic, args.partition, args.offset)
+    except TopicGone:
+        if args.topic is None:
+            raise
+        raise NoSuchRecord(f"Topic {topic} does not exist; correct --topic.") from None
+
+
+def _header(text: str) -> Header:
+    name, _, value = text.partition("=")
+    return name, value.encode()
+
+
+def _bytes(option: str, path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise InvalidConfiguration(
+            [f"Invalid [{option}]. {path} cannot be read ({reason}); correct the path."]
+        ) from None
+    if not data:
+        raise InvalidConfiguration([f"Invalid [{option}]. {path} is empty; write the record's bytes into it."])
+    return data

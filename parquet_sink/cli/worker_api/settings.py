@@ -1,0 +1,156 @@
+"""Where the worker is and as whom it is asked: from options, a client file, the environment, in this order."""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+from parquet_sink.cli.worker_api import keys
+from parquet_sink.config.machine import Machine
+from parquet_sink.config.properties import Parsed
+from parquet_sink.config.providers import resolve
+from parquet_sink.config.report import Report, quoted
+from parquet_sink.config.secret import Secret
+from parquet_sink.config.values import Values, read
+from parquet_sink.config.without_effect import suggest, warn_about
+from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.net.loopback import is_loopback
+
+DEFAULT_URL: Final = "http://localhost:8083"
+URL_VARIABLE: Final = "PARQUET_SINK_URL"
+USER_VARIABLE: Final = "PARQUET_SINK_USER"
+PASSWORD_VARIABLE: Final = "PARQUET_SINK_PASSWORD"
+FILE_VARIABLE: Final = "PARQUET_SINK_CLIENT_FILE"
+DEFAULT_TIMEOUT_S: Final = 100.0
+"""A worker gives up after 90 s, and then says so."""
+
+
+@dataclass(frozen=True)
+class ApiSettings:
+    """url: without a slash at its end. ca_file None: what the environment or the system trusts."""
+
+    url: str
+    timeout_s: float = DEFAULT_TIMEOUT_S
+    username: str | None = None
+    password: Secret | None = None
+    ca_file: str | None = None
+    certificate_file: str | None = None
+    key_file: str | None = None
+    key_password: Secret | None = None
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """The options by which a command finds the worker."""
+    parser.add_argument(
+        "--url",
+        metavar="URL",
+        help=f"address of the worker's REST API (default: {URL_VARIABLE}, else {DEFAULT_URL})",
+    )
+    parser.add_argument(
+        "--client-file",
+        metavar="client.properties",
+        help="url, username, password, tls.ca.file, tls.certificate.file, tls.key.file, tls.key.password "
+        f"(default: {FILE_VARIABLE}); user and password also come from {USER_VARIABLE} and {PASSWORD_VARIABLE}",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        metavar="SECONDS",
+        default=DEFAULT_TIMEOUT_S,
+        help="how long one answer may take (default: %(default)g)",
+    )
+
+
+def settings_of(args: Namespace, machine: Machine, parsed: Parsed | None, source: str) -> tuple[ApiSettings, list[str]]:
+    """The settings with warnings about the file. parsed, source: the client file, when there is one.
+
+    Raises InvalidConfiguration, naming option, variable or key.
+    """
+    report = Report()
+    values = _read_file(parsed, machine, report)
+    url, origin = _nearest(args.url, values, machine.environ)
+    reason = _wrong_url(url)
+    if reason is not None:
+        report.problem(origin, reason)
+    if not args.timeout > 0:
+        report.problem("--timeout", f"{args.timeout:g} is not more than 0; give seconds.")
+    settings = _settings(url.rstrip("/"), args.timeout, values, machine.environ)
+    if reason is None and settings.username is not None and _in_clear(url):
+        report.problem(origin, _clear_text(url))
+    if report.problems:
+        raise InvalidConfiguration([_in_file(one, source, values) for one in report.problems])
+    return settings, [f"{one} (in {source})" for one in report.warnings]
+
+
+def _read_file(parsed: Parsed | None, machine: Machine, report: Report) -> Values:
+    properties = {} if parsed is None else parsed.properties
+    values = read(keys.CLIENT_KEYS, resolve(properties, machine, report), report)
+    report.warnings += [] if parsed is None else parsed.warnings
+    known = keys.CLIENT_KEYS
+    warn_about(known, values, properties, lambda name: f"It is unknown.{suggest(name, known, ())}", report)
+    return values
+
+
+def _in_file(problem: str, source: str, values: Values) -> str:
+    of_file = any(problem.startswith(f"Invalid [{name}]") for name in values.given)
+    return f"{problem} (in {source})" if of_file else problem
+
+
+def _nearest(option: str | None, values: Values, environment: Mapping[str, str]) -> tuple[str, str]:
+    """The address and who gave it."""
+    found = (
+        (option, "--url"),
+        (values.text(keys.URL), keys.URL),
+        (environment.get(URL_VARIABLE), URL_VARIABLE),
+    )
+    return next(((url.strip(), origin) for url, origin in found if url), (DEFAULT_URL, "--url"))
+
+
+def _settings(url: str, timeout_s: float, values: Values, environment: Mapping[str, str]) -> ApiSettings:
+    username, password = values.text(keys.USER), values.secret(keys.PASSWORD)
+    if username is None and environment.get(USER_VARIABLE):
+        username, password = environment[USER_VARIABLE], None
+    if username is not None and password is None:
+        password = Secret(environment.get(PASSWORD_VARIABLE, ""))
+    return ApiSettings(
+        url,
+        timeout_s,
+        username,
+        password,
+        values.text(keys.CA),
+        values.text(keys.CERTIFICATE),
+        values.text(keys.CERTIFICATE_KEY),
+        values.secret(keys.KEY_PASSWORD),
+    )
+
+
+def _wrong_url(url: str) -> str | None:
+    """Why it is no address of a worker. A password in it is not shown."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return "It is no address; write one such as http://localhost:8083."
+    if parts.username is not None or parts.password is not None:
+        return (
+            "It holds a user, which others would see in the list of processes; remove it, and give user and password "
+            f"by {USER_VARIABLE} and {PASSWORD_VARIABLE}, or in a --client-file."
+        )
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        return f"{quoted(url)} is no address of a worker; write one such as http://localhost:8083."
+    if parts.query or parts.fragment:
+        return f"{quoted(url)} has a query or a fragment; remove it."
+    return None
+
+
+def _in_clear(url: str) -> bool:
+    parts = urlsplit(url)
+    return parts.scheme == "http" and not is_loopback(parts)
+
+
+def _clear_text(url: str) -> str:
+    return (
+        f"{quoted(url)} would carry the password over the network in clear; use https, or a tunnel to this machine "
+        "(ssh -L 8083:localhost:8083 HOST, then --url http://localhost:8083)."
+    )

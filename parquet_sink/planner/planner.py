@@ -1,0 +1,285 @@
+"""The planner of one query, in a process of its own beside Spark's driver: each tick decides what is due.
+
+Order within a tick, all of it in `Planner.tick`: what lies below `start` has been accepted by the target, so it is
+committed first; then new topic-partitions are looked for; then one request tells where all of them end; then the pure
+decision; then the ranges taken are put down beside the group's offsets, so that after a crash the same ranges come
+again, as the same files. While no broker answers ticks are lost, nothing else.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Final
+
+from parquet_sink.errors import BrokerAway, KafkaFailed, TopicGone
+from parquet_sink.kafka.client import options as client_options
+from parquet_sink.kafka.client.log import ClientLog
+from parquet_sink.kafka.cluster.cluster import KafkaCluster
+from parquet_sink.kafka.dead_letter_topic import DeadLetterTopic
+from parquet_sink.kafka.group.offsets import GroupOffsets, OffsetGone
+from parquet_sink.kafka.leader_epochs import LeaderEpochs
+from parquet_sink.kafka.settings import DeadLetterSettings, PlanningSettings
+from parquet_sink.model.instance import Instance
+from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.model.ranges import PlannedRange
+from parquet_sink.planner.admission import Candidate, due_range
+from parquet_sink.planner.broker_outage import BrokerOutage
+from parquet_sink.planner.clients import FirstRecords
+from parquet_sink.planner.context import PartitionOffsets, PlanningContext
+from parquet_sink.planner.discovery import Discovery
+from parquet_sink.planner.drain import Drain
+from parquet_sink.planner.first_timestamps import FirstTimestamps
+from parquet_sink.planner.group_monitor import GroupMonitor
+from parquet_sink.planner.late_flushes import LateFlushes
+from parquet_sink.planner.range_plans import RangePlans
+from parquet_sink.planner.record_ages import RecordAges
+from parquet_sink.planner.record_sizes import RecordSizes
+from parquet_sink.planner.recreated_topics import RecreatedTopics
+from parquet_sink.planner.start_offsets import TopicIds, topics_of
+from parquet_sink.planner.unavailable import BackgroundProbe, EndOffsets, UnavailablePartitions
+from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.store import DRAINED, PAUSE, SLOTS, STOP
+
+PATIENCE_S: Final = 60.0
+"""How long the broker may stay away at the start, unless `default.api.timeout.ms` says otherwise."""
+
+
+@cache
+def _epoch_s() -> float:
+    """As this process first took it, and not a process that it was forked from."""
+    return time.time() - time.monotonic()
+
+
+def steady_clock() -> float:
+    """Epoch seconds that never jump: ages count on them, whatever is done to the machine's clock."""
+    return _epoch_s() + time.monotonic()
+
+
+class Planner:
+    """Knows where each topic-partition stands, commits, and says which ranges are due.
+
+    reported: whether a sink of ours takes the ranges, and reports what becomes of each; else the end of a micro-batch
+    is all that is known of them. ensure_topic: has the dead-letter topic made if it is absent. What it asks of Kafka
+    is handed in: `kafka_planner` makes one for a real cluster.
+    """
+
+    def __init__(
+        self,
+        context: PlanningContext,
+        outage: BrokerOutage,
+        reads: FirstRecords,
+        *,
+        reported: bool = True,
+        sleep: Callable[[float], None] = time.sleep,
+        ensure_topic: Callable[[DeadLetterSettings], None] = lambda settings: DeadLetterTopic(settings).ensure(),
+    ) -> None:
+        self._settings, self._state, self._now = context.settings, context.state, context.now
+        self._cluster, self._group, self._offsets = context.cluster, context.group, context.offsets
+        self._unavailable, self._outage = context.unavailable, outage
+        self._sleep, self._ensure_topic = sleep, ensure_topic
+        self._recreated = RecreatedTopics(context)
+        self._plans = RangePlans(context, self._recreated, reported=reported)
+        self._ages, self._sizes = RecordAges(context, reads), RecordSizes(context, reads)
+        probe = BackgroundProbe(context.cluster, context.now, context.spawn)
+        self._end_offsets = EndOffsets(context.cluster, context.unavailable, probe)
+        self._late = LateFlushes(context)
+        self._discovery = Discovery(context, self._plans, self._ages, self._sizes)
+        self._monitor = GroupMonitor(context, self._recreated, self._plans)
+        self._drain = Drain()
+
+    def begin(self, dead_letters: DeadLetterSettings | None = None) -> dict[PartitionKey, int]:
+        """Where each topic-partition starts: at its committed offset, else where `auto.offset.reset` says. Once.
+
+        dead_letters: their topic is made if it is absent, so that one that cannot be made is told now, and not by the
+        first record that needs it. Waits for the broker for a bounded time. Raises KafkaFailed, OffsetsLost.
+        """
+        deadline = self._deadline()
+        while True:
+            try:
+                if dead_letters is not None:
+                    self._ensure_topic(dead_letters)
+                starts = self._discovery.start_offsets()
+                self._group.claim(starts, self._plans.restored)
+                break
+            except BrokerAway as error:
+                if self._now() >= deadline:
+                    raise KafkaFailed(str(error)).at(error.topic_partition) from None
+                self._outage.report(error)
+                self._sleep(1.0)
+        self._outage.end()
+        self._offsets.starts = starts
+        self._late.tick(excused=True)
+        self._monitor.start()
+        return dict(starts)
+
+    @property
+    def in_flight(self) -> list[PlannedRange]:
+        """The ranges of the micro-batch that was planned last."""
+        return list(self._plans.in_flight.values())
+
+    def tasks(self) -> int | None:
+        """Spark tasks that the micro-batch may be dealt to; None: any number.
+
+        No more than the connector's share of Spark's slots. While uploads fail it is one: what waits for a dead target
+        leaves the other slots to other connectors.
+        """
+        bounds = [self._settings.kafka.tasks_max, self._state.get(SLOTS), 1 if self._plans.has_retries else None]
+        return min((bound for bound in bounds if bound is not None), default=None)
+
+    def drain(self) -> None:
+        """From now on what is there at the next tick is due, and nothing that comes later."""
+        self._drain.active = True
+
+    def repeated(self, planned: Sequence[Candidate]) -> list[PlannedRange]:
+        """Those of an earlier run's ranges that the group has put down, word for word: the others come by `tick`.
+
+        So a micro-batch that Spark repeats is the same if nothing happened, and passes over nothing if offsets were
+        set or a topic was made anew since. Raises KafkaFailed.
+        """
+        starts = self._offsets.starts
+        held = {(topic, partition): span for topic, partition, span in planned if (topic, partition) in starts}
+        ends = self._cluster.end_offsets(list(held))
+        same = [
+            (*key, span)
+            for key, span in held.items()
+            if key in ends and self._plans.repeated(key, starts[key], ends[key]) == span
+        ]
+        return self._plans.repeat(same)
+
+    def tick(self, finished: Mapping[PartitionKey, int]) -> list[PlannedRange]:
+        """The ranges that are due, after committing what was accepted.
+
+        finished: ends of the last micro-batch's ranges.
+
+        While the broker is away nothing is due; but an empty tick ends a drain, so a drain waits for the
+        broker, for a bounded time, and for what must be tried again. Raises ConnectorError for what waiting does not
+        cure.
+        """
+        deadline = self._deadline()
+        while True:
+            try:
+                due = self._tick(finished)
+                if due or not self._drain.active or not self._plans.retries or self._state.get(STOP):
+                    return due
+                self._sleep(min(max(self._plans.next_retry_s(), 0.05), 1.0))
+                deadline = self._deadline()
+            except BrokerAway as error:
+                self._outage.report(error)
+                if self._state.get(STOP):
+                    self._state.set(DRAINED, True)
+                else:
+                    self._outage.check(error)
+                if self._state.get(STOP) or not self._drain.active:
+                    return []
+                if self._now() >= deadline:
+                    raise KafkaFailed(str(error)).at(error.topic_partition) from None
+                self._sleep(1.0)
+
+    def _tick(self, finished: Mapping[PartitionKey, int]) -> list[PlannedRange]:
+        """Goes on without topics that are gone; each time round there are fewer."""
+        self._cluster.poll()
+        self._group.poll()
+        while True:
+            try:
+                found = self._plan_once(finished)
+            except TopicGone as error:
+                if self._discovery.remove_deleted():
+                    continue
+                failed = KafkaFailed if isinstance(error, OffsetGone) else BrokerAway
+                raise failed(str(error)).at(error.topic_partition) from None
+            self._outage.end()
+            return found
+
+    def _plan_once(self, finished: Mapping[PartitionKey, int]) -> list[PlannedRange]:
+        self._plans.commit(self._plans.accept(finished))
+        self._monitor.check()
+        if self._state.get(STOP):
+            self._state.set(DRAINED, True)
+            return []
+        self._discovery.refresh()
+        return self._due()
+
+    def _due(self) -> list[PlannedRange]:
+        now_ms = int(self._now() * 1000)
+        starts = self._offsets.starts
+        ends = self._end_offsets.fetch(list(starts))
+        self._offsets.ends.update(ends)
+        self._ages.look(now_ms)
+        if self._drain.active:
+            if not self._drain.begun:
+                self._recreated.check(topics_of(ends))
+                self._discovery.tell_of_nothing()
+            self._drain.note(ends, [*self._offsets.starts, *self._unavailable])
+        if not self._drain.active:
+            self._ages.load(ends, now_ms)
+        paused = self._state.get(PAUSE)
+        if paused:
+            self._plans.hold()
+        elif not self._drain.active:
+            self._sizes.look(ends, now_ms)
+        self._late.tick(excused=paused or self._plans.has_retries or self._drain.active)
+        found = self._found(ends, now_ms, paused=paused)
+        self._ages.publish(ends)
+        if self._drain.active and self._unavailable and not found and not self._plans.retries:
+            message = f"Not caught up: {self._unavailable.describe()} away, and nothing else is left."
+            raise BrokerAway(message).at(min(self._unavailable))
+        taken = self._plans.take(found)
+        self._late.taken(taken, self._ages.seen_ms(taken))
+        return taken
+
+    def _found(self, ends: Mapping[PartitionKey, int], now_ms: int, *, paused: bool) -> list[tuple[int, Candidate]]:
+        """The ranges that are due; each with the micro-batch that took its topic-partition last."""
+        found: list[tuple[int, Candidate]] = []
+        learned, sizes, flush = self._state.bytes_per_record(), self._state.sizes(), self._settings.flush
+        for key, end in ends.items():
+            start = self._offsets.starts[key]
+            if end < start:
+                self._recreated.on_end_below_start(key, start, end)
+                continue
+            oldest = self._ages.oldest_ms(key, start, end)
+            high = self._drain.limit(key, start, end)
+            if paused or self._plans.is_retry_pending(key):
+                continue
+            per_record = learned.get(key[0])
+            span = (
+                self._plans.repeated(key, start, end)
+                or due_range(start, high, oldest, per_record, flush, now_ms, draining=self._drain.active)
+                or self._sizes.due(key, start, high, per_record, sizes.get(key[0]))
+            )
+            if span is not None:
+                found.append((self._plans.last_batch(key), (*key, span)))
+        return found
+
+    def _deadline(self) -> float:
+        return self._now() + client_options.seconds(self._settings.kafka, "default.api.timeout.ms", PATIENCE_S)
+
+    def close(self) -> None:
+        self._group.close()
+
+
+def kafka_planner(
+    settings: PlanningSettings,
+    state: SqliteStore,
+    instance: Instance,
+    *,
+    reported: bool,
+    now: Callable[[], float] = steady_clock,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Planner:
+    """A planner that asks Kafka, as these settings say. reported: as of `Planner`."""
+    kafka, client_log = settings.kafka, ClientLog(settings.kafka.group)
+    outage = BrokerOutage(settings.name, state, now, settings.away_timeout_ms)
+    cluster = KafkaCluster(kafka, client_log, outage.report)
+    ids, epochs = TopicIds(cluster), LeaderEpochs(cluster.epochs)
+    context = PlanningContext(
+        settings,
+        state,
+        cluster=cluster,
+        group=GroupOffsets(kafka, instance, ids.by_topic, epochs.committed, client_log),
+        ids=ids,
+        offsets=PartitionOffsets(),
+        epochs=epochs,
+        now=now,
+        unavailable=UnavailablePartitions(settings.name, state, now),
+    )
+    return Planner(context, outage, FirstTimestamps(kafka, client_log), reported=reported, sleep=sleep)

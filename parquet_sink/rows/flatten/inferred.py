@@ -1,0 +1,91 @@
+"""Records without a schema that were read as columns, to payload columns, flattened or nested.
+
+The rows that `trees.flatten` and `trees.nest` give one by one are the definition. Rows that may be another than they
+look here (two fields for one column, an object that is `{}` where columns are nested) are told, to be taken one by one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from parquet_sink.convert.masks import all_null, either
+from parquet_sink.rows.flatten.trees import SEPARATOR, column_name
+
+_EMPTY, _NULL = pa.scalar("{}", pa.string()), pa.scalar(None, pa.string())
+
+
+@dataclass(frozen=True)
+class InferredColumns:
+    """arrays: by name of the column, those without a value left out. alone: rows to be taken one by one, or None."""
+
+    arrays: dict[str, pa.Array]
+    alone: pa.BooleanArray | None
+
+
+def flat(fields: Mapping[str, pa.Array], discard_collections: bool) -> InferredColumns:
+    """One column for each leaf; an object that was always empty is the text `{}`."""
+    found = _Flattening(discard_collections)
+    for name, array in fields.items():
+        found.take((name,), array)
+    return InferredColumns(found.arrays, found.alone)
+
+
+def nested(fields: Mapping[str, pa.Array], discard_collections: bool) -> InferredColumns:
+    """The fields as they are; an object without a value is null."""
+    found = _Nesting(discard_collections)
+    return InferredColumns(found.fields(fields), found.alone)
+
+
+class _Flattening:
+    def __init__(self, discard_collections: bool) -> None:
+        self._discard = discard_collections
+        self.arrays: dict[str, pa.Array] = {}
+        self.alone: pa.BooleanArray | None = None
+
+    def take(self, path: tuple[str, ...], array: pa.Array) -> None:
+        """A field, or what is below it. The first field with a value has a column; rows that have another are alone."""
+        if array.null_count == len(array):
+            return
+        if pa.types.is_struct(array.type):
+            if array.type.num_fields:
+                for name, child in _children(array).items():
+                    self.take((*path, name), child)
+                return
+            if self._discard:
+                return
+            array = pc.if_else(array.is_valid(), _EMPTY, _NULL)
+        column = column_name(SEPARATOR.join(path))
+        if column in self.arrays:
+            self.alone = either(self.alone, array.is_valid())
+        else:
+            self.arrays[column] = array
+
+
+class _Nesting:
+    def __init__(self, discard_collections: bool) -> None:
+        self._discard = discard_collections
+        self.alone: pa.BooleanArray | None = None
+
+    def fields(self, fields: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
+        found = {}
+        for name, array in fields.items():
+            if array.null_count == len(array):
+                continue
+            if not pa.types.is_struct(array.type):
+                found[name] = array
+            elif array.type.num_fields:
+                below = self.fields(_children(array))
+                if below:
+                    children = list(below.values())
+                    found[name] = pa.StructArray.from_arrays(children, names=list(below), mask=all_null(children))
+            elif not self._discard:
+                self.alone = either(self.alone, array.is_valid())
+        return found
+
+
+def _children(array: pa.StructArray) -> dict[str, pa.Array]:
+    """The fields of a struct, null where it is."""
+    names = [field.name for field in array.type]
+    return dict(zip(names, array.flatten(), strict=True))

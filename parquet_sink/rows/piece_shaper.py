@@ -1,0 +1,281 @@
+"""Decoded pieces to batches of payload columns: the order of the steps for one record.
+
+  1. tombstones are gone: a decoder gives no row for them
+  2. decimals become doubles and names lower case, as far as the settings say
+  3. a record that wraps a list of records becomes its elements
+  4. fields are obfuscated
+  5. the record becomes columns: chunks of its JSON text, or flattened, or nested
+
+`_typed` and `_trees` have one call for each. Trees take step 5 in `run_builder`, where what follows is, too (a topic's
+columns, metadata, keys).
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from parquet_sink.convert.decoded import Inferred, Piece, Tree, Trees, Typed
+from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.convert.masks import either
+from parquet_sink.convert.reinterpret import reinterpreted
+from parquet_sink.model.rejected import Stage
+from parquet_sink.rows import explode, json_text, plain_trees
+from parquet_sink.rows.chunks import Chunks
+from parquet_sink.rows.column_batch import ColumnBatch, InferredBatch, Rejection, TreeBatch, rejection_of
+from parquet_sink.rows.flatten import columns, inferred
+from parquet_sink.rows.flatten.lowercase import lowercased
+from parquet_sink.rows.obfuscation.field_obfuscator import FieldObfuscator
+from parquet_sink.rows.schema import arrow_types
+from parquet_sink.rows.schema.arrow_arrays import conformed
+from parquet_sink.rows.settings import ShapeSettings
+
+_TRUE = pa.scalar(True, pa.bool_())
+_SCHEMAS = 256
+"""Record types whose way is remembered."""
+
+MOST_TEXT = 2**28
+"""Bytes of JSON text made at once; more makes more batches, because Arrow takes less than 2 GiB in one array."""
+
+LONGEST_TEXT = 2**30
+"""Bytes of JSON text of one record, at the most that its content may need."""
+
+
+class PieceShaper:
+    """One per topic and Spark task."""
+
+    def __init__(
+        self, settings: ShapeSettings, reserved: frozenset[str], *, transformed: bool = False, of_keys: bool = False
+    ) -> None:
+        """reserved: names that payload columns may not have (see `metadata.names`).
+
+        transformed: the decoder could not `rewrite` what is in lists, because records are changed after it. of_keys:
+        an object may have no fields.
+        """
+        self._settings, self._reserved, self._transformed = settings, reserved, transformed
+        self._of_keys = of_keys
+        self._obfuscator: FieldObfuscator | None = None
+        if settings.obfuscation is not None:
+            self._obfuscator = FieldObfuscator(settings.obfuscation, settings.flatten)
+        self._chunks: Chunks | None = None
+        if settings.chunks is not None and settings.chunk_bytes is not None:
+            self._chunks = Chunks(settings.chunks, settings.chunk_bytes)
+        self._discard = settings.discard_collections and settings.chunks is None
+        self._checked = lru_cache(_SCHEMAS)(arrow_types.check_depth)
+        self._renamed = lru_cache(_SCHEMAS)(self._work_out_names)
+        self._layout = lru_cache(_SCHEMAS)(self._work_out_layout)
+
+    def of(self, piece: Piece) -> Sequence[ColumnBatch | TreeBatch | InferredBatch]:
+        """At least one part, the positions of each in order; all of them together tell the invalid records.
+
+        Typed: one, unless there is a great deal of JSON text; what is wrong with the schema makes every record invalid.
+        All rows of a record are in one part.
+        """
+        if isinstance(piece, Typed):
+            return self._typed(piece)
+        return [self._inferred(piece)] if isinstance(piece, Inferred) else self._trees(piece)
+
+    def rewrite(self, tree: Tree) -> Tree:
+        """Steps 2 and 4 for a record without a schema. Raises InvalidValue."""
+        named = self._tree_named(tree)
+        return named if self._obfuscator is None else self._obfuscator.tree(named)
+
+    @property
+    def rewrites_lists(self) -> bool:
+        """Whether `rewrite` may change what is in a list that stays."""
+        return self._obfuscator is not None or (self._settings.lowercase and not self._discard)
+
+    def _typed(self, piece: Typed) -> list[ColumnBatch]:
+        try:
+            self._checked(piece.rows.type)
+            positions, rows = self._typed_exploded(piece.positions, piece.rows)
+            wrapper = None if rows.type == piece.rows.type else piece.rows.type.field(0).name
+            found = self._typed_obfuscated(self._typed_named(rows), wrapper)
+            return self._typed_columns(positions, found)
+        except InvalidValue as error:
+            return [_nothing(dict.fromkeys(piece.positions.to_pylist(), rejection_of(error)))]
+
+    def _trees(self, piece: Trees) -> Sequence[ColumnBatch | TreeBatch]:
+        found: list[list[object]] = []
+        positions: list[int] = []
+        invalid: dict[int, Rejection] = {}
+        for position, tree in zip(piece.positions.to_pylist(), piece.trees, strict=True):
+            if position in invalid:
+                continue
+            again = positions[-1:] == [position]
+            try:
+                trees = self._elements(tree)
+            except InvalidValue as error:
+                invalid[position] = rejection_of(error)
+                if again:
+                    positions.pop()
+                    found.pop()
+                continue
+            if again:
+                found[-1] += trees
+            elif trees:
+                positions.append(position)
+                found.append([*trees])
+        if self._chunks is None:
+            return [TreeBatch(positions, cast("list[Sequence[Tree]]", found), invalid)]
+        return [_texts(self._chunks, positions, cast("list[list[str]]", found), invalid)]
+
+    def _elements(self, tree: object) -> Sequence[object]:
+        """Steps 2 to 4 for a record without a schema, for chunks its text. Raises InvalidValue.
+
+        Chunks take what has no fields as it is.
+        """
+        if not (isinstance(tree, dict) and (tree or self._of_keys)):
+            if self._chunks is None:
+                raise plain_trees.no_fields(tree)
+            return (plain_trees.text(tree),)
+        exploded = self._tree_exploded(tree)
+        wrapper = None if exploded and exploded[0] is tree else next(iter(tree))
+        found = self._trees_obfuscated([self._tree_named(each) for each in exploded], wrapper)
+        return found if self._chunks is None else [plain_trees.text(each) for each in found]
+
+    def _inferred(self, piece: Inferred) -> InferredBatch:
+        found = self._inferred_columns(piece)
+        if found is None:
+            found = inferred.InferredColumns({}, pa.repeat(_TRUE, len(piece.positions)))
+        fields = tuple(pa.field(name, array.type) for name, array in found.arrays.items())
+        batch = ColumnBatch(piece.positions, fields, tuple(found.arrays.values()))
+        if not self._transformed or self._of_keys:
+            return InferredBatch(batch, found.alone, lambda row: (self.rewrite(piece.tree(row)),))
+        alone = either(found.alone, plain_trees.without_values(piece.rows))
+        return InferredBatch(batch, alone, lambda row: (self.rewrite(plain_trees.with_fields(piece.tree(row))),))
+
+    def _inferred_columns(self, piece: Inferred) -> inferred.InferredColumns | None:
+        """Steps 2, 4 and 5 for all records at once, None when each must be judged by itself."""
+        if piece.lists and self._transformed and self.rewrites_lists:
+            return None
+        try:
+            rows = self._typed_named(piece.rows)
+        except InvalidValue:
+            return None
+        read: dict[str, pa.Array] | None = dict(zip((field.name for field in rows.type), rows.flatten(), strict=True))
+        if self._obfuscator is not None and read is not None:
+            read = self._obfuscator.columns(read, lists_as_text=bool(piece.lists))
+        if read is None:
+            return None
+        make = inferred.flat if self._settings.flatten else inferred.nested
+        return make(read, self._discard)
+
+    def _typed_named(self, rows: pa.Array) -> pa.Array:
+        distinct, lower, changed = self._renamed(rows.type)
+        return conformed(reinterpreted(conformed(rows, distinct), lower) if self._settings.lowercase else rows, changed)
+
+    def _tree_named(self, tree: Tree) -> Tree:
+        return lowercased(tree, discard=self._discard) if self._settings.lowercase else tree
+
+    def _typed_exploded(self, positions: pa.Int64Array, rows: pa.Array) -> tuple[pa.Int64Array, pa.Array]:
+        return explode.rows(positions, rows) if self._settings.explode else (positions, rows)
+
+    def _tree_exploded(self, tree: Tree) -> Sequence[Tree]:
+        return explode.trees(tree) if self._settings.explode else (tree,)
+
+    def _typed_obfuscated(self, rows: pa.Array, wrapper: str | None) -> pa.Array:
+        obfuscator = self._obfuscator_for(wrapper)
+        return rows if obfuscator is None or not pa.types.is_struct(rows.type) else obfuscator.rows(rows)
+
+    def _trees_obfuscated(self, trees: Sequence[Tree], wrapper: str | None) -> Sequence[Tree]:
+        obfuscator = self._obfuscator_for(wrapper)
+        return trees if obfuscator is None else [obfuscator.tree(tree) for tree in trees]
+
+    def _obfuscator_for(self, wrapper: str | None) -> FieldObfuscator | None:
+        """wrapper: the field that held the records before they were exploded, None where they were not."""
+        if self._obfuscator is None or wrapper is None:
+            return self._obfuscator
+        return self._obfuscator.inside(wrapper.lower() if self._settings.lowercase else wrapper)
+
+    def _typed_columns(self, positions: pa.Int64Array, rows: pa.Array) -> list[ColumnBatch]:
+        batches = list(self._in_parts(positions, rows))
+        invalid = {position: reason for batch in batches for position, reason in batch.invalid.items()}
+        return [_without_invalid(batch, invalid) for batch in batches] if invalid else batches
+
+    def _in_parts(self, positions: pa.Int64Array, rows: pa.Array) -> Iterator[ColumnBatch]:
+        """Batches that may have rows of invalid records; halved while there may be too much text, no record parted."""
+        size = self._bound(rows)
+        middle = 0 if size <= MOST_TEXT else _middle(positions)
+        if middle:
+            yield from self._in_parts(positions.slice(0, middle), rows.slice(0, middle))
+            yield from self._in_parts(positions.slice(middle), rows.slice(middle))
+        elif size <= LONGEST_TEXT:
+            yield self._batch(positions, rows)
+        else:
+            reason = f"its JSON text may have more than {LONGEST_TEXT:,} bytes"
+            yield _nothing({positions[0].as_py(): Rejection(Stage.SHAPE, reason)})
+
+    def _bound(self, rows: pa.Array) -> int:
+        if self._chunks is None:
+            return self._layout(rows.type).bound(rows)
+        return 0 if pa.types.is_string(rows.type) else json_text.bound(rows)
+
+    def _batch(self, positions: pa.Int64Array, rows: pa.Array) -> ColumnBatch:
+        if self._chunks is None:
+            layout = self._layout(rows.type)
+            return ColumnBatch(positions, layout.columns, layout.arrays(rows))
+        texts = rows if pa.types.is_string(rows.type) else json_text.texts(rows)
+        return _chunked(self._chunks, positions, texts)
+
+    def _work_out_names(self, arrow: pa.DataType) -> tuple[pa.DataType, pa.DataType, pa.DataType]:
+        """The type without fields that do not count, then in lower case, then without decimals. Raises InvalidValue."""
+        distinct = lower = arrow
+        if self._settings.lowercase:
+            distinct = arrow_types.distinct(arrow, discard=self._discard)
+            lower = arrow_types.lowercased(distinct, discard=self._discard)
+        return distinct, lower, arrow_types.doubled(lower) if self._settings.decimals_to_double else lower
+
+    def _work_out_layout(self, arrow: pa.DataType) -> columns.ColumnLayout:
+        if self._settings.flatten:
+            return columns.flat(arrow, self._settings.discard_collections, self._reserved)
+        return columns.nested(arrow, self._reserved)
+
+
+def _texts(
+    chunks: Chunks, positions: list[int], texts: Sequence[Sequence[str]], invalid: dict[int, Rejection]
+) -> ColumnBatch:
+    """The JSON texts of records without a schema, in chunks."""
+    each = [position for position, found in zip(positions, texts, strict=True) for _ in found]
+    batch = _chunked(
+        chunks, pa.array(each, pa.int64()), pa.array([one for found in texts for one in found], pa.string())
+    )
+    return _without_invalid(batch, {**invalid, **batch.invalid})
+
+
+def _chunked(chunks: Chunks, positions: pa.Int64Array, texts: pa.StringArray) -> ColumnBatch:
+    """A batch that still has the rows of records that do not fit."""
+    arrays, misfits = chunks.cut(texts)
+    invalid = {positions[row].as_py(): Rejection(Stage.SHAPE, why) for row, why in misfits.items()}
+    return ColumnBatch(positions, chunks.columns, arrays, invalid)
+
+
+def _without_invalid(batch: ColumnBatch, invalid: dict[int, Rejection]) -> ColumnBatch:
+    """The batch without the rows of invalid records, telling all of these."""
+    return replace(without(batch, invalid), invalid=invalid)
+
+
+def without(batch: ColumnBatch, positions: Collection[int]) -> ColumnBatch:
+    """The batch without the rows of some records."""
+    rows = pc.is_in(batch.positions, pa.array(positions, pa.int64()))
+    if not pc.any(rows).as_py():
+        return batch
+    kept = pc.invert(rows)
+    arrays = tuple(array.filter(kept) for array in batch.arrays)
+    return replace(batch, positions=batch.positions.filter(kept), arrays=arrays)
+
+
+def _middle(positions: pa.Int64Array) -> int:
+    """A row near the middle with which a record begins; 0 when there is one record."""
+    found = positions.to_numpy()
+    half = found[len(found) // 2]
+    begin, end = (int(np.searchsorted(found, half, side)) for side in ("left", "right"))
+    return begin or (end if end < len(found) else 0)
+
+
+def _nothing(invalid: dict[int, Rejection]) -> ColumnBatch:
+    return ColumnBatch(pa.array([], pa.int64()), (), (), invalid)

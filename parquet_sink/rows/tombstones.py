@@ -1,0 +1,187 @@
+"""Tombstones to rows of their primary keys: `connect.ems.tombstones=row`.
+
+A record with a null value, as Kafka had it or after the transforms, says that what its key names is gone. Its key goes
+the way of a value (lower case, decimals to doubles, obfuscation, flattening), so that it comes to the texts and types
+that rows of the topic have; `tombstone_fit` judges it against the topic's columns. Keys are decoded for tombstones
+alone, unless a transform asked for all of them.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from parquet_sink.config.key import ems
+from parquet_sink.convert.decoded import Decoder, LearningDecoder, Piece, Reading, Tree, Trees
+from parquet_sink.convert.invalid import InvalidValue, of_key
+from parquet_sink.model.rejected import Stage
+from parquet_sink.rows import metadata
+from parquet_sink.rows.column_batch import (
+    ColumnBatch,
+    InferredBatch,
+    Rejection,
+    TombstoneBatch,
+    TreeBatch,
+    rejection_of,
+)
+from parquet_sink.rows.flatten.tree_rows import rows_of, value_types_of
+from parquet_sink.rows.key_fields import KeyFields, NoRecord
+from parquet_sink.rows.piece_shaper import PieceShaper
+from parquet_sink.rows.schema.topic_columns import TopicColumns
+from parquet_sink.rows.schema.value_types import Row, ValueTypes, to_fields
+from parquet_sink.rows.settings import ShapeSettings
+from parquet_sink.transform.chain import decode_given
+from parquet_sink.transform.records import DecodedRecords, chosen_of
+
+_TOMBSTONE: Final = f"{ems('tombstones')}=row: it is a tombstone"
+_NO_KEY: Final = "has no key that says which row is deleted"
+
+
+@dataclass
+class Deletions:
+    """The tombstones of a block. which: a mask over its records; rejected: by position, those that have no row."""
+
+    which: np.ndarray
+    parts: list[TombstoneBatch]
+    rejected: dict[int, Rejection]
+
+    def reject(self, positions: Iterable[int], reason: str, stage: Stage = Stage.SHAPE) -> None:
+        """They have no row."""
+        self.rejected |= {at: Rejection(stage, f"{_TOMBSTONE}, and {reason}") for at in positions}
+
+
+class Tombstones:
+    """One per topic and Spark task. decoder: of keys."""
+
+    def __init__(self, settings: ShapeSettings, decoder: Decoder, reading: Reading, *, transformed: bool) -> None:
+        """reading, transformed: as for values."""
+        self._settings = replace(settings, explode=False, chunks=None)
+        added = metadata.names(settings)
+        self._names = tuple(name for name in settings.primary_keys if name not in added)
+        self._pieces = PieceShaper(self._settings, frozenset(), transformed=transformed, of_keys=True)
+        self._fields = KeyFields(self._names, self._settings)
+        plain = replace(reading, as_trees=False, anything=False, any_tree=True)
+        self._decoder = decoder.for_topic(plain, None) if isinstance(decoder, LearningDecoder) else decoder
+
+    def of(self, records: DecodedRecords, topic: TopicColumns) -> Deletions | None:
+        """What becomes of the tombstones among decoded and transformed records; None when there are none."""
+        which = _null_values(records)
+        if not which.any():
+            return None
+        found = Deletions(which, [], {})
+        decoded = np.zeros(len(which), np.bool_)
+        for piece in self._keys(records, found):
+            decoded[piece.positions.to_numpy()] = True
+            for key in self._fields.of(piece):
+                self._take(key, found, exact=not all(name in topic for name in self._names))
+        found.reject(set(np.flatnonzero(which & ~decoded).tolist()) - found.rejected.keys(), _NO_KEY)
+        return found
+
+    def _keys(self, records: DecodedRecords, found: Deletions) -> Sequence[Piece]:
+        """Their keys: those that transforms left, or as Kafka had them."""
+        if records.keys is not None:
+            return chosen_of(records.keys, found.which)
+        keys = records.batch.keys
+        assert keys is not None, "keys are read where tombstones become rows"
+        wanted = pc.if_else(pa.array(found.which), keys, pa.scalar(None, keys.type))
+        pieces, invalid = decode_given(self._decoder, wanted)
+        found.rejected |= {at: Rejection(Stage.KEY_CONVERTER, of_key(why)) for at, why in invalid.items()}
+        return pieces
+
+    def _take(self, key: Piece | NoRecord, found: Deletions, *, exact: bool) -> None:
+        """exact: the types of the keys' own values are wanted, because they may begin a column."""
+        if isinstance(key, NoRecord):
+            found.reject(key.positions.to_pylist(), key.reason)
+        elif not isinstance(key, Trees) and not key.rows.type.num_fields:
+            found.reject(key.positions.to_pylist(), self._why_null(self._names))
+        else:
+            for part in self._pieces.of(key):
+                self._take_part(part, found, exact=exact)
+
+    def _take_part(self, part: ColumnBatch | TreeBatch | InferredBatch, found: Deletions, *, exact: bool) -> None:
+        if isinstance(part, InferredBatch):
+            self._add_inferred(part, found, exact=exact)
+            return
+        for position, rejection in part.invalid.items():
+            found.reject([position], f"of its key: {rejection}", rejection.stage)
+        if isinstance(part, ColumnBatch):
+            self._add(part, found)
+        else:
+            self._add_rows(zip(part.positions, part.trees, strict=True), found)
+
+    def _add_inferred(self, part: InferredBatch, found: Deletions, *, exact: bool) -> None:
+        alone = pa.repeat(pa.scalar(True, pa.bool_()), len(part.batch)) if exact else part.alone
+        if alone is None:
+            self._add(part.batch, found)
+            return
+        rest = pc.invert(alone)
+        arrays = tuple(array.filter(rest) for array in part.batch.arrays)
+        self._add(ColumnBatch(part.batch.positions.filter(rest), part.batch.columns, arrays), found)
+        self._add_rows(_each_alone(part, pc.indices_nonzero(alone).to_pylist(), found), found)
+
+    def _add_rows(self, keys: Iterable[tuple[int, Sequence[Tree]]], found: Deletions) -> None:
+        """Keys without a schema, those of the same types as columns together."""
+        alike: dict[str, tuple[ValueTypes, list[int], list[Row]]] = {}
+        for position, trees in keys:
+            try:
+                (row,) = rows_of(trees, self._settings) if trees[0] else [{}]
+            except InvalidValue as error:
+                found.reject([position], f"of its key: {error}")
+                continue
+            row = {name: value for name, value in row.items() if name in self._names}
+            types = value_types_of([row], frozenset())
+            _, positions, rows = alike.setdefault(repr(types), (types, [], []))
+            positions.append(position)
+            rows.append(row)
+        for types, positions, rows in alike.values():
+            fields = tuple(to_fields(types))
+            arrays = tuple(pa.array([row[field.name] for row in rows], field.type) for field in fields)
+            self._add(ColumnBatch(pa.array(positions, pa.int64()), fields, arrays), found)
+
+    def _add(self, batch: ColumnBatch, found: Deletions) -> None:
+        """The rows of a batch that have all the primary keys that they must have."""
+        own = {column.name: (column, array) for column, array in zip(batch.columns, batch.arrays, strict=True)}
+        own = {name: both for name, both in own.items() if name in self._names}
+        absent = {name: _nulls(own[name][1]) if name in own else np.ones(len(batch), np.bool_) for name in self._names}
+        join = np.all if self._settings.allow_null_primary_keys else np.any
+        bad = join(list(absent.values()), axis=0)
+        for row in np.flatnonzero(bad).tolist():
+            names = [name for name in self._names if absent[name][row]]
+            found.reject([batch.positions[row].as_py()], self._why_null(names))
+        kept = pa.array(~bad)
+        columns, arrays = tuple(one for one, _ in own.values()), tuple(array.filter(kept) for _, array in own.values())
+        if kept.true_count:
+            found.parts.append(TombstoneBatch(ColumnBatch(batch.positions.filter(kept), columns, arrays)))
+
+    def _why_null(self, names: Sequence[str]) -> str:
+        """What is wrong with a key that has no value for these."""
+        columns = f"column {names[0]}" if len(names) == 1 else f"columns {', '.join(names)}"
+        may = "" if self._settings.allow_null_primary_keys else f", which only {ems('allow.null.pk')}=true permits"
+        if len(names) == len(self._names):
+            may = f"; it needs a field of such a name ({ems('data.primary.key')})"
+        return f"its key has no value for {columns}{may}"
+
+
+def _null_values(records: DecodedRecords) -> np.ndarray:
+    which = np.zeros(len(records.batch), np.bool_)
+    which[records.positions.to_numpy()] = True
+    for piece in records.values:
+        which[piece.positions.to_numpy()] = False
+    return which
+
+
+def _nulls(array: pa.Array) -> np.ndarray:
+    found: np.ndarray = array.is_null().to_numpy(zero_copy_only=False)
+    return found
+
+
+def _each_alone(part: InferredBatch, rows: Iterable[int], found: Deletions) -> Iterator[tuple[int, Sequence[Tree]]]:
+    for row in rows:
+        position = part.batch.positions[row].as_py()
+        try:
+            yield position, part.trees(row)
+        except InvalidValue as error:
+            found.reject([position], f"of its key: {error}", rejection_of(error).stage)

@@ -1,0 +1,145 @@
+"""One Spark task that writes rows of a DataFrame, and the order of its effects.
+
+  1. rows come from Spark, in its order, and are numbered
+  2. rows become rows of files; an invalid one ends the batch           (`rows.shaper`)
+  3. rows become local files; a finished file's footer is verified      (`files.accumulator`)
+  4. a file is sent, the next only after this one was accepted          (`targets.uploader`)
+  5. the accepted file is removed from the disk                         (`targets.delivery`)
+  6. what became of the files goes to the driver                        (`FrameOutcome`)
+  7. a failure fails the batch there; else Spark notes it as done       (`spark.frame_sink`)
+
+A batch that failed, or whose program died before 7, is repeated by Spark as a whole: names are made of the query, the
+batch, the partition and row numbers, and nothing learned earlier goes into a file: the same rows give the same files.
+"""
+
+import logging
+import uuid
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pyarrow as pa
+
+from parquet_sink.archive.opening import archived
+from parquet_sink.config.key import ems
+from parquet_sink.errors import ConnectorError, InvalidRecord
+from parquet_sink.files import naming
+from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
+from parquet_sink.files.cleanup import remove_unsent, sweep
+from parquet_sink.files.rotation import Limits, Reason
+from parquet_sink.files.settings import FileSettings
+from parquet_sink.model.failure import Failure
+from parquet_sink.model.frames import FrameSlice
+from parquet_sink.model.ranges import NO_TRIES
+from parquet_sink.model.rejected import Rejected
+from parquet_sink.process.logs import configure_worker
+from parquet_sink.process.memory import give_back
+from parquet_sink.rows.shaper import Shaper
+from parquet_sink.targets.delivery import Deliverer
+from parquet_sink.targets.opening import target_for
+from parquet_sink.targets.patient import PatientDeliverer
+from parquet_sink.targets.uploader import OrderedUploader, Upload
+from parquet_sink.task.frame_columns import FrameDecoder
+from parquet_sink.task.frame_outcome import FrameOutcome
+from parquet_sink.task.frame_settings import for_frame
+from parquet_sink.task.settings import SinkSettings
+
+log = logging.getLogger(__name__)
+
+BLOCK_ROWS = 10_000
+
+
+class FrameFlush:
+    """The rows of one task. settings: the connector's, as they are in its file."""
+
+    def __init__(self, settings: SinkSettings, frame: FrameSlice) -> None:
+        configure_worker(settings.name)
+        self._settings, self._frame = for_frame(settings), frame
+        target = archived(target_for(settings.target), settings.archive)
+        deliverer = Deliverer(settings.name, target, settings.retry, keep_files=self._files.keep_files)
+        self._uploader = OrderedUploader(PatientDeliverer(deliverer))
+        place = Place(settings.name, frame.label, frame.partition, uuid.uuid4().hex, frame)
+        limits = Limits(settings.flush.commit_size_bytes, settings.flush.commit_records)
+        self._accumulator = Accumulator(place, limits, self._files)
+        shape = self._settings.shape
+        self._decoder = FrameDecoder(shape)
+        self._shaper = Shaper(shape, None, self._decoder)
+        self._rows, self._unchecked = 0, True
+
+    @property
+    def _files(self) -> FileSettings:
+        return self._settings.files
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> FrameOutcome:
+        """Takes all rows, and waits for all uploads. A defect is raised, after local files are thrown away."""
+        folder = naming.partition_folder(
+            self._files.tmp_dir, self._settings.name, self._frame.label, self._frame.partition
+        )
+        sweep(folder)
+        try:
+            failure = self._write(batches)
+        except BaseException:
+            self._accumulator.abandon()
+            with suppress(Exception):
+                self._uploader.close()
+            raise
+        receipts = tuple(self._uploader.close())
+        refused = next((one.failure for one in receipts if one.failure is not None), None)
+        give_back()
+        return FrameOutcome(self._frame, receipts, refused or failure)
+
+    def _write(self, batches: Iterator[pa.RecordBatch]) -> Failure | None:
+        try:
+            for batch in batches:
+                for start in range(0, len(batch), BLOCK_ROWS):
+                    if not self._add(batch.slice(start, BLOCK_ROWS)):
+                        return None  # a receipt tells why
+            file = self._accumulator.finish(Reason.BATCH)
+            self._send([file] if file is not None else [])
+        except InvalidRecord as error:
+            self._accumulator.abandon()
+            return Failure(type(error).__name__, self._invalid(error), error.reaction)
+        except ConnectorError as error:
+            self._accumulator.abandon()
+            return error.failure()
+        return None
+
+    def _add(self, rows: pa.RecordBatch) -> bool:
+        """Whether rows are still of use: after a refused file they are not."""
+        block = self._decoder.block(self._frame, self._rows, rows)
+        for run in self._shaper.shape(block):
+            if isinstance(run, Rejected):
+                raise InvalidRecord(run.topic, run.partition, run.offset, run.reason)
+            self._check_obfuscation()
+            for part in run.parts(self._settings.flush.commit_records):
+                if not self._send(self._accumulator.add(part)):
+                    self._accumulator.abandon()
+                    return False
+        self._rows += len(rows)
+        return True
+
+    def _send(self, files: list[FinishedFile]) -> bool:
+        going = True
+        for file in files:
+            going = going and self._uploader.submit(Upload(file, NO_TRIES))
+            if not going:
+                remove_unsent(file.path)
+        return going
+
+    def _check_obfuscation(self) -> None:
+        """A DataFrame's columns are all there from its first row on, so what is not found never will be."""
+        if not self._unchecked:
+            return
+        self._unchecked = False
+        paths = self._shaper.unmatched()
+        if paths:
+            raise ConnectorError(
+                f"Invalid [{ems('obfuscation.fields')}]. The DataFrame has no column or field {', '.join(paths)}; "
+                f"correct it, so that nothing leaves in clear that should not. {self._frame.repeated}"
+            )
+
+    def _invalid(self, error: InvalidRecord) -> str:
+        return (
+            f"{self._frame.described}, row {error.offset}: {error.reason}. Correct the connector file if it asks for "
+            f"something else than the row has; otherwise mend or filter such rows in the program. "
+            f"{self._frame.repeated}"
+        )

@@ -1,0 +1,36 @@
+"""Which settings hold for a DataFrame, whose rows have no offsets and are decoded already."""
+
+from dataclasses import replace
+
+from parquet_sink.config.key import ems
+from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.task.settings import SinkSettings
+
+_NEWER = (
+    "Of a DataFrame's rows with the same key no offset tells which is the newest; name a column that does, for example "
+    "one made by withColumn('changed', current_timestamp())."
+)
+_TRANSFORMS = (
+    "Rows of a DataFrame are no records of Kafka, so they have no key, headers or topic to transform; remove it, and "
+    "transform rows in the program."
+)
+_TOMBSTONES = (
+    "Rows of a DataFrame have no keys, and none of them is a tombstone; remove it, and let a column of the "
+    "DataFrame say what is deleted."
+)
+
+
+def for_frame(settings: SinkSettings) -> SinkSettings:
+    """The settings without Kafka's metadata columns, which rows of a DataFrame do not have.
+
+    Raises InvalidConfiguration when primary keys are named and no column that orders rows, when there are
+    transforms, and when tombstones are to become rows.
+    """
+    if settings.transforms:
+        raise InvalidConfiguration([f"Invalid [transforms]. {_TRANSFORMS}"])
+    shape = settings.shape
+    if shape.tombstone_column is not None:
+        raise InvalidConfiguration([f"Invalid [{ems('tombstones')}]. {_TOMBSTONES}"])
+    if shape.primary_keys and shape.order_field is None:
+        raise InvalidConfiguration([f"Invalid [{ems('order.field.name')}]. {_NEWER}"])
+    return replace(settings, shape=replace(shape, embed_metadata=False))

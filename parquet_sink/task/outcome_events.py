@@ -1,0 +1,132 @@
+"""The events that the outcome of a range tells of."""
+
+from collections.abc import Iterator
+
+from parquet_sink.model.events import (
+    Event,
+    FileAccepted,
+    FileFailed,
+    FilePassedOver,
+    OffsetsPassedOver,
+    RangeFailed,
+    RangeFlushed,
+    RangePostponed,
+    RecordsDelivered,
+    RecordsSetAside,
+)
+from parquet_sink.model.lost import LossCause, LostOffsets
+from parquet_sink.model.receipts import Receipt
+from parquet_sink.task.outcome import RangeOutcome
+
+
+def events_of(connector: str, outcome: RangeOutcome) -> Iterator[Event]:
+    """Its files in offset order, what is lost or was set aside, then the range.
+
+    The same outcome always gives equal events.
+    """
+    for receipt in outcome.receipts:
+        if receipt.passed_over is None or receipt.next_offset <= outcome.accepted_until:  # else it comes again
+            yield _of_file(connector, receipt, outcome.ended_at_s)
+    planned = outcome.planned
+    for one in _passed_over(outcome):
+        yield OffsetsPassedOver(connector, outcome.ended_at_s, planned.topic, planned.partition, *one)
+    if (aside := outcome.set_aside) is not None:
+        yield RecordsSetAside(
+            connector=connector,
+            at_s=outcome.ended_at_s,
+            topic=planned.topic,
+            partition=planned.partition,
+            count=aside.count,
+            first=aside.first,
+            last=aside.last,
+            stages=aside.stages,
+            reason=aside.reason,
+            place=aside.place,
+            dead_letters=aside.dead_letters,
+        )
+    if (delivered := outcome.delivered) is not None:
+        yield RecordsDelivered(
+            connector=connector,
+            at_s=outcome.ended_at_s,
+            topic=planned.topic,
+            partition=planned.partition,
+            records=delivered.records,
+            first=delivered.first,
+            last=delivered.last,
+            place=delivered.place,
+        )
+    yield _end_of_range(connector, outcome)
+
+
+def _end_of_range(connector: str, outcome: RangeOutcome) -> Event:
+    """How the range ended: failed, to come again, or done."""
+    planned = outcome.planned
+    if outcome.failure is not None:
+        return RangeFailed(
+            connector=connector,
+            at_s=outcome.ended_at_s,
+            topic=planned.topic,
+            partition=planned.partition,
+            start=planned.start,
+            end=planned.end,
+            accepted_until=outcome.accepted_until,
+            failure=outcome.failure,
+        )
+    if outcome.again is not None:
+        again, tries = outcome.again, outcome.again.tries
+        answers = () if outcome.waiting is None else outcome.waiting.answers
+        reason = tries.log[-1].cause if tries.log else ""
+        return RangePostponed(
+            connector=connector,
+            at_s=outcome.ended_at_s,
+            topic=planned.topic,
+            partition=planned.partition,
+            start=planned.start,
+            end=planned.end,
+            accepted_until=outcome.accepted_until,
+            attempts=tries.attempts,
+            elapsed_s=tries.elapsed_s,
+            wait_s=again.wait_s,
+            trying=tries.trying,
+            answers=answers,
+            reason=reason,
+        )
+    accepted = [receipt for receipt in outcome.receipts if receipt.accepted]
+    records, rows = sum(one.records for one in accepted), sum(one.rows for one in accepted)
+    records += 0 if outcome.delivered is None else outcome.delivered.records
+    size_bytes = sum(one.size_bytes for one in accepted)
+    return RangeFlushed(
+        connector=connector,
+        at_s=outcome.ended_at_s,
+        topic=planned.topic,
+        partition=planned.partition,
+        start=planned.start,
+        end=planned.end,
+        files=len(accepted),
+        records=records,
+        rows=rows,
+        size_bytes=size_bytes,
+        read=outcome.read,
+        gaps=outcome.gaps,
+    )
+
+
+def _passed_over(outcome: RangeOutcome) -> Iterator[LostOffsets]:
+    """What is lost for good by this outcome.
+
+    A range that comes again meets its losses again, but not what retention took below where it is accepted: whoever
+    reads it again takes that for delivered.
+    """
+    done = outcome.failure is None and outcome.again is None
+    for one in outcome.lost:
+        if done:
+            yield one
+        elif one.cause is LossCause.RETENTION and one.start < outcome.accepted_until:
+            yield one._replace(end=min(one.end, outcome.accepted_until))
+
+
+def _of_file(connector: str, receipt: Receipt, ended_at_s: float) -> Event:
+    at_s = ended_at_s if receipt.accepted_at is None else receipt.accepted_at
+    refused = FileFailed if receipt.passed_over is None else FilePassedOver
+    kind = FileAccepted if receipt.accepted else refused
+    return kind(connector, at_s, receipt.topic, receipt.partition, receipt)

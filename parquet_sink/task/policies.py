@@ -1,0 +1,71 @@
+"""The policy for rejected records that a connector's settings ask for."""
+
+from parquet_sink.convert.converters import CONVERTERS
+from parquet_sink.convert.settings import ConverterSettings
+from parquet_sink.kafka.settings import DeadLetterSettings
+from parquet_sink.model.rejected import Stage
+from parquet_sink.task.record_sink_settings import RecordSinkSettings
+from parquet_sink.task.reject_policy import RejectPolicy, StopAtRejected
+from parquet_sink.task.settings import SinkSettings
+
+
+def policy_for(settings: SinkSettings | RecordSinkSettings) -> RejectPolicy:
+    """Rejected records go to the dead-letter topic, or are parked; without either the first one stops the connector."""
+    policy = _policy(settings)
+    if not settings.errors.log:
+        return policy
+    from parquet_sink.task.reject_log import LoggedRejects  # loads only what this connector needs
+
+    return LoggedRejects(policy, settings.name, settings.errors.log_content, classes_of(settings))
+
+
+def _policy(settings: SinkSettings | RecordSinkSettings) -> RejectPolicy:
+    dead_letters = settings.errors.dead_letters
+    if dead_letters is not None:
+        return _dead_letters(settings, dead_letters)
+    if isinstance(settings, SinkSettings) and settings.errors.parks:
+        return _parked(settings)
+    return StopAtRejected()
+
+
+def _dead_letters(settings: SinkSettings | RecordSinkSettings, topic: DeadLetterSettings) -> RejectPolicy:
+    from parquet_sink.kafka.dead_letter_headers import HeaderWriter  # loads only what this connector needs
+    from parquet_sink.kafka.dead_letters import DeadLetters
+    from parquet_sink.task.set_aside import SetAsidePolicy
+
+    headers = HeaderWriter(settings.name, topic.context, classes_of(settings))
+    return SetAsidePolicy(settings.errors, DeadLetters(topic, headers))
+
+
+def _parked(settings: SinkSettings) -> RejectPolicy:
+    from parquet_sink.parked.folder import ParkedFolder  # loads only what this connector needs
+    from parquet_sink.task.parked_store import ParkedStore
+    from parquet_sink.task.set_aside import SetAsidePolicy
+
+    folder = ParkedFolder(settings.parked_folder, settings.name, settings.parked.max_bytes)
+    return SetAsidePolicy(settings.errors, ParkedStore(folder))
+
+
+def classes_of(settings: SinkSettings | RecordSinkSettings) -> dict[Stage, str]:
+    """What carries out each stage, by its full name: of a converter the one that stands in a connector file.
+
+    Of a transform it is said by each record that it rejects. Of our own the names stay when classes move: they stand
+    in dead letters.
+    """
+    return {
+        Stage.KEY_CONVERTER: _converter(settings.key),
+        Stage.VALUE_CONVERTER: _converter(settings.value),
+        Stage.HEADER_CONVERTER: _converter(settings.header),
+        Stage.SHAPE: "parquet_sink.shape.shaper.Shaper",
+        Stage.OBFUSCATION: "parquet_sink.shape.obfuscation.field_obfuscator.FieldObfuscator",
+        Stage.TASK_PUT: "parquet_sink.targets.uploader.OrderedUploader",
+    }
+
+
+def _converter(settings: ConverterSettings | None) -> str:
+    if settings is None:
+        return ""
+    if settings.own is not None:
+        return settings.own.type
+    kind = "json" if settings.kind == "json_envelope" else settings.kind
+    return next((one.class_name for one in CONVERTERS if one.kind == kind), kind)

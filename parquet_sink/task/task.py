@@ -1,0 +1,239 @@
+"""One Spark task, and the one place where the order of effects is written.
+
+For each range [start, end):
+
+  1. its batches are read in offset order, perhaps ahead of what is written (`task.read_ahead`), a small range
+     perhaps together with others                                        (`kafka.small_ranges`)
+  2. records become rows; of one without a row the policy decides:       (`rows.shaper`, `task.reject_policy`)
+     the range is planned anew to end before it, or it is set aside
+  3. rows become local files; a finished file's footer is verified       (`files.accumulator`)
+  4. a file is sent, then archived where there is an archive; the next   (`targets.uploader`, `archive.target`)
+     only after both have this one
+  5. the accepted file is removed from the disk; one that is refused     (`targets.delivery`, `targets.uploader`)
+     for what is in it may be passed over: it is removed, and the next goes on
+  6. the records of a file that was passed over are read again from      (`task.refused_files`)
+     Kafka and set aside
+  7. what was set aside is acknowledged                                  (`RejectPolicy.flush`)
+  8. what the range taught and how far it got goes to the driver         (`RangeOutcome`)
+  9. the driver notes receipts and accepted offsets, then any failure    (`PushWriter.commit`)
+ 10. the next tick commits the accepted offsets to the group             (`planner.range_plans`)
+
+A crash before 4 leaves nothing behind but local files, which the next attempt or start removes, and perhaps records
+that were set aside. A crash between 4 and 10 sends the same files again, under the same names, with the same rows, and
+sets the same records aside again: a range is always repeated as a whole, from what was known when it was planned. So
+what the target has and the archive has not is sent to both again; what either has already is the same file there.
+Nothing is committed before 4, or 6, and 7 are done for all below.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Protocol
+
+from parquet_sink.archive.opening import archived
+from parquet_sink.errors import ConnectorError
+from parquet_sink.kafka.range_reader import RangeReader
+from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.kafka.small_ranges import SmallRanges
+from parquet_sink.model.lost import LostOffsets
+from parquet_sink.model.ranges import PlannedRange
+from parquet_sink.model.receipts import Receipt
+from parquet_sink.model.records import RecordBatch, RecordParts
+from parquet_sink.process.logs import configure_worker
+from parquet_sink.process.memory import collect_garbage_rarely, give_back
+from parquet_sink.targets.delivery import Deliverer
+from parquet_sink.targets.opening import target_for
+from parquet_sink.targets.uploader import OrderedUploader
+from parquet_sink.task.outcome import RangeOutcome
+from parquet_sink.task.policies import policy_for
+from parquet_sink.task.range_flush import RangeFlush
+from parquet_sink.task.read_ahead import reading
+from parquet_sink.task.record_steps import RecordSteps
+from parquet_sink.task.refused_files import ALL_PARTS
+from parquet_sink.task.reject_policy import RejectPolicy
+from parquet_sink.task.settings import SinkSettings
+
+log = logging.getLogger(__name__)
+
+Read = Callable[[KafkaSettings, PlannedRange, RecordParts], Iterator[RecordBatch]]
+
+_warned: set[tuple[str, str, tuple[str, ...]]] = set()
+"""Connector, topic and paths that were warned about in this process: once is enough."""
+
+
+class TaskFlush:
+    """All ranges of one task: read one after the other, small ones together, and sent side by side.
+
+    steps: what happens to records on their way to rows; None: what the settings say. read: gives the records of a
+    range; None: from Kafka. replans: whether a planner takes the outcomes, which can plan a range with other bounds.
+    repeated: whether the task was tried before, so that files may be at the target of which nobody knows.
+    """
+
+    def __init__(
+        self,
+        settings: SinkSettings,
+        steps: RecordSteps | None = None,
+        read: Read | None = None,
+        *,
+        replans: bool = False,
+        repeated: bool = False,
+    ) -> None:
+        self._replans, self._repeated = replans, repeated
+        configure_worker(settings.name)
+        collect_garbage_rarely()
+        self._settings, self._given = settings, steps
+        self._read_range, self._reads_kafka = read or partial(from_kafka, on_lost=self._on_lost), read is None
+        self._lost: dict[tuple[str, int], tuple[LostOffsets, ...]] = {}
+        target = archived(target_for(settings.target), settings.archive)
+        deliverer = Deliverer(settings.name, target, settings.retry, keep_files=settings.files.keep_files)
+        self._uploader = OrderedUploader(deliverer, passes_over=settings.errors.refused_files)
+        self._flushes: dict[tuple[str, int], RangeFlush] = {}
+
+    def run(self, ranges: Sequence[PlannedRange]) -> tuple[RangeOutcome, ...]:
+        """Reads all ranges, waits for all uploads. A defect is raised, after local files are thrown away."""
+        steps: RecordSteps | None = None
+        try:
+            steps = self._steps() if ranges else RecordSteps()
+            small = SmallRanges(self._settings.kafka, ranges if self._reads_kafka else (), steps.needs)
+            with reading(ranges, partial(self._read, small, steps.needs)) as batches:
+                for planned, item in batches:
+                    flush = self._flush(planned, steps)
+                    if not flush.ended:
+                        take(flush, item)
+                    if flush.ended:
+                        batches.skip(planned)
+            receipts = _by_partition(self._uploader.close())
+            for key, flush in self._flushes.items():
+                flush.set_aside_refused(receipts.get(key, ()), partial(self._read_again, flush.planned))
+                flush.acknowledge()
+        except BaseException:
+            self._give_up()
+            raise
+        finally:
+            for flush in self._flushes.values():
+                flush.release()
+            if steps is not None:
+                steps.policy.close()
+        outcomes = tuple(
+            flush.outcome(receipts.get(key, ()), self._lost.get(key, ())) for key, flush in self._flushes.items()
+        )
+        self._warn_of_clear_text()
+        give_back()
+        return outcomes
+
+    def _read(self, small: SmallRanges, parts: RecordParts, planned: PlannedRange) -> Iterator[RecordBatch]:
+        """In the reading thread, where there is one."""
+        together = small.take(planned)
+        yield from self._read_range(self._settings.kafka, planned, parts) if together is None else together
+
+    def _on_lost(self, planned: PlannedRange, lost: Sequence[LostOffsets]) -> None:
+        """In the reading thread, after the last batch of a range."""
+        self._lost[planned.topic, planned.partition] = tuple(lost)
+
+    def _read_again(self, planned: PlannedRange, receipt: Receipt) -> Iterator[RecordBatch]:
+        """The records of a refused file, and those between them; what is not there any more is no loss to accept."""
+        start, end = receipt.first_offset, receipt.last_offset + 1
+        part = PlannedRange(planned.topic, planned.partition, start, end, planned.reason, topic_id=planned.topic_id)
+        return self._read_range(replace(self._settings.kafka, lost_offsets="STOP"), part, ALL_PARTS)
+
+    def _flush(self, planned: PlannedRange, steps: RecordSteps) -> RangeFlush:
+        key = (planned.topic, planned.partition)
+        if key not in self._flushes:
+            self._flushes[key] = RangeFlush(
+                planned, self._settings, self._uploader, steps, replans=self._replans, repeated=self._repeated
+            )
+            self._flushes[key].begin()
+        return self._flushes[key]
+
+    def _steps(self) -> RecordSteps:
+        return steps_for(self._settings, policy_for(self._settings)) if self._given is None else self._given
+
+    def _warn_of_clear_text(self) -> None:
+        """A path that matches nothing is a slip of the pen, and what it should have hidden leaves in clear."""
+        for (topic, _), flush in self._flushes.items():
+            paths = flush.shaper.unmatched()
+            if paths and (self._settings.name, topic, paths) not in _warned:
+                _warned.add((self._settings.name, topic, paths))
+                log.warning(
+                    "connector %s: topic %s has no field %s, which connect.ems.obfuscation.fields names; correct it.",
+                    self._settings.name,
+                    topic,
+                    ", ".join(paths),
+                )
+
+    def _give_up(self) -> None:
+        for flush in self._flushes.values():
+            flush.abandon()
+        try:
+            self._uploader.close()
+        except Exception as error:  # noqa: BLE001 - what is raised already comes first
+            log.debug("while giving up: %s", error)
+
+
+def steps_for(settings: SinkSettings, policy: RejectPolicy) -> RecordSteps:
+    """The value converter's decoder, and transforms, are kept in this process from micro-batch to micro-batch."""
+    if settings.shape.raw:
+        return RecordSteps(policy=policy, raw=True)
+    from parquet_sink.convert.decoders import decoder_for, key_decoder_for  # loads only what this connector needs
+    from parquet_sink.transform.building import chain_for
+
+    transforms = chain_for(settings.transforms, settings.key, settings.header)
+    tombstone_keys = None if settings.shape.tombstone_column is None else key_decoder_for(settings.key)
+    return RecordSteps(decoder_for(settings.value), transforms, policy, tombstone_keys)
+
+
+def from_kafka(
+    kafka: KafkaSettings,
+    planned: PlannedRange,
+    parts: RecordParts,
+    on_lost: Callable[[PlannedRange, Sequence[LostOffsets]], None] | None = None,
+) -> Iterator[RecordBatch]:
+    """The records of a range, as Kafka has them.
+
+    on_lost: is told in the end what was passed over, if anything was; also when not all of the range is taken.
+    """
+    reader = RangeReader(
+        kafka,
+        planned.topic,
+        planned.partition,
+        planned.start,
+        planned.end,
+        planned.topic_id,
+        accepted=planned.accepted,
+        epoch=planned.epoch,
+        parts=parts,
+    )
+    try:
+        yield from reader.batches()
+    finally:
+        if reader.lost and on_lost is not None:
+            on_lost(planned, reader.lost)
+
+
+def _by_partition(receipts: Sequence[Receipt]) -> dict[tuple[str, int], list[Receipt]]:
+    """In order within each topic-partition."""
+    found: dict[tuple[str, int], list[Receipt]] = {}
+    for one in receipts:
+        found.setdefault((one.topic, one.partition), []).append(one)
+    return found
+
+
+class Flush(Protocol):
+    """A range on its way, as far as reading it goes."""
+
+    def add(self, batch: RecordBatch) -> None: ...
+    def finish(self) -> None: ...
+    def fail(self, error: ConnectorError) -> None: ...
+
+
+def take(flush: Flush, item: RecordBatch | BaseException | None) -> None:
+    """Hands on what was read of a range: a batch, its end, or why it cannot be read."""
+    if isinstance(item, RecordBatch):
+        flush.add(item)
+    elif item is None:
+        flush.finish()
+    elif isinstance(item, ConnectorError):
+        flush.fail(item)
+    else:
+        raise item

@@ -1,0 +1,178 @@
+"""One record on its way through a connector, shown after each step; nothing is written or sent."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from parquet_sink.convert.decoded import Decoder, Inferred, Piece, Typed
+from parquet_sink.convert.json import decoder as json
+from parquet_sink.model.records import RecordBatch
+from parquet_sink.model.rejected import Rejected
+from parquet_sink.rows.run import Run
+from parquet_sink.rows.settings import ShapeSettings
+from parquet_sink.rows.shaper import Shaper
+from parquet_sink.task.record_steps import RecordSteps
+from parquet_sink.task.trial_values import as_json, of_array
+from parquet_sink.transform.chain import DECODED, TransformChain, decode_given
+from parquet_sink.transform.headers import HeaderValue
+from parquet_sink.transform.records import DecodedRecords
+
+NOT_DECODED = "not decoded, because nothing asks for it"
+NOT_DECODABLE = "key.converter cannot decode it"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A key, a value or a header's value as JSON has it; type: of the column, "" without a schema."""
+
+    value: object
+    type: str = ""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The record after a step. key, value: None for null. headers: None where they cannot be read."""
+
+    step: str
+    topic: str
+    key: Shown | None
+    headers: tuple[tuple[str, Shown | None], ...] | None
+    value: Shown | None
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What became of the record: rows of a file, or none, because it was rejected, dropped by a step, or has none.
+
+    rejected_by: the step, "" when it was after all steps or before them. unmatched: paths to obfuscate that the record
+    does not have.
+    """
+
+    seen: tuple[Seen, ...]
+    rows: tuple[dict[str, object], ...] = ()
+    columns: tuple[str, ...] = ()
+    rejected: Rejected | None = None
+    dropped_by: str | None = None
+    rejected_by: str = ""
+    unmatched: tuple[str, ...] = ()
+
+
+def trial(record: RecordBatch, steps: RecordSteps, shape: ShapeSettings) -> Trial:
+    """The way of one record. steps: of the connector. Raises ConnectorError when the record is not to blame."""
+    assert len(record) == 1
+    if steps.raw:
+        return _ended(list(steps.shaper(shape).shape(record)))
+    watched = _Watched(steps.transforms or TransformChain(()), steps.tombstone_keys)
+    transforms = None if steps.transforms is None else watched
+    shaper = Shaper(shape, None, steps.decoder, transforms, steps.tombstone_keys)
+    if transforms is None:
+        watched.apply(record, steps.decoder or json.decoder())
+    found = list(shaper.shape(record))
+    trial = _ended(found, watched)
+    return replace(trial, unmatched=shaper.unmatched()) if trial.rows else trial
+
+
+def _ended(found: Sequence[Run | Rejected], watched: "_Watched | None" = None) -> Trial:
+    rejected = next((one for one in found if isinstance(one, Rejected)), None)
+    runs = [one for one in found if isinstance(one, Run)]
+    rows = tuple(row for run in runs for row in _rows(run))
+    columns = tuple(_column(one) for one in runs[-1].rows.schema) if runs else ()
+    if watched is None:
+        return Trial((), rows, columns, rejected)
+    return Trial(tuple(watched.seen), rows, columns, rejected, watched.dropped_by, watched.rejected_by)
+
+
+def _rows(run: Run) -> list[dict[str, object]]:
+    columns = [of_array(column.combine_chunks()) for column in run.rows.columns]
+    return [dict(zip(run.rows.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+class _Watched(TransformChain):
+    """A chain that remembers what each step made of the record."""
+
+    def __init__(self, inner: TransformChain, tombstone_keys: Decoder | None) -> None:
+        self._inner, self.needs, self._tombstone_keys = inner, inner.needs, tombstone_keys
+        self._was_tombstone = False
+        self.seen: list[Seen] = []
+        self.dropped_by: str | None = None
+        self.rejected_by = ""
+
+    def apply(self, batch: RecordBatch, decoder: Decoder) -> DecodedRecords:
+        for step, records in self._inner.each(batch, decoder):
+            if len(records):
+                self._was_tombstone |= not any(len(one.positions) for one in records.values)
+                self.seen.append(_seen(step, records, self._tombstone_keys if self._was_tombstone else None))
+            elif not records.rejected:
+                self.dropped_by = step
+            elif step != DECODED:
+                self.rejected_by = step
+        return records
+
+
+def _seen(step: str, records: DecodedRecords, key_decoder: Decoder | None) -> Seen:
+    """key_decoder: of a tombstone that has a row, or had one before a step; None: keys are shown as they are."""
+    batch = records.batch
+    topic = batch.topic if records.topics is None else records.topics[0].as_py()
+    key = _raw(None if batch.keys is None else batch.keys[0].as_py())
+    if records.keys is not None:
+        key = _decoded(records.keys)
+    elif key is not None and key_decoder is not None:
+        key = _decoded(decode_given(key_decoder, batch.keys)[0]) or replace(key, type=NOT_DECODABLE)
+    return Seen(step, topic, key, _headers(records), _decoded(records.values))
+
+
+def _headers(records: DecodedRecords) -> tuple[tuple[str, Shown | None], ...] | None:
+    if (headers := records.headers) is not None:
+        entries = headers.lists[0].as_py()
+        return tuple((one["name"], _header(headers.value(one["at"]), decoded=one["at"] >= 0)) for one in entries)
+    found = records.batch.headers_of(0)
+    return None if found is None else tuple((name, _raw(value)) for name, value in found)
+
+
+def _header(value: HeaderValue, *, decoded: bool) -> Shown | None:
+    if not isinstance(value, pa.Scalar):
+        return Shown(as_json(value))
+    if not decoded:
+        return _raw(value.as_py())
+    return None if pa.types.is_null(value.type) else Shown(as_json(value), _type(value.type))
+
+
+def _decoded(pieces: Sequence[Piece]) -> Shown | None:
+    """The one record, which is in one of the pieces or null."""
+    for piece in pieces:
+        if len(piece.positions):
+            return _of(piece)
+    return None
+
+
+def _of(piece: Piece) -> Shown:
+    """Its value; a list of them where a transform made several rows of it."""
+    if isinstance(piece, Typed):
+        return Shown(_one_or_all(of_array(piece.rows)), _type(piece.rows.type))
+    if isinstance(piece, Inferred):
+        return Shown(_one_or_all([as_json(piece.tree(row)) for row in range(len(piece.positions))]))
+    return Shown(_one_or_all([as_json(tree) for tree in piece.trees]))
+
+
+def _one_or_all(values: Sequence[object]) -> object:
+    return values[0] if len(values) == 1 else list(values)
+
+
+def _raw(data: bytes | None) -> Shown | None:
+    return None if data is None else Shown(_text(data), NOT_DECODED)
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data.hex()
+
+
+def _type(arrow: pa.DataType) -> str:
+    return ", ".join(map(_column, arrow)) if pa.types.is_struct(arrow) else str(arrow)
+
+
+def _column(field: pa.Field) -> str:
+    return f"{field.name} {field.type}{'' if field.nullable else ' not null'}"

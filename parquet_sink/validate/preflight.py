@@ -1,0 +1,198 @@
+"""What can be known before Spark starts: every file, folder and client setting that a configuration names.
+
+The files of a configuration were judged key by key before; here is what needs the machine and the libraries that will
+use them. Nothing is connected to, made or written.
+"""
+
+import os
+import ssl
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from parquet_sink.addons.sources.settings import SourceSettings
+from parquet_sink.archive.settings import URL, BucketPlace, FolderPlace, why_same
+from parquet_sink.config.providers import without_provided
+from parquet_sink.connectors.check import Checked
+from parquet_sink.connectors.loading import Loaded
+from parquet_sink.convert.registry.settings import RegistrySettings
+from parquet_sink.errors import InvalidConfiguration, SetupError, StorageFailed
+from parquet_sink.files import folders
+from parquet_sink.kafka.client.check import problems as client_problems
+from parquet_sink.kafka.client.dead_letter_check import problems as dead_letter_problems
+from parquet_sink.kafka.client.security.translation import Client
+from parquet_sink.kafka.settings import DeadLetterSettings, KafkaSettings
+from parquet_sink.net.tls import tls_context
+from parquet_sink.targets.directory.settings import DirectorySettings
+from parquet_sink.targets.push.settings import PushSettings
+from parquet_sink.targets.push.trust import authorities
+from parquet_sink.targets.s3.settings import BucketSettings, S3Settings
+from parquet_sink.targets.settings import TargetSettings
+from parquet_sink.task.connector_settings import ConnectorSettings
+from parquet_sink.task.record_sink_settings import RecordSinkSettings
+from parquet_sink.task.settings import SinkSettings
+from parquet_sink.validate.parked import parked
+from parquet_sink.worker_config.worker import Worker
+
+_TLS = "schema.registry.ssl."
+_PROTOCOL = "security.protocol"
+_ENDPOINT = "connect.ems.endpoint"
+
+
+@dataclass
+class _Found:
+    """Problems by whose they are, each once, in the order in which they were found. warnings: the connector's."""
+
+    connector: dict[str, None] = field(default_factory=dict)
+    worker: dict[str, None] = field(default_factory=dict)
+    machine: dict[str, None] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+
+def inspect(checked: Checked, environment: Mapping[str, str] = os.environ) -> Checked:
+    """The same with every problem that the machine and the libraries know of. Raises nothing.
+
+    A problem of the worker file or of the environment is told once, however many connectors it concerns.
+    """
+    worker, machine = dict.fromkeys(checked.worker.problems), dict.fromkeys(checked.shared)
+    connectors: list[Loaded] = []
+    for loaded in checked.connectors:
+        found = _Found(worker=worker, machine=machine)
+        if loaded.settings is not None:
+            _inspect(loaded.settings, checked.worker.worker, environment, found)
+        told = (without_provided(texts, loaded.resolved) for texts in (found.connector, found.warnings))
+        own, warnings = (*loaded.problems, *next(told)), (*loaded.warnings, *next(told))
+        connectors.append(replace(loaded, problems=own, warnings=warnings, settings=None if own else loaded.settings))
+    problems = without_provided(worker, checked.worker.resolved)
+    return Checked(replace(checked.worker, problems=problems), tuple(connectors), tuple(machine))
+
+
+def _inspect(settings: ConnectorSettings, worker: Worker, environment: Mapping[str, str], found: _Found) -> None:
+    reason = folders.unusable(settings.tmp_dir, settings.name)
+    if reason is not None:
+        found.connector[f"Invalid [connect.ems.tmp.dir]. {reason}"] = None
+    elif (told := folders.may_be_emptied(settings.tmp_dir)) is not None:
+        found.warnings.append(f"Warning [connect.ems.tmp.dir]. {told}")
+    if isinstance(settings, SinkSettings):
+        _topics(settings, worker, found)
+        _target(settings.target, environment, found)
+        if settings.archive is not None:
+            _archive(settings.archive.place, settings.target, environment, found)
+        parked(settings, tempfile.gettempdir(), found.connector, found.warnings)
+    elif isinstance(settings, RecordSinkSettings):
+        _topics(settings, worker, found)
+        found.connector |= dict.fromkeys(settings.sink.problems())
+    elif isinstance(settings, SourceSettings):
+        _source(settings, worker, found)
+
+
+def _source(settings: SourceSettings, worker: Worker, found: _Found) -> None:
+    """Its producer, whose settings are judged like those of dead letters, and its file of positions."""
+    _dead_letters(DeadLetterSettings(settings.label, producer=settings.producer), worker, found)
+    if settings.storage is not None and settings.storage.file is not None:
+        from parquet_sink.addons.sources.offsets import file
+
+        try:
+            file.FileStorage(settings.storage.file).look(settings.name)
+        except StorageFailed as error:
+            found.worker[f"Invalid [{file.KEY}]. {error}"] = None
+
+
+def _topics(settings: SinkSettings | RecordSinkSettings, worker: Worker, found: _Found) -> None:
+    """What any sink has: clients of Kafka, and registries."""
+    if not _kafka(settings.kafka, worker, found) and settings.errors.dead_letters is not None:
+        _dead_letters(settings.errors.dead_letters, worker, found)
+    for side, converter in (("value", settings.value), ("key", settings.key)):
+        if converter is not None and converter.registry is not None:
+            _registry(side, converter.registry, worker, found)
+
+
+def _kafka(kafka: KafkaSettings, worker: Worker, found: _Found) -> bool:
+    """Whether there are any. A setting is the connector's own, unless the worker file has the very same."""
+    problems = client_problems(kafka)
+    for name, reason in problems:
+        shared = _is_of_worker(name, kafka.client, worker.consumer)
+        prefix = "consumer." if shared else "consumer.override."
+        (found.worker if shared else found.connector)[f"Invalid [{prefix}{name or '*'}]. {reason}"] = None
+    return bool(problems)
+
+
+def _is_of_worker(name: str, given: Client, of_worker: Client) -> bool:
+    """Whether a setting is the worker's. One that is missing belongs where signing in is set up."""
+    name = name if name in given else _PROTOCOL
+    return name in of_worker and of_worker[name] == given.get(name)
+
+
+def _dead_letters(settings: DeadLetterSettings, worker: Worker, found: _Found) -> None:
+    """Likewise of the clients of the dead-letter topic. What they share with the consumer was judged before."""
+    for client, name, reason in dead_letter_problems(settings):
+        given, of_worker = (
+            (settings.producer, worker.producer) if client == "producer" else (settings.admin, worker.admin)
+        )
+        shared = _is_of_worker(name, given, of_worker)
+        prefix = f"{client}." if shared else f"{client}.override."
+        (found.worker if shared else found.connector)[f"Invalid [{prefix}{name or '*'}]. {reason}"] = None
+
+
+def _target(settings: TargetSettings, environment: Mapping[str, str], found: _Found) -> None:
+    if isinstance(settings, PushSettings):
+        _authorities(settings.ca_file, environment, found)
+    elif isinstance(settings, S3Settings):
+        _bucket(settings.bucket, environment, found)
+    elif isinstance(settings, DirectorySettings):
+        from parquet_sink.targets.directory.outcomes import unusable  # loads Arrow, which others start without
+
+        if (reason := unusable(settings.folder, _ENDPOINT)) is not None:
+            found.connector[f"Invalid [{_ENDPOINT}]. {reason}"] = None
+
+
+def _archive(
+    place: FolderPlace | BucketPlace, target: TargetSettings, environment: Mapping[str, str], found: _Found
+) -> None:
+    """Whether it can be used, and is another place than the target's also where names tell nothing."""
+    if isinstance(place, BucketPlace):
+        _bucket(place.bucket, environment, found)
+        return
+    from parquet_sink.targets.directory.outcomes import unusable  # as above
+
+    if (reason := unusable(place.folder, URL)) is None and isinstance(target, DirectorySettings):
+        reason = why_same(os.path.realpath(place.folder), os.path.realpath(target.folder))
+    if reason is not None:
+        found.connector[f"Invalid [{URL}]. {reason}"] = None
+
+
+def _bucket(settings: BucketSettings, environment: Mapping[str, str], found: _Found) -> None:
+    from parquet_sink.targets.s3.client import connect  # loads boto3, for few connectors
+
+    _authorities(settings.ca_file, environment, found)
+    try:
+        connect(replace(settings, ca_file=None), {}).transport.close()
+    except SetupError as error:
+        found.connector[f"Invalid [connect.ems.target.type]. {error}"] = None
+    except InvalidConfiguration as error:
+        found.connector.update(dict.fromkeys(error.problems))
+
+
+def _authorities(ca_file: str | None, environment: Mapping[str, str], found: _Found) -> None:
+    """Also when the address is http now, because what is named is meant to be used."""
+    for text in _problems(lambda: tls_context(authorities(ca_file, environment))):
+        (found.connector if ca_file else found.machine)[text] = None
+
+
+def _registry(side: str, registry: RegistrySettings, worker: Worker, found: _Found) -> None:
+    from parquet_sink.convert.registry.http import registry_context  # half a second, for few connectors
+
+    prefix = f"{side}.converter."
+    shared = any(name.startswith(f"{prefix}{_TLS}") for name in worker.converters.given)
+    for one in (replace(registry, certificate_file=None), replace(registry, ca_file=None)):
+        for text in _problems(partial(registry_context, one)):
+            named = text.replace(f"[{_TLS}", f"[{prefix}{_TLS}", 1)
+            (found.worker if shared else found.connector)[named] = None
+
+
+def _problems(make: Callable[[], ssl.SSLContext]) -> Iterator[str]:
+    try:
+        make()
+    except InvalidConfiguration as error:
+        yield from error.problems

@@ -1,0 +1,124 @@
+"""Tries what a connector names, for `parquet-sink check --connect`: brokers, topics, group, registry, tmp.dir, target.
+
+Nothing is read from topics, committed, or stored at the target. Each finding is one line: what was tried, whether it
+is as it should be, and the cure where it is not.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from parquet_sink.archive.opening import open_archive
+from parquet_sink.archive.settings import ArchiveSettings
+from parquet_sink.convert.registry.settings import RegistrySettings
+from parquet_sink.errors import InvalidConfiguration, RegistryFailed, StorageFailed
+from parquet_sink.files.cleanup import prepare
+from parquet_sink.files.lock import require_locks
+from parquet_sink.files.storage import free_space
+from parquet_sink.targets.opening import open_target
+from parquet_sink.targets.outcome import Health
+from parquet_sink.targets.settings import TargetSettings
+from parquet_sink.task.connector_settings import ConnectorSettings
+from parquet_sink.task.record_sink_settings import RecordSinkSettings
+from parquet_sink.task.settings import SinkSettings
+from parquet_sink.validate import probe_dead_letters
+from parquet_sink.validate.finding import Finding
+from parquet_sink.validate.probe_kafka import probe_kafka
+
+TARGET_S: Final = 20.0
+
+
+def probe(settings: ConnectorSettings) -> Iterator[Finding]:
+    """Tries everything, in the order in which `run` would need it; each wait is bounded."""
+    if isinstance(settings, SinkSettings):
+        yield from _probe_topics(settings, settings)
+        yield from _probe_files(settings)
+    elif isinstance(settings, RecordSinkSettings):
+        yield from _probe_topics(settings)
+        found = settings.sink.probe(TARGET_S)
+        yield Finding(found.health, f"sink {settings.sink.address}", found.text)
+
+
+def _probe_topics(settings: SinkSettings | RecordSinkSettings, tables: SinkSettings | None = None) -> Iterator[Finding]:
+    """What any sink has: brokers, topics, registries, a folder. tables: where topics have tables."""
+    yield from probe_kafka(settings.kafka, tables)
+    if (letters := settings.errors.dead_letters) is not None:
+        fine, text = probe_dead_letters.look(letters)
+        yield Finding(Health.OK if fine else Health.FAILED, f"dead-letter topic {letters.topic}", text)
+    yield from probe_registries(settings)
+    yield probe_folder(settings.tmp_dir)
+
+
+def _probe_files(settings: SinkSettings) -> Iterator[Finding]:
+    """Where a sink that writes Parquet files puts them."""
+    if settings.errors.parks:
+        yield probe_parked(settings)
+    yield probe_target(settings.target)
+    if settings.archive is not None:
+        yield probe_archive(settings.archive)
+
+
+def probe_registries(settings: SinkSettings | RecordSinkSettings) -> Iterator[Finding]:
+    """Asks each schema registry that a converter names for a schema, whichever it is."""
+    named = (settings.value.registry, settings.key.registry if settings.key else None)
+    for registry in dict.fromkeys(found for found in named if found is not None):
+        yield probe_registry(registry)
+
+
+def probe_registry(settings: RegistrySettings) -> Finding:
+    """Whether a registry answers, lets us in and has schemas to ask for."""
+    from parquet_sink.convert.registry import client as registry
+
+    item = "schema registry"
+    try:
+        item = f"{item} {registry.shown(settings)}"
+        return Finding(Health.OK, item, registry.probe(settings))
+    except (InvalidConfiguration, RegistryFailed) as error:
+        return Finding(Health.FAILED, item, str(error))
+
+
+def probe_folder(tmp_dir: str) -> Finding:
+    """Whether the folder for temporary files can be made and written."""
+    try:
+        prepare(tmp_dir)
+        require_locks(tmp_dir, tmp_dir)
+    except StorageFailed as error:
+        return Finding(Health.FAILED, "tmp.dir", str(error))
+    return Finding(Health.OK, "tmp.dir", f"{tmp_dir} can be written, {free_space(tmp_dir)}")
+
+
+def probe_parked(settings: SinkSettings) -> Finding:
+    """Whether the folder for records that are passed over can be made and written."""
+    from parquet_sink.parked.folder import ParkedFolder
+
+    folder = settings.parked_folder
+    try:
+        ParkedFolder(folder, settings.name, settings.parked.max_bytes).prepare()
+    except StorageFailed as error:
+        return Finding(Health.FAILED, "parked.dir", str(error))
+    return Finding(Health.OK, "parked.dir", f"{folder} can be written, {free_space(folder)}")
+
+
+def probe_archive(settings: ArchiveSettings) -> Finding:
+    """What the archive itself finds when it is tried; nothing is kept there."""
+    try:
+        archive = open_archive(settings)
+    except InvalidConfiguration as error:
+        return Finding(Health.FAILED, "archive", str(error))
+    try:
+        result = archive.probe(TARGET_S)
+    finally:
+        archive.close()
+    return Finding(result.health, f"archive {archive.name}", result.text)
+
+
+def probe_target(settings: TargetSettings) -> Finding:
+    """What the target itself finds when it is tried; nothing is stored there."""
+    try:
+        target = open_target(settings)
+    except InvalidConfiguration as error:
+        return Finding(Health.FAILED, "target", str(error))
+    try:
+        result = target.probe(TARGET_S)
+    finally:
+        target.close()
+    return Finding(result.health, f"target {target.name}", result.text)

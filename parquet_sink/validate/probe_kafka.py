@@ -1,0 +1,160 @@
+"""Tries brokers, topics and consumer group for `parquet-sink check --connect`: nothing is read or committed."""
+
+import socket
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from confluent_kafka import Consumer
+
+from parquet_sink.errors import RESET_TOOL, BrokerAway, InvalidConfiguration, KafkaFailed, KafkaRefused
+from parquet_sink.kafka.client import options as client_options
+from parquet_sink.kafka.client.java_names import NO_EFFECT
+from parquet_sink.kafka.cluster.brokers import Brokers
+from parquet_sink.kafka.cluster.cluster import KafkaCluster
+from parquet_sink.kafka.group.committed import Committed
+from parquet_sink.kafka.group.offsets import GroupOffsets
+from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.model.instance import Instance
+from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.targets.outcome import Health
+from parquet_sink.task.settings import SinkSettings
+from parquet_sink.validate.finding import Finding
+from parquet_sink.validate.probe_rights import of_reading
+
+CONNECT_S: Final = 5.0
+TIMEOUT_KEY: Final = "default.api.timeout.ms"
+MOST_NAMED: Final = 8
+"""Topic-partitions that a line names one by one."""
+
+
+def probe_kafka(kafka: KafkaSettings, tables: SinkSettings | None = None) -> Iterator[Finding]:
+    """Client settings, brokers, topics and group; what cannot be tried after a failure is left out.
+
+    tables: tells the table of each topic.
+    """
+    try:
+        client_options.build(Consumer, client_options.reader_options(kafka)).close()  # fetch settings are its alone
+        brokers = Brokers(kafka)
+    except InvalidConfiguration as error:
+        yield from (Finding(Health.FAILED, "client settings", problem) for problem in error.problems)
+        return
+    if ignored := sorted((NO_EFFECT & kafka.client.keys()) - {TIMEOUT_KEY}):
+        yield Finding(Health.WARNING, "client settings", f"{', '.join(ignored)}: without effect here")
+    found = _brokers(brokers, str(kafka.client["bootstrap.servers"]))
+    yield found
+    if found.health is Health.OK:
+        yield from _topics_and_group(kafka, tables)
+
+
+def _brokers(brokers: Brokers, servers: str) -> Finding:
+    """Whether a broker answers; if not, why, and what each address says to a plain connection."""
+    item = f"brokers {servers}"
+    try:
+        count, cluster = brokers.count_and_cluster()
+    except BrokerAway as error:
+        return Finding(
+            Health.FAILED, item, f"{error} Plain connections: {'; '.join(map(_connect, servers.split(',')))}."
+        )
+    except KafkaFailed as error:
+        return Finding(Health.FAILED, item, str(error))
+    return Finding(Health.OK, item, f"{count} in cluster {cluster}")
+
+
+def _connect(server: str) -> str:
+    """How a plain TCP connection to `host:port` ends."""
+    host, _, port = server.strip().rpartition(":")
+    started = time.monotonic()
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), CONNECT_S).close()
+    except socket.gaierror as error:
+        return f"{server}: the name is unknown ({error.strerror})"
+    except (OSError, ValueError) as error:
+        return f"{server}: {getattr(error, 'strerror', None) or error}"
+    return f"{server}: takes connections ({time.monotonic() - started:.1f} s)"
+
+
+def _topics_and_group(kafka: KafkaSettings, tables: SinkSettings | None) -> Iterator[Finding]:
+    try:
+        cluster = KafkaCluster(kafka)
+        keys = cluster.topic_partitions()
+        firsts, lasts = cluster.beginning_offsets(keys), cluster.end_offsets(keys)
+    except KafkaRefused as error:
+        lacking = [one for one in of_reading(kafka, kafka.topics) if one.health is Health.FAILED]
+        yield from lacking or [Finding(Health.FAILED, "topics", str(error))]
+        return
+    except KafkaFailed as error:
+        yield Finding(Health.FAILED, "topics", str(error))
+        return
+    yield from of_topics(kafka, keys, firsts, lasts)
+    yield from of_reading(kafka, sorted({topic for topic, _ in keys}))
+    if tables is not None and tables.tables.rules:
+        yield from (of_table(tables, topic) for topic in sorted({topic for topic, _ in keys}))
+    group = GroupOffsets(kafka, Instance.new())
+    try:
+        yield of_group(kafka, firsts, lasts, group.read(keys))
+    except KafkaFailed as error:
+        yield Finding(Health.FAILED, "group", str(error))
+    finally:
+        group.close()
+
+
+def of_topics(
+    kafka: KafkaSettings,
+    keys: Sequence[PartitionKey],
+    firsts: Mapping[PartitionKey, int],
+    lasts: Mapping[PartitionKey, int],
+) -> Iterator[Finding]:
+    """A line for each topic: its topic-partitions with the offsets that Kafka holds."""
+    topics = sorted({topic for topic, _ in keys})
+    if not topics:
+        yield Finding(Health.WARNING, f"topics matching {kafka.topics_regex}", "there are none yet")
+    for topic in topics:
+        mine = [key for key in keys if key[0] == topic]
+        held = _listed([f"{key[1]} holds {firsts[key]} to {lasts[key]}" for key in mine])
+        yield Finding(Health.OK, f"topic {topic}", f"{len(mine)} topic-partitions (offsets, end exclusive): {held}")
+
+
+def of_table(settings: SinkSettings, topic: str) -> Finding:
+    """Where a topic's files go, or why they cannot go anywhere."""
+    if (reason := settings.why_unusable(topic)) is not None:
+        return Finding(Health.FAILED, f"table of topic {topic}", reason)
+    return Finding(Health.OK, f"table of topic {topic}", settings.table_of(topic))
+
+
+def of_group(
+    kafka: KafkaSettings,
+    firsts: Mapping[PartitionKey, int],
+    lasts: Mapping[PartitionKey, int],
+    committed: Mapping[PartitionKey, Committed],
+) -> Finding:
+    """Where the group stands, and whether Kafka still has what comes next."""
+    item = f"group {kafka.group}"
+    fresh = [key for key in lasts if key not in committed]
+    if fresh and kafka.offset_reset == "none":
+        cure = f"auto.offset.reset is none: commit an offset with {RESET_TOOL}, or choose earliest or latest."
+        return Finding(Health.FAILED, item, f"no committed offset for {_listed(map(_named, fresh))}. {cure}")
+    outside = [key for key, found in committed.items() if not firsts[key] <= found.offset <= lasts[key]]
+    if outside:
+        what = _listed(f"{_named(key)} at {committed[key].offset}" for key in outside)
+        health = Health.FAILED if kafka.lost_offsets == "STOP" else Health.WARNING
+        cure = f"Reset the group with {RESET_TOOL}, or set connect.ems.lost.offsets.policy=CONTINUE."
+        return Finding(health, item, f"Kafka no longer holds the offsets it stands at: {what}. {cure}")
+    if not committed:
+        return Finding(Health.OK, item, f"no committed offsets: it begins at the {kafka.offset_reset} record")
+    lags = {key: lasts[key] - found.offset for key, found in committed.items()}
+    stands = _listed(f"{_named(key)} at {committed[key].offset} (lag {lag})" for key, lag in sorted(lags.items()))
+    begins = f"; {len(fresh)} without offset begin at the {kafka.offset_reset} record" if fresh else ""
+    by = _listed(dict.fromkeys(found.committer() for found in committed.values()))
+    return Finding(Health.OK, item, f"lag {sum(lags.values())}: {stands}{begins}; last committed by {by}")
+
+
+def _named(key: PartitionKey) -> str:
+    return f"{key[0]} {key[1]}"
+
+
+def _listed(words: Iterable[str]) -> str:
+    """Some of the words, and how many more there are."""
+    every = list(words)
+    more = f" and {len(every) - MOST_NAMED} more" if len(every) > MOST_NAMED else ""
+    return ", ".join(every[:MOST_NAMED]) + more

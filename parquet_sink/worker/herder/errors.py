@@ -1,0 +1,80 @@
+"""Why a worker does not do what it was asked for. Each endpoint has its own words for them, as in Kafka Connect."""
+
+from collections.abc import Sequence
+
+from parquet_sink.worker.herder.values import State
+
+
+class HerderError(Exception):
+    """Base of all below. Messages hold no secrets."""
+
+
+class UnknownConnector(HerderError):
+    """No connector has this name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Unknown connector {name}")
+        self.name = name
+
+
+class UnknownTask(HerderError):
+    """The connector is there and has no task of this number."""
+
+    def __init__(self, name: str, task: int) -> None:
+        super().__init__(f"Unknown task: {name}-{task}")
+        self.name, self.task = name, task
+
+
+class ConnectorExists(HerderError):
+    """A connector of this name is there already."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Connector {name} already exists")
+        self.name = name
+
+
+class InvalidConnector(HerderError):
+    """problems: each reads `Invalid [key]. reason`; nothing was changed."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = tuple(problems)
+
+
+class WrongState(HerderError):
+    """The request needs another state than the connector has."""
+
+    def __init__(self, name: str, state: State, why: str) -> None:
+        super().__init__(why)
+        self.name, self.state = name, state
+
+
+class OffsetsRefused(HerderError):
+    """The broker, or what it has, does not allow these offsets; nothing was changed.
+
+    alone: whether the text says all, in Kafka Connect's words.
+    """
+
+    def __init__(self, message: str, *, alone: bool = False) -> None:
+        super().__init__(message)
+        self.alone = alone
+
+
+class NotPurged(HerderError):
+    """What a connector left cannot be removed, or holds what exists nowhere else; the message names place and cure."""
+
+
+class OffsetsBusy(HerderError):
+    """Another request is changing the connector's offsets; nothing was changed by this one."""
+
+
+class TimedOut(HerderError):
+    """The worker did not get to it in time; it may still do it."""
+
+
+class StoreFailed(HerderError):
+    """What was asked for cannot be kept, so it was not done; the message names place and cure."""
+
+
+class ShuttingDown(HerderError):
+    """The worker ends; nothing was changed."""

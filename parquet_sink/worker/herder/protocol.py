@@ -1,0 +1,96 @@
+"""The protocol between those who ask (REST API, metrics) and the worker that runs connectors.
+
+Every method may be called from any thread, waits until the worker's loop has done it or `TIMEOUT_S` is over (TimedOut),
+and either did all of it or nothing. Raises HerderError: which, each method says; TimedOut and ShuttingDown any of them,
+StoreFailed what changes something.
+Reads answer from what the loop published last, so that they wait for nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol
+
+from parquet_sink.worker.herder.values import (
+    ConnectorInfo,
+    ConnectorProgress,
+    ConnectorStatus,
+    StoredOffset,
+    TargetState,
+)
+
+TIMEOUT_S: Final = 90.0
+"""Kafka Connect's for all requests but `/health`."""
+
+
+class Herder(Protocol):
+    """The connectors of one worker."""
+
+    @property
+    def worker_id(self) -> str:
+        """Host and port of the worker's REST API, as advertised."""
+
+    def kafka_cluster_id(self) -> str:
+        """Of the brokers of the worker file. Raises TimedOut when none answers."""
+
+    def ping(self) -> None:
+        """Returns once the loop has come round: the worker lives. Raises TimedOut after 10 s."""
+
+    def names(self) -> tuple[str, ...]:
+        """In alphabetical order."""
+
+    def info(self, name: str) -> ConnectorInfo:
+        """Raises UnknownConnector."""
+
+    def status(self, name: str) -> ConnectorStatus:
+        """Raises UnknownConnector."""
+
+    def progress(self) -> tuple[ConnectorProgress, ...]:
+        """Of all connectors, in alphabetical order."""
+
+    def create(self, name: str, config: Mapping[str, str], target: TargetState | None = None) -> ConnectorInfo:
+        """Stores and starts a new connector. Raises ConnectorExists, InvalidConnector."""
+
+    def put(self, name: str, config: Mapping[str, str]) -> tuple[ConnectorInfo, bool]:
+        """Creates a connector, or gives it another configuration; whether it is new. Raises InvalidConnector.
+
+        A password written as `[hidden]` stays what it was.
+        """
+
+    def patch(self, name: str, changes: Mapping[str, str | None]) -> ConnectorInfo:
+        """Changes some keys; None removes one. Raises UnknownConnector, InvalidConnector."""
+
+    def delete(self, name: str) -> None:
+        """Ends and forgets a connector; its group's offsets stay. Raises UnknownConnector."""
+
+    def purge(self, name: str) -> tuple[str, ...]:
+        """Deletes it and, once it has ended, what it left on this machine; what stays there of its folder.
+
+        Raises UnknownConnector, and NotPurged, before anything is done, where records are parked or files wait.
+        """
+
+    def set_target(self, name: str, target: TargetState) -> None:
+        """Returns once it is stored; the connector follows. Raises UnknownConnector."""
+
+    def restart(self, name: str, *, include_tasks: bool, only_failed: bool) -> ConnectorStatus:
+        """The status with what is being started again as RESTARTING. Raises UnknownConnector."""
+
+    def restart_task(self, name: str, task: int) -> None:
+        """Raises UnknownConnector, UnknownTask."""
+
+    def topics(self, name: str) -> tuple[str, ...]:
+        """Topics of which a record passed conversion since the last reset; none for a connector that is not there."""
+
+    def reset_topics(self, name: str) -> None:
+        """Raises UnknownConnector."""
+
+    def offsets(self, name: str) -> tuple[StoredOffset, ...]:
+        """Where the connector goes on: of a sink its group's. Raises UnknownConnector, OffsetsRefused."""
+
+    def alter_offsets(self, name: str, offsets: Sequence[StoredOffset]) -> None:
+        """All of them or none.
+
+        Raises UnknownConnector, WrongState unless it is stopped, OffsetsBusy while another request changes them,
+        OffsetsRefused.
+        """
+
+    def reset_offsets(self, name: str) -> None:
+        """Removes all. Raises as `alter_offsets` does."""

@@ -1,0 +1,280 @@
+"""What events tell of each connector, kept for whoever asks: sums, the last upload and error, what is waited for.
+
+A `worker.loop.events.Listener`; it is written and read by the worker's loop alone.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from parquet_sink.config.report import quoted
+from parquet_sink.model.archiving import Archiving
+from parquet_sink.model.events import (
+    ConnectorFailed,
+    ConnectorRestarting,
+    ConnectorRunning,
+    ConnectorStarting,
+    ConnectorStopped,
+    ConnectorWaiting,
+    Event,
+    FileAccepted,
+    FileArchived,
+    FileFailed,
+    FlushIntervalExceeded,
+    RangeFailed,
+    RangeFlushed,
+    RangePlanned,
+    RangePostponed,
+    RecordsDelivered,
+    RecordsSetAside,
+    SourcePolled,
+    TopicsMissing,
+)
+from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.model.receipts import Receipt
+from parquet_sink.worker.herder.values import Flushing, LastError, LastUpload, PartitionProgress
+from parquet_sink.worker.loop.archiving import waiting_files
+from parquet_sink.worker.loop.connector import Connector
+from parquet_sink.worker.loop.status import Status
+from parquet_sink.worker.loop.totals import FileTotals
+
+OVERALL: Final = ("", -1)
+"""In the place of a topic-partition: all of the connector."""
+LOOK_S: Final = 1.0
+"""How often it is looked how topic-partitions stand."""
+
+
+@dataclass
+class Page:
+    """Of one connector. topics: of which files were accepted. postponed: by topic-partition, until when and why.
+
+    missing: topics that are not there, as far as that was told. late: while the flush interval is not kept. under_way:
+    ranges of the micro-batch that runs. trouble: the topic-partition of the last error, OVERALL for one of the
+    connector, None for one that nothing heals, such as records that were set aside.
+    """
+
+    totals: FileTotals
+    last_upload: LastUpload | None = None
+    last_error: LastError | None = None
+    trouble: PartitionKey | None = None
+    partitions: tuple[PartitionProgress, ...] = ()
+    archive_waiting: int = 0
+    topics: set[str] = field(default_factory=set)
+    away: str = ""
+    missing: TopicsMissing | None = None
+    late: FlushIntervalExceeded | None = None
+    under_way: dict[PartitionKey, RangePlanned] = field(default_factory=dict)
+    postponed: dict[PartitionKey, tuple[float, str]] = field(default_factory=dict)
+
+    @property
+    def flushing(self) -> Flushing | None:
+        """What the micro-batch that runs has taken."""
+        if not self.under_way:
+            return None
+        ranges = self.under_way.values()
+        return Flushing(len(ranges), sum(one.end - one.start for one in ranges), min(one.at_s for one in ranges))
+
+    def heal(self, at_s: float, *troubles: PartitionKey) -> None:
+        """What went wrong last is over, if it is one of these."""
+        if self.last_error is not None and self.last_error.healed_s is None and self.trouble in troubles:
+            self.last_error = replace(self.last_error, healed_s=at_s)
+
+    def waits_for(self, now_s: float) -> str:
+        """What heals and is waited for, in words with the time of the next try; empty when nothing is."""
+        if self.away:
+            return self.away
+        if self.missing_topics:
+            several, them = ("s", "them") if len(self.missing_topics) > 1 else ("", "it")
+            return (
+                f"Topic{several} {', '.join(self.missing_topics)}, not there (deleted, not made yet, or not to be "
+                f"seen with these rights); create {them}, or correct [topics]."
+            )
+        if not self.postponed:
+            return ""
+        (topic, partition), (due_s, why) = min(self.postponed.items(), key=lambda item: item[1][0])
+        more = f" So are {len(self.postponed) - 1} more topic-partitions." if len(self.postponed) > 1 else ""
+        return f"Topic {topic}, topic-partition {partition}: {why}; {next_try(due_s - now_s)}.{more}"
+
+    @property
+    def missing_topics(self) -> tuple[str, ...]:
+        """Those that the connector names."""
+        return () if self.missing is None else self.missing.topics
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What heals by nobody's waiting, and is no failure."""
+        late = () if self.late is None else (f"Warning: {self.late.described}",)
+        if self.missing is None or not self.missing.unmatched:
+            return late
+        pattern = quoted(self.missing.unmatched)
+        return (f"Warning [topics.regex]. No topic matches {pattern}; create one, or correct the pattern.", *late)
+
+
+def next_try(wait_s: float) -> str:
+    """When something is tried again, in words."""
+    return f"it is tried again in {wait_s:.0f} s" if wait_s >= 1 else "it is tried again now"
+
+
+class Book:
+    """A page for each connector. clock: epoch seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._pages: dict[str, Page] = {}
+        self._looked_s = 0.0
+
+    def page(self, name: str) -> Page:
+        """Of a connector; an empty one of one of which nothing is known."""
+        return self._pages.setdefault(name, Page(FileTotals(self._clock())))
+
+    def forget(self, name: str) -> None:
+        """The connector is no more."""
+        self._pages.pop(name, None)
+
+    def on_event(self, event: Event) -> None:
+        page = self.page(event.connector)
+        if isinstance(event, FileAccepted):
+            _accepted(page, event)
+        elif isinstance(event, FileArchived):
+            _archived(page, event.at_s, event.file_name, event.archive)
+        elif isinstance(event, RecordsDelivered):
+            _delivered(page, event)
+        elif isinstance(event, RecordsSetAside):
+            page.totals.set_aside += event.count
+            _error(page, event.at_s, f"{_records(event.count)} set aside; the first one: {event.reason}")
+        elif isinstance(event, SourcePolled):
+            _polled(page, event)
+        elif isinstance(event, RangePostponed):
+            _postponed(page, event)
+        elif isinstance(event, RangeFlushed | RangeFailed):
+            page.postponed.pop((event.topic, event.partition), None)
+            if isinstance(event, RangeFlushed):
+                page.heal(event.at_s, (event.topic, event.partition), OVERALL)
+        self._on_trouble(page, event)
+        _under_way(page, event)
+
+    @staticmethod
+    def _on_trouble(page: Page, event: Event) -> None:
+        """What went wrong, what is waited for, and what of that is over."""
+        if isinstance(event, FileFailed | RangeFailed | ConnectorFailed | ConnectorWaiting):
+            _trouble(page, event)
+        if isinstance(event, ConnectorWaiting):
+            page.away = event.reason
+        elif isinstance(event, ConnectorRunning | ConnectorStarting | ConnectorFailed):
+            page.away = ""
+        if isinstance(event, ConnectorRunning):
+            page.heal(event.at_s, OVERALL)
+        if isinstance(event, ConnectorStarting | ConnectorFailed | ConnectorStopped):
+            page.postponed.clear()
+            page.missing = page.late = None
+        elif isinstance(event, TopicsMissing):
+            page.missing = event
+        elif isinstance(event, FlushIntervalExceeded):
+            page.late = event if event.partitions else None
+        if isinstance(event, ConnectorStopped):
+            page.away, page.partitions = "", ()
+
+    def refresh(self, connectors: Sequence[Connector]) -> None:
+        """Looks how topic-partitions stand, once a second at most."""
+        now_s = self._clock()
+        if abs(now_s - self._looked_s) < LOOK_S:
+            return
+        self._looked_s = now_s
+        for connector in connectors:
+            self._look(connector, now_s)
+
+    def _look(self, connector: Connector, now_s: float) -> None:
+        if connector.state is None or connector.status is Status.DONE:
+            return
+        page = self.page(connector.settings.name)
+        page.archive_waiting = waiting_files(connector.settings)
+        accepted = {(one.topic, one.partition): one.next_offset for one in connector.state.accepted()}
+        page.partitions = tuple(
+            PartitionProgress(one.topic, one.partition, one.lag, one.oldest_s, one.rate, one.away)
+            for one in page.totals.partitions(connector.state.progress(), accepted, now_s)
+        )
+        there = {(one.topic, one.partition) for one in page.partitions}
+        page.postponed = {key: wait for key, wait in page.postponed.items() if key in there}
+
+    def close(self, connectors: Sequence[Connector]) -> None:
+        """Nothing is shown, so nothing ends."""
+
+
+def _under_way(page: Page, event: Event) -> None:
+    if isinstance(event, RangePlanned):
+        page.under_way[event.topic, event.partition] = event
+    elif isinstance(event, RangeFlushed | RangeFailed | RangePostponed):
+        page.under_way.pop((event.topic, event.partition), None)
+    elif isinstance(event, ConnectorStarting | ConnectorFailed | ConnectorStopped | ConnectorRestarting):
+        page.under_way.clear()
+
+
+def _accepted(page: Page, event: FileAccepted) -> None:
+    receipt: Receipt = event.receipt
+    page.totals.add(receipt)
+    page.topics.add(event.topic)
+    page.heal(event.at_s, (event.topic, event.partition), OVERALL)
+    if receipt.archive is not None:
+        _archived(page, event.at_s, receipt.file_name, receipt.archive)
+    page.postponed.pop((event.topic, event.partition), None)
+    page.last_upload = LastUpload(
+        topic=event.topic,
+        partition=event.partition,
+        first_offset=receipt.first_offset,
+        last_offset=receipt.last_offset,
+        rows=receipt.rows,
+        size_bytes=receipt.size_bytes,
+        at_s=receipt.accepted_at or event.at_s,
+    )
+
+
+def _archived(page: Page, at_s: float, file_name: str, archive: Archiving) -> None:
+    page.totals.add_archived(archive)
+    if archive.cause is not None:
+        _error(page, at_s, f"file {file_name} is not archived: {archive.cause}")
+
+
+def _delivered(page: Page, event: RecordsDelivered) -> None:
+    page.totals.add_records(event)
+    page.topics.add(event.topic)
+    page.heal(event.at_s, (event.topic, event.partition), OVERALL)
+    page.postponed.pop((event.topic, event.partition), None)
+    page.last_upload = LastUpload(event.topic, event.partition, event.first, event.last, event.records, 0, event.at_s)
+
+
+def _polled(page: Page, event: SourcePolled) -> None:
+    if event.passed_over:
+        page.totals.set_aside += event.passed_over
+        _error(page, event.at_s, f"{_records(event.passed_over)} passed over; the first one: {event.first_fault}")
+
+
+def _records(count: int) -> str:
+    return f"{count:,} record{'' if count == 1 else 's'}"
+
+
+def _postponed(page: Page, event: RangePostponed) -> None:
+    why = f"not accepted at {event.attempts} attempts within {event.elapsed_s:.0f} s"
+    if event.attempts == 1:
+        why = "not accepted at the first attempt"
+    if event.reason:
+        why = f"{event.reason.rstrip('.')} ({why})"
+    page.postponed[event.topic, event.partition] = event.at_s + event.wait_s, why
+    if event.reason:
+        _error(page, event.at_s, event.reason, (event.topic, event.partition))
+
+
+def _trouble(page: Page, event: FileFailed | RangeFailed | ConnectorFailed | ConnectorWaiting) -> None:
+    if isinstance(event, ConnectorWaiting):
+        message = event.reason
+    elif isinstance(event, FileFailed):
+        message = event.receipt.failure.message if event.receipt.failure is not None else ""
+    else:
+        message = event.failure.message
+    if message:
+        where = (event.topic, event.partition) if isinstance(event, FileFailed | RangeFailed) else OVERALL
+        _error(page, event.at_s, message, where)
+
+
+def _error(page: Page, at_s: float, message: str, trouble: PartitionKey | None = None) -> None:
+    page.last_error, page.trouble = LastError(message, at_s), trouble

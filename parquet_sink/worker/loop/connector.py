@@ -1,0 +1,421 @@
+"""One connector's life: prepare, start, supervise, stop. What differs between kinds of connectors is its `Flow`.
+
+Nothing here waits: what may take long is done aside, and followed up at a later poll.
+
+A query that fails for a reason waiting may cure (a lost worker, no answer from a broker in the middle of a range) is
+started again from the group's offsets, a bounded number of times without progress; every other reason ends the
+connector. So does whatever else goes wrong with it: the others of the process go on.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from threading import Thread
+from typing import Any, Final
+
+from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from parquet_sink.errors import ConnectorError
+from parquet_sink.model.events import (
+    ConnectorFailed,
+    ConnectorRestarting,
+    ConnectorStarting,
+    ConnectorStopped,
+    ConnectorStopping,
+    Event,
+)
+from parquet_sink.model.failure import Failure
+from parquet_sink.process.threads import in_thread
+from parquet_sink.spark.causes import failure_of
+from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.store import BEGUN, COMING, PAUSE, SLOTS, STARTED, STOP, WARM_UP
+from parquet_sink.task.connector_settings import ConnectorSettings
+from parquet_sink.worker.loop.aside import Aside, Pending, at_once
+from parquet_sink.worker.loop.clock_steps import ClockSteps
+from parquet_sink.worker.loop.flow import flow_of
+from parquet_sink.worker.loop.restarts import PAUSE_S, RestartPolicy
+from parquet_sink.worker.loop.run_files import RunFiles
+from parquet_sink.worker.loop.status import Status
+
+log = logging.getLogger(__name__)
+
+END_S: Final = 15.0
+"""How long Spark may take to end a query that is to end, before it is left to the end of Java."""
+
+
+class Connector:
+    """Owns the files and the streaming query of one connector. emit: takes its events, and raises nothing.
+
+    waits: for brokers as long as its settings say also at the start. launch: starts queries, which takes a second or
+    more, in a thread that knows the Spark session. aside: asks Kafka. started_again: whether an earlier query ended.
+    """
+
+    def __init__(
+        self,
+        settings: ConnectorSettings,
+        folder: Path,
+        *,
+        until_caught_up: bool = False,
+        waits: bool = False,
+        emit: Callable[[Event], None] = lambda event: None,
+        launch: Aside = at_once,
+        aside: Aside = in_thread,
+    ) -> None:
+        self._launch_aside, self._aside = launch, aside
+        self.settings, self.folder = settings, folder
+        self.status = Status.STARTING
+        self.failure: Failure | None = None
+        self._until_caught_up, self._emit = until_caught_up, emit
+        self._flow = flow_of(settings)
+        self._files = RunFiles(settings, folder, self._flow.make_ready)
+        self._query: StreamingQuery | None = None
+        self._launching: Future[StreamingQuery] | None = None
+        self._pending: Pending[Any] | None = None
+        self._slots, self._paused = 1, False
+        self._begun = self.started_again = False
+        self._clock = ClockSteps(time.time(), time.monotonic())
+        self._restarts = RestartPolicy(
+            registry_wait_ms=settings.registry_patience_ms,
+            registry_pause_ms=settings.registry_pause_ms,
+            bounds=settings.restart,
+            waits=waits,
+        )
+        self._restart_at_s: float | None = None
+        self._restart_why = ""
+        self._given_up = False
+        self._stop_asked_s: float | None = None
+        self._stop_by_s = 0.0
+        self._stopper: Thread | None = None
+
+    @property
+    def state(self) -> SqliteStore | None:
+        """None until it is prepared."""
+        return self._files.state
+
+    @property
+    def paused(self) -> bool:
+        """Whether it runs, and is to admit nothing."""
+        return self._paused and self.status is Status.RUNNING
+
+    def news(self) -> Sequence[Event]:
+        """What happened beside its query since this was asked last; its event log has all else."""
+        return self._flow.news()
+
+    @property
+    def active(self) -> bool:
+        """Whether there is something to supervise."""
+        return self.status in {Status.RUNNING, Status.STOPPING}
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing of it runs any more, so that it may be closed."""
+        late = time.monotonic() >= self._stop_by_s
+        over = self.status in {Status.DONE, Status.FAILED} and (late or not self._busy_aside())
+        return over and self.at_rest
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether nothing is done beside its query; asked of one that has ended, for which a stop's time is left."""
+        timeout_s = self.settings.stop_timeout_ms / 1000
+        since_s = time.monotonic() if self._stop_asked_s is None else self._stop_asked_s
+        return self._flow.at_rest(max(since_s + timeout_s - time.monotonic(), 0.0))
+
+    def _busy_aside(self) -> bool:
+        """Whether a thread is at work for it."""
+        stopping = self._stopper is not None and self._stopper.is_alive()
+        return stopping or (self._pending is not None and not self._pending.future.done())
+
+    @property
+    def waits_for(self) -> tuple[str, float] | None:
+        """Why its query is started again, and in how many seconds; None when that is not so."""
+        if self._restart_at_s is None or self.status is not Status.RUNNING:
+            return None
+        return self._restart_why, max(self._restart_at_s - time.monotonic(), 0.0)
+
+    @property
+    def begun(self) -> bool:
+        """Whether the checks of its query's start are done: brokers, topics and group were looked at."""
+        if not self._begun and self.state is not None and self.active:
+            with suppress(ConnectorError):  # the state file is gone: the next poll finds that, and says what follows
+                self._begun = self.state.get(BEGUN)
+        return self._begun
+
+    def has_started(self) -> bool:
+        """Whether it knows where its topic-partitions start: its processes are there, and the broker answered."""
+        return self.state is not None and self.state.get(STARTED)
+
+    def prepare(self) -> None:
+        """Takes the lock and makes the folders ready: what needs no Spark. A failure is noted, not raised."""
+        self._emit(ConnectorStarting(self.settings.name, time.time()))
+        try:
+            self._files.prepare()
+        except ConnectorError as error:
+            self._fail(error.failure())
+
+    def start(
+        self,
+        spark: SparkSession,
+        *,
+        slots: int = 1,
+        warm_up: bool = False,
+        paused: bool = False,
+        coming: Collection[str] = (),
+    ) -> None:
+        """Starts the query; prepares what is not prepared yet. What goes wrong is noted, not raised.
+
+        slots: Spark tasks that it may run at once. warm_up: begin with a micro-batch that loads everything. paused:
+        begin as after `pause`. coming: topics that need not be there yet, because a source beside it makes them.
+        """
+        if self._files.handoff is None:
+            self.prepare()
+        if self.status is not Status.STARTING or self.state is None:
+            return
+        self.share(slots)
+        self.pause(paused)
+        self.state.set(WARM_UP, warm_up)
+        self.state.set(COMING, ",".join(sorted(coming)))
+        self.status = Status.RUNNING
+        self._launch(spark)
+
+    def share(self, slots: int) -> None:
+        """Changes how many Spark tasks it may run at once, from its next micro-batch on."""
+        self._slots = slots
+        if self.state is not None:
+            self.state.set(SLOTS, slots)
+
+    def pause(self, paused: bool) -> None:
+        """While paused the flush in progress is finished and nothing more is admitted; its processes stay."""
+        self._paused = paused
+        if self.state is not None:
+            self.state.set(PAUSE, paused)
+
+    def _launch(self, spark: SparkSession) -> None:
+        """Starts the query with a new checkpoint. An exception on the way is as a query that failed."""
+        self._query = None
+        self._clock = ClockSteps(time.time(), time.monotonic())
+        try:
+            self._files.restore({SLOTS: self._slots, PAUSE: self._paused, STARTED: True})
+            assert self.state is not None
+            self.state.set(BEGUN, False)
+            self._begun = False
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other connectors go on
+            self._not_launched(error)
+            return
+        self._launching = self._launch_aside(partial(self._launched, spark))
+        self._poll_launch()
+
+    def _launched(self, spark: SparkSession) -> StreamingQuery:
+        """In the thread that starts queries; one that nobody waits for any more is ended."""
+        query = self._start_query(spark)
+        if self._given_up:
+            query.stop()
+        return query
+
+    def _start_query(self, spark: SparkSession) -> StreamingQuery:
+        return self._flow.start_query(spark, self.folder, until_caught_up=self._until_caught_up)
+
+    def _poll_launch(self) -> None:
+        if self._launching is None or not self._launching.done():
+            return
+        launched, self._launching = self._launching, None
+        try:
+            self._query = launched.result()
+        except (ConnectionError, Py4JNetworkError):  # Java is gone, and with it all connectors
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other connectors go on
+            self._not_launched(error)
+
+    def _not_launched(self, error: Exception) -> None:
+        log.debug("connector %s", self.settings.name, exc_info=error)
+        self._on_query_end(failure_of(error, self.settings.tmp_dir))
+
+    def poll(self, spark: SparkSession) -> None:
+        """Notices that the query ended; starts it again where that may help; goes on with a stop."""
+        if self.status is Status.STOPPING:
+            self._poll_stop()
+        elif self.status is not Status.RUNNING or self._is_pending():
+            return
+        elif self._launching is not None:
+            self._poll_launch()
+        elif self._restart_at_s is not None:
+            if time.monotonic() >= self._restart_at_s:
+                self._restart_at_s = None
+                self._launch(spark)
+        elif self._query is not None:
+            self._poll_query(self._query)
+
+    def _is_pending(self) -> bool:
+        """Whether something is done aside; what follows it is done here, once that has ended."""
+        if self._pending is not None and self._pending.future.done():
+            pending, self._pending = self._pending, None
+            pending.follow_up()
+        return self._pending is not None
+
+    def _poll_query(self, query: StreamingQuery) -> None:
+        if not query.isActive:
+            self._on_query_end(self._reason(query))
+        elif missing := self._files.missing():
+            self._begin_anew(query, f"{missing[0]} was removed while it was in use. It is made anew, and")
+        elif back_s := self._clock.back_s(time.time(), time.monotonic()):
+            self._begin_anew(query, f"The clock was set back by {back_s:.0f} s, and Spark would wait so much longer;")
+
+    def _begin_anew(self, query: StreamingQuery, why: str) -> None:
+        """Ends a query that cannot go on as it is. why: the beginning of a sentence."""
+        told = f"{why} the query is started again from {self._flow.origin}."
+        log.warning("connector %s: %s", self.settings.name, told)
+        self._pending = Pending(self._aside(query.stop), lambda done: self._schedule_restart(PAUSE_S, told))
+        self._is_pending()
+
+    def _on_query_end(self, failure: Failure | None) -> None:
+        """The query ended by itself, or did not start."""
+        self._pending = Pending(self._aside(partial(self._judged, failure)), partial(self._on_judged, failure))
+        self._is_pending()
+
+    def _judged(self, failure: Failure | None) -> float | None:
+        """Settles what was delivered. Seconds until the query is started again; None: it is not."""
+        self._settle_flow()
+        return None if failure is None else self._pause_before_restart(failure)
+
+    def _on_judged(self, failure: Failure | None, pause_s: float | None) -> None:
+        if failure is None:
+            self._stopped()
+        elif pause_s is None:
+            self._fail(failure)
+        else:
+            log.warning(
+                "connector %s: %s Starting again from %s.", self.settings.name, failure.message, self._flow.origin
+            )
+            self._schedule_restart(pause_s, failure.message)
+
+    def _schedule_restart(self, pause_s: float, why: str) -> None:
+        assert self.state is not None
+        self.started_again = True
+        self._emit(ConnectorRestarting(self.settings.name, time.time(), why, pause_s))
+        self.state.clear_for_restart()
+        self._restart_at_s, self._restart_why = time.monotonic() + pause_s, why
+
+    def _reason(self, query: StreamingQuery) -> Failure | None:
+        """Why a query ended, in our words where there are any; None when nothing failed."""
+        assert self.state is not None
+        error = query.exception()
+        if error is None:
+            return None
+        log.debug("connector %s: %s", self.settings.name, error)
+        return self.state.failure() or failure_of(error, self.settings.tmp_dir)
+
+    def _pause_before_restart(self, failure: Failure) -> float | None:
+        state, handoff = self.state, self._files.handoff
+        assert state is not None
+        assert handoff is not None
+        started = self._flow.has_begun(state)
+        return self._restarts.pause_s(
+            failure, time.monotonic(), lambda: self._flow.positions(handoff.instance, state), started=started
+        )
+
+    def request_stop(self, requested_at_s: float | None = None) -> None:
+        """Admits nothing more; the flush in progress goes on, for `stop_timeout_ms` from then (monotonic seconds)."""
+        if self._stop_asked_s is None:
+            self._stop_asked_s = time.monotonic() if requested_at_s is None else requested_at_s
+        if self.status is Status.STARTING:
+            self._stopped()
+        if self.status is not Status.RUNNING or self.state is None:
+            return
+        self.status = Status.STOPPING
+        self._emit(ConnectorStopping(self.settings.name, time.time()))
+        self._stop_by_s = self._stop_asked_s + self.settings.stop_timeout_ms / 1000
+        self.state.set(STOP, True)
+
+    def _poll_stop(self) -> None:
+        """Ends the query once nothing is in flight, or in the end; then settles, without waiting for Spark for ever."""
+        if self._stopper is None:
+            if self._pending is not None and not self._pending.future.done() and time.monotonic() < self._stop_by_s:
+                return
+            if self._in_flight():
+                if time.monotonic() < self._stop_by_s:
+                    return
+                log.warning(
+                    "connector %s: the flush in progress is given up, %g s after the stop was asked for "
+                    "(connect.ems.stop.timeout.ms); %s",
+                    self.settings.name,
+                    self.settings.stop_timeout_ms / 1000,
+                    self._flow.given_up,
+                )
+            self._stopper = self._end_in_thread()
+            self._stop_by_s = time.monotonic() + END_S
+        elif not self._stopper.is_alive() or time.monotonic() >= self._stop_by_s:
+            self._settle()
+
+    def _in_flight(self) -> bool:
+        """Whether a flush may be in progress."""
+        assert self.state is not None
+        running = self._restart_at_s is None and self._query is not None and self._query.isActive
+        return running and self._flow.in_flight(self.state)
+
+    def _end_in_thread(self) -> Thread:
+        thread = Thread(target=self._end_query, name=f"stop-{self.settings.name}", daemon=True)
+        thread.start()
+        return thread
+
+    def _end_query(self) -> None:
+        """Whatever goes wrong here: what is not committed is sent again."""
+        for step in (self._stop_query, self._settle_flow):
+            try:
+                step()
+            except Exception as error:  # noqa: BLE001 - see above
+                log.warning("connector %s: it did not stop in order: %s", self.settings.name, error)
+
+    def _stop_query(self) -> None:
+        """One that is being started is waited for; what cannot be started needs no stop."""
+        if self._launching is not None:
+            try:
+                self._query = self._launching.result(END_S)
+            except Exception as error:  # noqa: BLE001 - see above
+                log.debug("connector %s: its query did not start: %s", self.settings.name, error)
+        if self._query is not None and self._query.isActive:
+            self._query.stop()
+
+    def _settle_flow(self) -> None:
+        if self._files.handoff is not None and self.state is not None:
+            self._flow.settle(self._files.handoff.instance, self.state)
+
+    def _settle(self) -> None:
+        """After the query ended on our request: done, unless the operator must act. What is not delivered is logged."""
+        assert self.state is not None
+        self._given_up = True
+        failure = None if self._query is None or self._restart_at_s is not None else self._reason(self._query)
+        if failure is not None and not failure.reaction.passes:
+            self._fail(failure)
+            return
+        self._stopped()
+        if failure is not None:
+            log.warning("connector %s: the last flush did not end well: %s", self.settings.name, failure.message)
+        if (left := self._flow.left(self.state)) is not None:
+            log.warning("connector %s: %s", self.settings.name, left)
+
+    def fail_unexpectedly(self, error: BaseException) -> None:
+        """Something unforeseen went wrong with this connector here, in the program: it fails, the others go on."""
+        log.debug("connector %s", self.settings.name, exc_info=error)
+        self._fail(failure_of(error, self.settings.tmp_dir))
+        self._given_up, self._stop_by_s = True, time.monotonic() + END_S
+        self._stopper = self._end_in_thread()
+
+    def _stopped(self) -> None:
+        self.status = Status.DONE
+        self._emit(ConnectorStopped(self.settings.name, time.time()))
+
+    def _fail(self, failure: Failure) -> None:
+        self.status, self.failure = Status.FAILED, failure
+        log.error("connector %s failed: %s", self.settings.name, failure.message)
+        self._emit(ConnectorFailed(self.settings.name, time.time(), failure))
+
+    def close(self) -> None:
+        """Releases the lock and removes the run folder."""
+        self._given_up = True
+        self._flow.close()
+        self._files.close(in_use=self._busy_aside())

@@ -1,0 +1,88 @@
+"""Brings events to listeners: of the program at once, of a connector's processes from its event log, then its news.
+
+Each event is handed on once, in the order of its log; events of one topic-partition are therefore in the order in which
+they happened. When the bounded log dropped some before they were read, an `EventsDropped` with their number comes
+first.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from parquet_sink.model.events import Event, EventsDropped
+from parquet_sink.state.store import EventLog
+from parquet_sink.worker.loop.connector import Connector
+
+log = logging.getLogger(__name__)
+
+
+class Listener(Protocol):
+    """Takes events, one by one, and may show how connectors stand each time."""
+
+    def on_event(self, event: Event) -> None: ...
+    def refresh(self, connectors: Sequence[Connector]) -> None: ...
+    def close(self, connectors: Sequence[Connector]) -> None: ...
+
+
+@dataclass
+class _Position:
+    """Where reading of a connector's event log goes on."""
+
+    events: EventLog
+    after: int = 0
+
+
+class EventDispatcher:
+    """Hands events to listeners. `listeners` must raise nothing: see `worker.loop.isolated`. clock: epoch seconds."""
+
+    def __init__(self, listeners: Sequence[Listener], clock: Callable[[], float] = time.time) -> None:
+        self._listeners, self._clock = listeners, clock
+        self._positions: dict[str, _Position] = {}
+        self._unreadable: set[tuple[str, str]] = set()
+
+    def emit(self, event: Event) -> None:
+        """Something happened in this process."""
+        for listener in self._listeners:
+            listener.on_event(event)
+
+    def poll(self, connectors: Sequence[Connector]) -> None:
+        """Hands on what happened since the last time, then lets listeners show how things stand. Raises nothing."""
+        self._read(connectors)
+        for listener in self._listeners:
+            listener.refresh(connectors)
+
+    def close(self, connectors: Sequence[Connector]) -> None:
+        """Hands on the last events, and closes the listeners. Raises nothing."""
+        self._read(connectors)
+        for listener in self._listeners:
+            listener.close(connectors)
+
+    def _read(self, connectors: Sequence[Connector]) -> None:
+        for connector in connectors:
+            try:
+                events = self._new_events(connector)
+            except Exception as error:  # noqa: BLE001 -- the run is worth more than its log lines; the next look tries again
+                self._warn_unreadable(connector.settings.name, error)
+                events = ()
+            for event in (*events, *connector.news()):
+                self.emit(event)
+
+    def _new_events(self, connector: Connector) -> Sequence[Event]:
+        if connector.state is None:
+            return ()
+        position = self._positions.get(connector.settings.name)
+        if position is None or position.events is not connector.state:
+            position = self._positions[connector.settings.name] = _Position(connector.state)
+        batch = position.events.events_after(position.after)
+        position.after = batch.position
+        if not batch.dropped:
+            return batch.events
+        return EventsDropped(connector.settings.name, self._clock(), batch.dropped), *batch.events
+
+    def _warn_unreadable(self, name: str, error: Exception) -> None:
+        words = f"its events cannot be read: {type(error).__name__}: {error}"
+        if (name, words) not in self._unreadable:
+            self._unreadable.add((name, words))
+            log.warning("connector %s: %s", name, words)

@@ -1,0 +1,95 @@
+"""What the program itself does with a connector's group after its query ended: commit what was accepted, and look."""
+
+import logging
+from collections.abc import Sequence
+
+from parquet_sink.errors import ConnectorError
+from parquet_sink.kafka.group.committed import RangePlan
+from parquet_sink.kafka.group.offsets import GroupOffsets
+from parquet_sink.model.instance import Instance
+from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.model.progress import Accepted
+from parquet_sink.process.log_format import concerning
+from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.task.connector_settings import TopicSettings
+from parquet_sink.worker.loop.restarts import Positions
+
+log = logging.getLogger(__name__)
+
+
+def commit_accepted(settings: TopicSettings, instance: Instance, state: SqliteStore) -> None:
+    """Commits what the target accepted in the micro-batch that ended early, and nothing else. Failures are logged."""
+    with concerning(settings.name):
+        _commit_accepted(settings, instance, state)
+
+
+def _commit_accepted(settings: TopicSettings, instance: Instance, state: SqliteStore) -> None:
+    accepted = state.accepted()
+    if not accepted:
+        return
+    group = GroupOffsets(settings.kafka, instance)
+    try:
+        _advance(group, accepted)
+    except ConnectorError as error:
+        log.warning("connector %s: %s What comes after it is delivered again.", settings.name, error)
+    finally:
+        group.close()
+
+
+def _advance(group: GroupOffsets, accepted: Sequence[Accepted]) -> None:
+    group.advance(
+        {(one.topic, one.partition): one.next_offset for one in accepted},
+        {(one.topic, one.partition): plan for one in accepted if one.next_offset < (plan := _plan(one)).end},
+    )
+
+
+def _plan(one: Accepted) -> RangePlan:
+    """What is left of a range, as it is to come again."""
+    start, end = (one.again and one.again.span) or (one.start, one.end)
+    return RangePlan(start, end, one.reason)
+
+
+def positions(settings: TopicSettings, instance: Instance, state: SqliteStore) -> Positions:
+    """Where the connector stands: as its group says, else as it was last seen."""
+    with concerning(settings.name):
+        return _positions(settings, instance, next_offsets(state))
+
+
+def _positions(settings: TopicSettings, instance: Instance, seen: dict[PartitionKey, int]) -> Positions:
+    if not seen:
+        return Positions()
+    group = GroupOffsets(settings.kafka, instance)
+    try:
+        found = group.read(list(seen))
+    except ConnectorError:  # no broker answers, which the next start of the query reports
+        return Positions(seen)
+    finally:
+        group.close()
+    committed = {key: max(one.offset, seen[key]) for key, one in found.items()}
+    in_flight = [key for key, one in found.items() if one.plan is not None and committed[key] < one.plan.end]
+    return Positions({**seen, **committed}, in_flight)
+
+
+def next_offsets(state: SqliteStore) -> dict[PartitionKey, int]:
+    """The next offset to be delivered of each topic-partition, as last seen."""
+    accepted = {(one.topic, one.partition): one.next_offset for one in state.accepted()}
+    return {
+        (one.topic, one.partition): max(one.start, accepted.get((one.topic, one.partition), 0))
+        for one in state.progress()
+    }
+
+
+def undelivered(state: SqliteStore) -> dict[PartitionKey, tuple[int, int]]:
+    """Topic-partitions with records that are not delivered: the first of them, and how many, as last seen."""
+    reached = next_offsets(state)
+    ends = {(one.topic, one.partition): one.end for one in state.progress()}
+    return {key: (at, ends[key] - at) for key, at in reached.items() if ends[key] > at}
+
+
+def stopped_message(behind: dict[PartitionKey, tuple[int, int]], most: int = 10) -> str:
+    """What a connector leaves undelivered when it stops, for the log. behind: as `undelivered` gives it."""
+    records = sum(count for _, count in behind.values())
+    places = [f"{topic} {partition} from offset {at}" for (topic, partition), (at, _) in sorted(behind.items())]
+    rest = [f"and {len(places) - most} more"] if len(places) > most else []
+    where = ", ".join([*places[:most], *rest])
+    return f"stopped with lag {records:,} ({where}); the next start goes on there"

@@ -1,0 +1,210 @@
+"""The worker's side of `herder.protocol`: changes are done by its loop, reads answer from what that published."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import Final, TypeVar
+
+from parquet_sink.connectors.loading import Loaded
+from parquet_sink.errors import ConnectorError, WrongPlace
+from parquet_sink.kafka import client_settings
+from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.task.connector_settings import ConnectorSettings
+from parquet_sink.worker.herder.errors import HerderError, NotPurged, OffsetsRefused, TimedOut, UnknownConnector
+from parquet_sink.worker.herder.protocol import TIMEOUT_S
+from parquet_sink.worker.herder.values import (
+    ConnectorInfo,
+    ConnectorProgress,
+    ConnectorStatus,
+    StoredOffset,
+    TargetState,
+)
+from parquet_sink.worker.loop import purging
+from parquet_sink.worker.loop.cluster_id import ClusterId
+from parquet_sink.worker.loop.commands import Commands
+from parquet_sink.worker.loop.judging import NOTHING, judge
+from parquet_sink.worker.loop.requests import NOT_READ, Outdated, Requests
+from parquet_sink.worker.loop.roster import Roster, Snapshot
+from parquet_sink.worker.loop.stored_offsets import stored_offsets_of
+from parquet_sink.worker_config.worker import Worker
+
+T = TypeVar("T")
+
+PING_S: Final = 10.0
+_LOOK_S: Final = 0.1
+MOST_CHANGES: Final = 10
+"""By others, while a configuration is judged."""
+
+
+class LocalHerder:
+    """Implements `herder.protocol.Herder` in the process of the worker. Its methods may be called from any thread.
+
+    brokers: of the worker file. What asks Kafka is done in the caller's thread.
+    """
+
+    def __init__(self, roster: Roster, commands: Commands, brokers: KafkaSettings) -> None:
+        self._roster, self._commands = roster, commands
+        self._requests = Requests(roster)
+        self._cluster_id = ClusterId(brokers)
+        self._snapshot = Snapshot()
+        self._begun = threading.Event()
+
+    def publish(self) -> None:
+        """From now on reads answer with how everything stands now. For the loop."""
+        self._snapshot = self._roster.snapshot()
+        self._begun.set()
+
+    @property
+    def _published(self) -> Snapshot:
+        """Nobody is told that there are no connectors while the store is still being read."""
+        if not self._begun.wait(TIMEOUT_S):
+            raise TimedOut("Request timed out. The worker is still reading its connectors.")
+        return self._snapshot
+
+    @property
+    def worker_id(self) -> str:
+        return self._roster.worker_id
+
+    def kafka_cluster_id(self) -> str:
+        return self._cluster_id.get()
+
+    def ping(self) -> None:
+        self._commands.ask(lambda: None, PING_S)
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._published.infos)
+
+    def info(self, name: str) -> ConnectorInfo:
+        return _found(self._published.infos, name)
+
+    def status(self, name: str) -> ConnectorStatus:
+        return _found(self._published.statuses, name)
+
+    def progress(self) -> tuple[ConnectorProgress, ...]:
+        return self._published.progress
+
+    def create(self, name: str, config: Mapping[str, str], target: TargetState | None = None) -> ConnectorInfo:
+        judged = judge(name, config, NOTHING, self._roster.load)
+        return self._commands.ask(partial(self._requests.create, name, judged, target), TIMEOUT_S)
+
+    def put(self, name: str, config: Mapping[str, str]) -> tuple[ConnectorInfo, bool]:
+        def put() -> tuple[ConnectorInfo, bool]:
+            known = self._published.infos.get(name)
+            judged = judge(name, config, NOTHING if known is None else known.config, self._roster.load)
+            return self._commands.ask(partial(self._requests.put, name, judged), TIMEOUT_S)
+
+        return _up_to_date(put)
+
+    def patch(self, name: str, changes: Mapping[str, str | None]) -> ConnectorInfo:
+        def patch() -> ConnectorInfo:
+            before = self.info(name).config
+            merged = {key: text for key, text in {**before, **changes}.items() if text is not None}
+            judged = judge(name, merged, before, self._roster.load)
+            return self._commands.ask(partial(self._requests.put, name, judged), TIMEOUT_S)[0]
+
+        return _up_to_date(patch)
+
+    def delete(self, name: str) -> None:
+        self._commands.ask(partial(self._requests.delete, name), TIMEOUT_S)
+
+    def purge(self, name: str) -> tuple[str, ...]:
+        settings = _found(self._published.settings, name)
+        if settings is None:
+            raise NotPurged(f"The configuration of {name} cannot be read, so nobody knows what it left; correct it.")
+        purging.require(settings)
+        self.delete(name)
+        deadline_s = time.monotonic() + TIMEOUT_S
+        while self._commands.ask(lambda: any(one.name == name for one in self._roster.leaving), TIMEOUT_S):
+            if time.monotonic() >= deadline_s:
+                raise TimedOut(f"Connector {name} is deleted and still ends; what it left is not removed.")
+            time.sleep(_LOOK_S)
+        return purging.purge(settings)
+
+    def set_target(self, name: str, target: TargetState) -> None:
+        def aim() -> None:
+            before = _found(self._published.targets, name)
+            leaves = before is TargetState.STOPPED and target is not TargetState.STOPPED
+            loaded = self._judged_again(name) if leaves else None
+            self._commands.ask(partial(self._requests.set_target, name, target, loaded), TIMEOUT_S)
+
+        _up_to_date(aim)
+
+    def restart(self, name: str, *, include_tasks: bool, only_failed: bool) -> ConnectorStatus:
+        def restart() -> ConnectorStatus:
+            act = partial(self._requests.restart, name, self._judged_again(name), only_failed=only_failed)
+            return self._commands.ask(act, TIMEOUT_S)
+
+        return _up_to_date(restart)
+
+    def restart_task(self, name: str, task: int) -> None:
+        def restart() -> None:
+            loaded = self._judged_again(name)
+            self._commands.ask(partial(self._requests.restart_task, name, task, loaded), TIMEOUT_S)
+
+        _up_to_date(restart)
+
+    def _judged_again(self, name: str) -> Loaded:
+        """What is stored of a connector, with what config providers say now."""
+        return self._roster.load(self.info(name).config, name)
+
+    def topics(self, name: str) -> tuple[str, ...]:
+        return self._published.topics.get(name, ())
+
+    def reset_topics(self, name: str) -> None:
+        self._commands.ask(partial(self._requests.reset_topics, name), TIMEOUT_S)
+
+    def offsets(self, name: str) -> tuple[StoredOffset, ...]:
+        published = self._published
+        settings = _found(published.settings, name)
+        if settings is None:
+            status = published.statuses[name]
+            raise OffsetsRefused(status.trace or status.waits_for or NOT_READ.format(name))
+        with _refusals():
+            return stored_offsets_of(settings).read()
+
+    def alter_offsets(self, name: str, offsets: Sequence[StoredOffset]) -> None:
+        with self._stopped(name) as settings, _refusals():
+            stored_offsets_of(settings).alter(offsets)
+
+    def reset_offsets(self, name: str) -> None:
+        with self._stopped(name) as settings, _refusals():
+            stored_offsets_of(settings).reset()
+
+    @contextmanager
+    def _stopped(self, name: str) -> Iterator[ConnectorSettings]:
+        """The connector is stopped, and stays so within."""
+        by = object()
+        try:
+            yield self._commands.ask(partial(self._requests.begin_alter, name, by), TIMEOUT_S)
+        finally:
+            with suppress(HerderError):  # the worker ends, and starts nothing any more
+                self._commands.tell(partial(self._requests.end_alter, by))
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    try:
+        yield
+    except ConnectorError as error:
+        raise OffsetsRefused(str(error), alone=isinstance(error, WrongPlace)) from None
+
+
+def _up_to_date(act: Callable[[], T]) -> T:
+    """Somebody may change a configuration while it is judged: then it is judged again. Raises TimedOut in the end."""
+    for _ in range(MOST_CHANGES):
+        with suppress(Outdated):
+            return act()
+    raise TimedOut("Request timed out: the connector was changed again and again meanwhile. It was not done.")
+
+
+def _found(published: Mapping[str, T], name: str) -> T:
+    if name not in published:
+        raise UnknownConnector(name)
+    return published[name]
+
+
+def brokers_of(worker: Worker) -> KafkaSettings:
+    """Those of the worker file, as all its connectors reach them."""
+    return KafkaSettings(client=client_settings.merge(worker.bootstrap_servers, worker.consumer, {}), group="worker")

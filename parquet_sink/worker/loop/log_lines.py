@@ -1,0 +1,130 @@
+"""One log line for each file or flush, and for each connector that begins or ends: what there is without a terminal."""
+
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+from parquet_sink.model.events import (
+    Event,
+    EventsDropped,
+    FileAccepted,
+    FilePassedOver,
+    RecordsDelivered,
+    RecordsSetAside,
+    SourcePolled,
+)
+from parquet_sink.model.receipts import Receipt
+from parquet_sink.process.log_format import about
+from parquet_sink.worker.loop.event_fields import fields_of
+from parquet_sink.worker.loop.status import Status, status_after
+
+log = logging.getLogger(__name__)
+
+STATUS_LINES: Final = {Status.STARTING: "starting; it waits for Java and Spark, which take about 10 s to load"}
+"""Of a status that says too little by itself, until something runs."""
+
+
+class LogLines:
+    """A `loop.events.Listener`. Files and connectors at INFO, records set aside at WARNING, all else at DEBUG."""
+
+    def __init__(self) -> None:
+        self._status: dict[str, Status | None] = {}
+        self._spark_is_up = False
+
+    def on_event(self, event: Event) -> None:
+        if isinstance(event, FileAccepted):
+            self._say(logging.INFO, event, describe_file(event.receipt))
+        elif isinstance(event, RecordsDelivered):
+            self._say(logging.INFO, event, describe_delivered(event))
+        elif isinstance(event, EventsDropped):
+            self._say(logging.WARNING, event, describe_dropped(event))
+        elif isinstance(event, FilePassedOver):
+            self._say(logging.WARNING, event, describe_passed_over(event.receipt))
+        elif isinstance(event, RecordsSetAside):
+            self._say(logging.WARNING, event, describe_set_aside(event))
+        elif isinstance(event, SourcePolled) and event.passed_over:
+            self._say(logging.WARNING, event, describe_polled(event))
+        else:
+            self._on_status(event)
+
+    def refresh(self, connectors: Sequence[object]) -> None:
+        """Everything was said when it happened."""
+
+    def close(self, connectors: Sequence[object]) -> None:
+        """Everything was said when it happened."""
+
+    def _on_status(self, event: Event) -> None:
+        before = self._status.get(event.connector)
+        after = status_after(event, before)
+        if after is None or after is before:
+            self._say(logging.DEBUG, event, str(event))
+        else:
+            self._status[event.connector] = after
+            self._spark_is_up = self._spark_is_up or after is Status.RUNNING
+            words = after if self._spark_is_up else STATUS_LINES.get(after, after)
+            self._say(logging.INFO, event, f"connector {event.connector}: {words}")
+
+    def _say(self, level: int, event: Event, words: str) -> None:
+        """In words, and where lines are JSON with what the event says."""
+        if log.isEnabledFor(level):
+            log.log(level, "%s", words, extra=about(**fields_of(event)))
+
+
+def describe_dropped(event: EventsDropped) -> str:
+    """That log lines are missing."""
+    return (
+        f"connector {event.connector}: {event.count:,} events were dropped before they were read, so log lines of "
+        "files are missing. No record is."
+    )
+
+
+def describe_delivered(event: RecordsDelivered) -> str:
+    """Records of one topic-partition that were delivered without a file, in one line."""
+    return (
+        f"connector {event.connector}: delivered {event.records:,} record{'' if event.records == 1 else 's'} of topic "
+        f"{event.topic}, topic-partition {event.partition}, offsets {event.first} to {event.last}, to {event.place}"
+    )
+
+
+def describe_passed_over(receipt: Receipt) -> str:
+    """One file that was refused and passed over, in one line."""
+    return (
+        f"connector {receipt.connector}: {receipt.passed_over} ({_rows(receipt)}, {receipt.size_bytes} bytes); "
+        + (f"its {receipt.records} records are" if receipt.records != 1 else "its record is")
+        + " set aside, and the next file goes on"
+    )
+
+
+def describe_set_aside(event: RecordsSetAside) -> str:
+    """Records of one range that were set aside, in one line."""
+    plural = "" if event.count == 1 else "s"
+    stages = ", ".join(f"{stage} {n:,}" for stage, n in sorted(event.stages.items(), key=lambda one: -one[1]))
+    return (
+        f"connector {event.connector}: set aside {event.count:,} record{plural} of topic {event.topic}, "
+        f"topic-partition {event.partition}, offsets {event.first} to {event.last} ({stages}), {event.place}; "
+        f"the first one: {event.reason}"
+    )
+
+
+def describe_polled(event: SourcePolled) -> str:
+    """Records of a source that could not be sent, in one line."""
+    return (
+        f"connector {event.connector}: passed over {event.passed_over:,} of {event.polled:,} records; the first one: "
+        f"{event.first_fault}"
+    )
+
+
+def _rows(receipt: Receipt) -> str:
+    return f"{receipt.rows} row{'' if receipt.rows == 1 else 's'}"
+
+
+def describe_file(receipt: Receipt) -> str:
+    """One accepted file in one line."""
+    upload_s = receipt.seconds.get("upload", 0.0)
+    attempts = f", {receipt.attempts} attempts" if receipt.attempts > 1 else ""
+    into = "" if receipt.table is None else f"into table {receipt.table} "
+    return (
+        f"connector {receipt.connector}: accepted {receipt.file_name} {into}"
+        f"({_rows(receipt)}, {receipt.size_bytes} bytes, rotated by {receipt.reason}, "
+        f"upload {upload_s:.2f} s{attempts})"
+    )

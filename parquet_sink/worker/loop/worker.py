@@ -1,0 +1,281 @@
+"""The process that hosts connectors: one Spark session, one streaming query for each connector, one loop.
+
+Signals: the first SIGTERM, SIGINT or SIGHUP finishes the flush in progress, commits and ends with 0; a later one ends
+at once (`process.signals`). What goes wrong with one connector, or with what shows them, ends none of the others. What
+may take long (starting a query, asking Kafka, ending a query) is done beside the loop, which therefore always answers.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from functools import partial
+from threading import Thread
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+
+from parquet_sink.connectors.loading import Loaded
+from parquet_sink.errors import ConnectorError, SetupError
+from parquet_sink.model.events import Event
+from parquet_sink.process.cores import usable_cores
+from parquet_sink.process.java_home import find_java
+from parquet_sink.process.signals import StopRequest
+from parquet_sink.spark.causes import message_of
+from parquet_sink.spark.run_folder import RunFolder, run_folder
+from parquet_sink.spark.slots import EXPECTED, local_master
+from parquet_sink.task.connector_settings import ConnectorSettings
+from parquet_sink.worker.herder.errors import HerderError
+from parquet_sink.worker.loop.aside import Aside, at_once
+from parquet_sink.worker.loop.commands import Commands
+from parquet_sink.worker.loop.connector import Connector
+from parquet_sink.worker.loop.hosting import Hosting
+from parquet_sink.worker.loop.roster import Roster
+from parquet_sink.worker.loop.slot_shares import SlotShares
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from parquet_sink.spark.session import Session
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+_FLUSH: Final = "; the flush in progress is finished first, for at most {:g} s"
+_AT_ONCE: Final = "; a second signal ends it at once"
+JAVA_ENDED: Final = (
+    "Spark's Java process ended while connectors ran: it was killed, or ran out of memory. "
+    "What was not committed is sent again at the next start."
+)
+SPARK_ENDED: Final = (
+    "Spark has stopped while connectors ran: its master sent it away, or could keep no executor. "
+    "What was not committed is sent again at the next start."
+)
+POLL_S: Final = 0.25
+GIVE_UP_S: Final = 5.0
+"""How long a start of Spark that is given up may take to notice."""
+
+
+def stop_notice(most_s: float) -> str:
+    """What a first signal promises. most_s: how long a flush may take; 0 where no connector runs that has one."""
+    return (_FLUSH.format(most_s) if most_s else "") + _AT_ONCE
+
+
+class Observer(Protocol):
+    """Takes events, and polls the connectors several times a second: `worker.loop.events.EventDispatcher`."""
+
+    def emit(self, event: Event) -> None: ...
+    def poll(self, connectors: Sequence[Connector]) -> None: ...
+    def close(self, connectors: Sequence[Connector]) -> None: ...
+
+
+class Worker:
+    """Runs the connectors of a roster until they are done or have failed, or a stop is wished for.
+
+    known: configurations of the roster's store that were validated already. stays: it lives on without connectors,
+    since more may come by `cli`. publish: called when something may have changed. stop_request: None listens by
+    itself.
+    """
+
+    def __init__(
+        self,
+        roster: Roster,
+        known: Mapping[str, Loaded],
+        *,
+        master: str | None = None,
+        spark_conf: Mapping[str, str] | None = None,
+        until_caught_up: bool = False,
+        stays: bool = False,
+        track_topics: bool = True,
+        observer: Observer,
+        commands: Commands | None = None,
+        publish: Callable[[], None] = lambda: None,
+        stop_request: StopRequest | None = None,
+    ) -> None:
+        self._roster, self._known, self._master, self._stays = roster, known, master, stays
+        self._until_caught_up, self._spark_conf, self._observer = until_caught_up, spark_conf, observer
+        self._commands, self._publish = commands or Commands(), publish
+        self._stop_request = StopRequest() if stop_request is None else stop_request
+        self._hosting = Hosting(roster, self._made, track_topics=track_topics)
+        self._folder: RunFolder | None = None
+        self._made_so_far = 0
+        self._session: Session | None = None
+        self._launch: Aside = at_once
+        local = (master or "local").startswith("local")
+        bound = usable_cores() if stays and master is None else None
+        self._shares = SlotShares(local=local, cores=bound, tells=stays or not local)
+        self._mend: Callable[[], None] = lambda: None
+
+    def run(self) -> int:
+        """0 when all are done, or stopped on a wish; 1 when a connector failed, unless it stays.
+
+        Raises SetupError, ConnectorError.
+        """
+        with self._stop_request.handling():
+            try:
+                find_java()
+                with run_folder() as folder:
+                    return self._host(folder)
+            except SetupError:
+                if self._stop_request:  # whoever signals a whole group ends what was asked for here
+                    return 0
+                raise
+            finally:
+                self._commands.close()
+
+    def _made(self, settings: ConnectorSettings) -> Connector:
+        assert self._folder is not None
+        folder = self._folder.path / str(self._made_so_far)
+        self._made_so_far += 1
+        return Connector(
+            settings,
+            folder,
+            until_caught_up=self._until_caught_up,
+            waits=self._stays,
+            emit=self._observer.emit,
+            launch=self._launched,
+        )
+
+    def _launched(self, act: Callable[[], T], /) -> "Future[T]":
+        """By what starts queries now: connectors are made before Spark is there."""
+        return self._launch(act)
+
+    def _host(self, folder: RunFolder) -> int:
+        """Prepares connectors before Spark starts, so that one that runs already fails at once."""
+        self._folder = folder
+        try:
+            self._roster.begin(self._known)
+            self._step()
+            self._publish()
+            if self._stays or self._hosting.busy:
+                self._run_on_spark(folder)
+        finally:
+            self._commands.close()
+            self._publish()
+            self._observer.close(self._roster.runs)
+            for connector in self._roster.runs:
+                connector.close()
+        return int(not self._stays and self._hosting.failed)
+
+    def _run_on_spark(self, folder: RunFolder) -> None:
+        from parquet_sink.spark.session import Session  # takes a second to import
+
+        connectors = self._hosting.sharers()
+        master = self._master or local_master(max(connectors, EXPECTED) if self._stays else connectors)
+        session = self._session = Session(master, folder.path, self._spark_conf)
+        try:
+            spark = self._started(session)
+            if spark is not None:
+                folder.remember()
+                self._mend = folder.mend
+                self._supervise(spark)
+        finally:
+            session.close()
+
+    def _started(self, session: "Session") -> "SparkSession | None":
+        """Spark, or None when a stop was wished for before it was up. In a thread, so that it can be given up."""
+        from parquet_sink.spark.launcher import Launcher
+
+        errors: list[Exception] = []
+
+        def start() -> None:
+            try:
+                session.connect()
+            except Exception as error:  # noqa: BLE001 - raised below, in the main thread
+                errors.append(error)
+            with suppress(HerderError):  # which ends the loop's wait
+                self._commands.tell(lambda: None)
+
+        starter = Thread(target=start, name="spark-start", daemon=True)
+        starter.start()
+        while starter.is_alive() and not self._stop_request:
+            self._step()
+            self._observer.poll(self._roster.runs)
+            self._publish()
+            self._commands.work(POLL_S, self._publish)
+        if self._stop_request:
+            session.java.kill()
+            starter.join(GIVE_UP_S)
+            self._hosting.step(self._stop_request.requested_at_s)
+            return None
+        if errors:
+            raise _not_started(session, errors[0]) from errors[0]
+        self._launch = Launcher(session.tidy)
+        try:
+            return self._launch(session.open).result()
+        except Exception as error:
+            raise _not_started(session, error) from error
+
+    def _supervise(self, spark: "SparkSession") -> None:
+        while not self._stop_request and (self._stays or self._hosting.busy):
+            self._round(spark)
+        self._commands.close()
+        if self._stop_request and self._session is not None:
+            self._session.hush()
+        stop_at_s = self._stop_request.requested_at_s or time.monotonic()
+        self._hosting.step(stop_at_s)
+        while self._hosting.active:
+            self._round(spark, stop_at_s)
+
+    def _round(self, spark: "SparkSession", stop_at_s: float | None = None) -> None:
+        """Looks after all connectors once, then does what is asked for, or pauses."""
+        if self._java_gone(0.0):
+            raise ConnectorError(JAVA_ENDED)
+        with suppress(OSError):  # whoever needs the folder reports it
+            self._mend()
+        self._step(stop_at_s)
+        if stop_at_s is None:
+            self._start_next(spark)
+        for connector in self._roster.runs:
+            self._alone(connector, partial(connector.poll, spark))
+        self._observer.poll(self._roster.runs)
+        self._publish()
+        self._wait()
+
+    def _step(self, stop_at_s: float | None = None) -> None:
+        self._hosting.step(stop_at_s)
+        self._stop_request.notice = stop_notice(self._hosting.longest_stop_s())
+
+    def _wait(self) -> None:
+        """Until it is time for the next round, or something was asked for."""
+        if self._stop_request:
+            time.sleep(POLL_S)
+        else:
+            self._commands.work(POLL_S, self._publish)
+
+    def _start_next(self, spark: "SparkSession") -> None:
+        """Slots are shared anew when connectors come or go, or executors of a cluster. Raises ConnectorError."""
+        now_s = time.monotonic()
+        if self._shares.changed(self._hosting.sharers(), partial(self._slots, spark), now_s):
+            self._hosting.share(self._shares.each)
+        connector = self._hosting.next_to_start(now_s)
+        if connector is not None:
+            self._alone(connector, partial(self._hosting.start, connector, spark, self._shares.each))
+
+    def _slots(self, spark: "SparkSession") -> int:
+        from parquet_sink.spark.session import slots
+
+        try:
+            return slots(spark)
+        except Exception as error:
+            raise ConnectorError(JAVA_ENDED if self._java_gone(2.0) else SPARK_ENDED) from error
+
+    def _alone(self, connector: Connector, act: Callable[[], None]) -> None:
+        """What a connector did not foresee ends it alone, unless Java is gone. Raises ConnectorError then."""
+        try:
+            act()
+        except Exception as error:
+            if self._java_gone(2.0):
+                raise ConnectorError(JAVA_ENDED) from error
+            connector.fail_unexpectedly(error)
+
+    def _java_gone(self, patience_s: float) -> bool:
+        return self._session is not None and self._session.java.gone(patience_s)
+
+
+def _not_started(session: "Session", error: Exception) -> SetupError:
+    """The cause in words; the trace is for DEBUG."""
+    log.debug("Spark did not start", exc_info=error)
+    why = str(error) if isinstance(error, SetupError) else message_of(error)
+    return SetupError(
+        f"Spark did not start with master {session.master}: {why.rstrip('.')}. Check --master and --conf."
+    )

@@ -1,0 +1,189 @@
+"""Figures under the names that Kafka Connect's have behind the JMX exporter, for dashboards that know those.
+
+`NAMES` is the table; docs/monitoring.md lists it. A connector's figures stand at its task 0 where Connect has them for
+each task: Spark deals ranges to tasks anew each time, so that a task of ours has no figures of its own.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from prometheus_client.core import Metric, UntypedMetricFamily
+
+from parquet_sink import __version__
+from parquet_sink.worker.herder.values import ConnectorProgress, State
+from parquet_sink.worker.metrics.connector_sums import ConnectorSums
+from parquet_sink.worker.metrics.labels import label
+
+WORKER: Final = "kafka_connect_connect_worker_metrics_"
+CONNECTOR: Final = "kafka_connect_connector_metrics"
+TASK: Final = "kafka_connect_connector_task_metrics_"
+SINK: Final = "kafka_connect_sink_task_metrics_"
+SOURCE: Final = "kafka_connect_source_task_metrics_"
+ERRORS: Final = "kafka_connect_task_error_metrics_"
+
+Sample = tuple[Mapping[str, str], float]
+
+
+@dataclass(frozen=True)
+class One:
+    """A connector: how it stands, and what happened to it. now_s: epoch seconds."""
+
+    progress: ConnectorProgress
+    sums: ConnectorSums
+    now_s: float
+
+    @property
+    def name(self) -> str:
+        return label(self.progress.status.name)
+
+
+Of = Callable[[One], Iterable[Sample]]
+
+
+@dataclass(frozen=True)
+class ConnectName:
+    """A name, what stands for it here, and its samples of one connector."""
+
+    name: str
+    text: str
+    of: Of
+
+
+def _sum(name: str, text: str, value: Callable[[One], float]) -> ConnectName:
+    """One figure for a connector, at its task 0."""
+    return ConnectName(name, text, lambda one: [({"connector": one.name, "task": "0"}, value(one))])
+
+
+def _of_source(name: str, text: str, value: Callable[[One], float]) -> ConnectName:
+    """Likewise, of sources alone."""
+    named = _sum(f"{SOURCE}{name}", text, value)
+    return ConnectName(named.name, text, lambda one: named.of(one) if one.progress.kind == "source" else ())
+
+
+def _of_sink(name: str, text: str, value: Callable[[One], float]) -> ConnectName:
+    """Likewise, of sinks alone."""
+    named = _sum(f"{SINK}{name}", text, value)
+    return ConnectName(named.name, text, lambda one: named.of(one) if one.progress.kind == "sink" else ())
+
+
+def _tasks_in(state: State | None) -> Of:
+    def count(one: One) -> Iterable[Sample]:
+        tasks = one.progress.status.tasks
+        yield {"connector": one.name}, sum(state in {None, task.state} for task in tasks)
+
+    return count
+
+
+def _ratio(state: State) -> Of:
+    def ratios(one: One) -> Iterable[Sample]:
+        for task in one.progress.status.tasks:
+            yield {"connector": one.name, "task": str(task.id)}, float(task.state is state)
+
+    return ratios
+
+
+def _about(one: One) -> Iterable[Sample]:
+    connector = {"connector": one.name}
+    yield {**connector, "status": one.progress.status.state.lower()}, 1
+    yield {**connector, "connector_type": one.progress.kind}, 1
+    yield {**connector, "connector_version": __version__}, 1
+
+
+NAMES: Final[Sequence[ConnectName]] = (
+    ConnectName(f"{WORKER}connector_total_task_count", "Tasks.", _tasks_in(None)),
+    *(
+        ConnectName(f"{WORKER}connector_{state.lower()}_task_count", f"Tasks that are {state}.", _tasks_in(state))
+        for state in (State.RUNNING, State.PAUSED, State.FAILED, State.UNASSIGNED, State.RESTARTING)
+    ),
+    ConnectName(CONNECTOR, "1 for the status, the type and the version that the labels name.", _about),
+    ConnectName(f"{TASK}running_ratio", "1 if the task is RUNNING now, else 0.", _ratio(State.RUNNING)),
+    ConnectName(f"{TASK}pause_ratio", "1 if the task is PAUSED now, else 0.", _ratio(State.PAUSED)),
+    _of_sink("partition_count", "Topic-partitions of the connector.", lambda one: len(one.progress.partitions)),
+    _of_sink("sink_record_read_total", "Records read, of ranges that are done.", lambda one: one.sums.read),
+    _of_sink("sink_record_send_total", "Records in accepted files.", lambda one: one.sums.sent),
+    _of_sink(
+        "sink_record_read_rate",
+        "The same in a second, over the last minute.",
+        lambda one: one.sums.recently_read.rate(one.now_s),
+    ),
+    _of_sink(
+        "sink_record_send_rate",
+        "The same in a second, over the last minute.",
+        lambda one: one.sums.recently_sent.rate(one.now_s),
+    ),
+    _of_sink(
+        "sink_record_lag_max",
+        "The largest lag of its topic-partitions, in records.",
+        lambda one: max((partition.lag for partition in one.progress.partitions), default=0),
+    ),
+    _of_sink("offset_commit_completion_total", "Offsets committed.", lambda one: one.sums.commits),
+    _of_sink(
+        "offset_commit_completion_rate",
+        "The same in a second, over the last minute.",
+        lambda one: one.sums.recent_commits.rate(one.now_s),
+    ),
+    _of_sink(
+        "put_batch_avg_time_ms",
+        "Mean time until a file was accepted, over the last minute.",
+        lambda one: 1000 * one.sums.recent_uploads_s.mean(one.now_s),
+    ),
+    _of_sink(
+        "put_batch_max_time_ms",
+        "Longest time until a file was accepted, of the last minute.",
+        lambda one: 1000 * one.sums.recent_uploads_s.maximum(one.now_s),
+    ),
+    _of_source("source_record_poll_total", "Records that the source gave.", lambda one: one.sums.polled),
+    _of_source("source_record_write_total", "Records that brokers acknowledged.", lambda one: one.sums.sent),
+    _of_source(
+        "source_record_poll_rate",
+        "Records that the source gave in a second, over the last minute.",
+        lambda one: one.sums.recently_polled.rate(one.now_s),
+    ),
+    _of_source(
+        "source_record_write_rate",
+        "Records that brokers acknowledged in a second, over the last minute.",
+        lambda one: one.sums.recently_sent.rate(one.now_s),
+    ),
+    _of_source(
+        "poll_batch_max_time_ms",
+        "The longest time that a task took to give records, of the last minute.",
+        lambda one: 1000 * one.sums.recent_polls_s.maximum(one.now_s),
+    ),
+    _sum(f"{ERRORS}total_record_failures", "Records that were set aside.", lambda one: one.sums.set_aside),
+    _sum(f"{ERRORS}total_record_errors", "Records that were set aside.", lambda one: one.sums.set_aside),
+    _sum(f"{ERRORS}total_records_skipped", "Records that were set aside.", lambda one: one.sums.set_aside),
+    _sum(f"{ERRORS}total_retries", "Uploads and ranges that were tried again.", lambda one: one.sums.retries),
+    _sum(
+        f"{ERRORS}deadletterqueue_produce_requests",
+        "Records written to the dead-letter topic.",
+        lambda one: one.sums.dead_letters,
+    ),
+    _sum(
+        f"{ERRORS}last_error_timestamp",
+        "When a record was set aside, a file failed or the connector did; epoch milliseconds, 0 for never.",
+        lambda one: round(1000 * one.sums.last_error_s),
+    ),
+)
+APP: Final = "kafka_connect_app"
+OF_THE_WORKER: Final = (
+    (f"{WORKER}connector_count", "Connectors of this worker."),
+    (f"{WORKER}task_count", "Tasks of this worker."),
+)
+
+
+def families(connectors: Sequence[One]) -> Iterator[Metric]:
+    """All of them, for these connectors."""
+    counts = (len(connectors), sum(len(one.progress.status.tasks) for one in connectors))
+    for (name, text), count in zip(OF_THE_WORKER, counts, strict=True):
+        yield UntypedMetricFamily(name, text, count)
+    app = UntypedMetricFamily(APP, "1, with the worker's id and version.", labels=("client_id", "version"))
+    for worker_id in sorted({one.progress.status.worker_id for one in connectors}):
+        app.add_metric([label(worker_id), __version__], 1)
+    yield app
+    for one in NAMES:
+        family = UntypedMetricFamily(one.name, one.text, labels=())
+        for connector in connectors:
+            for labels, value in one.of(connector):
+                family.add_sample(one.name, dict(labels), value)
+        yield family

@@ -1,0 +1,115 @@
+"""How connectors and topic-partitions stand now, as gauges. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from prometheus_client.core import GaugeMetricFamily, Metric
+
+from parquet_sink.worker.herder.values import ConnectorProgress, PartitionProgress, State
+from parquet_sink.worker.metrics.labels import label
+
+MOST_PARTITIONS: Final = 1_000
+"""Topic-partitions of a worker that have series of their own: the first in order of connector, topic and number. Sums
+and maxima of connectors are of all."""
+OF_CONNECTOR: Final = ("connector",)
+OF_PARTITION: Final = ("connector", "topic", "partition")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A topic-partition that has series of its own, and its connector's name."""
+
+    connector: str
+    progress: PartitionProgress
+
+    @property
+    def labels(self) -> list[str]:
+        return [self.connector, label(self.progress.topic), str(self.progress.partition)]
+
+
+def families(connectors: Sequence[ConnectorProgress], intervals_s: Mapping[str, float]) -> Iterator[Metric]:
+    """All gauges. intervals_s: the flush interval of each connector of which it is known."""
+    yield from _states(connectors)
+    yield from _sums(connectors)
+    yield _interval(connectors, intervals_s)
+    every = [
+        Shown(label(one.status.name), progress)
+        for one in sorted(connectors, key=lambda one: one.status.name)
+        for progress in sorted(one.partitions, key=lambda progress: (progress.topic, progress.partition))
+    ]
+    yield from _partitions(every[:MOST_PARTITIONS])
+    yield GaugeMetricFamily(
+        "parquet_sink_unlisted_partitions",
+        "Topic-partitions without series of their own.",
+        value=max(len(every) - MOST_PARTITIONS, 0),
+    )
+
+
+def _states(connectors: Sequence[ConnectorProgress]) -> Iterator[Metric]:
+    states = GaugeMetricFamily(
+        "parquet_sink_connector_state", "1 for the state that the connector has.", labels=("connector", "state")
+    )
+    waits = GaugeMetricFamily(
+        "parquet_sink_connector_waiting", "1 while it waits for what heals by itself.", labels=OF_CONNECTOR
+    )
+    for one in connectors:
+        name = label(one.status.name)
+        for state in State:
+            states.add_metric([name, state], float(one.status.state is state))
+        waits.add_metric([name], float(bool(one.status.waits_for)))
+    yield states
+    yield waits
+
+
+def _sums(connectors: Sequence[ConnectorProgress]) -> Iterator[Metric]:
+    lag = _gauge("lag_records", "Records that Kafka has and the target has not.", OF_CONNECTOR)
+    oldest = _gauge(
+        "oldest_unflushed_seconds", "Age of the oldest record that is not delivered; 0: none waits.", OF_CONNECTOR
+    )
+    count = _gauge("partitions", "Topic-partitions.", OF_CONNECTOR)
+    away = _gauge("away_partitions", "Topic-partitions without a leader that answers.", OF_CONNECTOR)
+    missing = _gauge("missing_topics", "Topics that it names and that are not there.", OF_CONNECTOR)
+    waiting = _gauge("archive_waiting_files", "Accepted files that wait for the archive.", OF_CONNECTOR)
+    last = _gauge("last_upload_timestamp_seconds", "When a file was accepted last.", OF_CONNECTOR)
+    for one in connectors:
+        name = [label(one.status.name)]
+        if one.partitions:  # nobody looks at those of a stopped connector: 0 would say that nothing waits
+            lag.add_metric(name, sum(partition.lag for partition in one.partitions))
+            oldest.add_metric(name, max(partition.oldest_s or 0.0 for partition in one.partitions))
+        count.add_metric(name, len(one.partitions))
+        away.add_metric(name, sum(partition.away for partition in one.partitions))
+        missing.add_metric(name, len(one.missing_topics))
+        waiting.add_metric(name, one.archive_waiting)
+        if one.last_upload is not None:
+            last.add_metric(name, one.last_upload.at_s)
+    yield from (lag, oldest, count, away, missing, waiting, last)
+
+
+def _interval(connectors: Sequence[ConnectorProgress], intervals_s: Mapping[str, float]) -> Metric:
+    interval = _gauge("flush_interval_seconds", "Age at which records are sent at the latest.", OF_CONNECTOR)
+    for one in connectors:
+        if (seconds := intervals_s.get(one.status.name)) is not None:
+            interval.add_metric([label(one.status.name)], seconds)
+    return interval
+
+
+def _partitions(shown: Sequence[Shown]) -> Iterator[Metric]:
+    lag = _gauge("partition_lag_records", "Records that Kafka has and the target has not.", OF_PARTITION)
+    oldest = _gauge(
+        "partition_oldest_unflushed_seconds",
+        "Age of the oldest record that is not delivered; 0: none waits.",
+        OF_PARTITION,
+    )
+    away = _gauge("partition_away", "1 without a leader that answers.", OF_PARTITION)
+    rate = _gauge("partition_records_per_second", "Records accepted in a second, lately.", OF_PARTITION)
+    for one in shown:
+        lag.add_metric(one.labels, one.progress.lag)
+        oldest.add_metric(one.labels, one.progress.oldest_s or 0.0)
+        away.add_metric(one.labels, float(one.progress.away))
+        rate.add_metric(one.labels, one.progress.records_per_s)
+    yield from (lag, oldest, away, rate)
+
+
+def _gauge(name: str, text: str, labels: Sequence[str]) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"parquet_sink_{name}", text, labels=labels)

@@ -1,0 +1,180 @@
+"""`/connectors`: made, looked at, changed, paused, stopped, restarted, removed."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from parquet_sink.config.report import quoted
+from parquet_sink.worker.herder.errors import UnknownConnector
+from parquet_sink.worker.herder.protocol import Herder
+from parquet_sink.worker.herder.values import ConnectorInfo, TargetState
+from parquet_sink.worker.rest import bodies, names, renderings
+from parquet_sink.worker.rest.call import Call, Reply, RestError
+from parquet_sink.worker.rest.failures import NO_STATUS, NOT_FOUND, UNKNOWN, UNKNOWN_TO_RESTART, invalid, told
+from parquet_sink.worker.rest.plugins import require_class
+from parquet_sink.worker_config.rest.settings import RestSettings
+
+_INITIAL: Final[Mapping[str, TargetState]] = {
+    "RUNNING": TargetState.STARTED,
+    "PAUSED": TargetState.PAUSED,
+    "STOPPED": TargetState.STOPPED,
+}
+_NULL: Final = "Invalid [{}]. Null value can not be supplied as the configuration value."
+
+
+class Connectors:
+    """The endpoints, each a method that may be called from any thread."""
+
+    def __init__(self, herder: Herder, settings: RestSettings) -> None:
+        self._herder, self._settings = herder, settings
+
+    def all(self, call: Call) -> Reply:
+        """Names, or with `expand` a part of what is known of each."""
+        wished = call.query.getlist("expand")
+        with told():
+            names = self._herder.names()
+            if "expand" not in call.query:
+                return Reply(list(names))
+            expanded = {name: self._expanded(name, wished) for name in names}
+        return Reply({name: found for name, found in expanded.items() if found is not None})
+
+    def _expanded(self, name: str, wished: list[str]) -> dict[str, Any] | None:
+        """None for a connector that was removed meanwhile."""
+        try:
+            known = self._herder.info(name)
+            parts: dict[str, Any] = {}
+            if "status" in wished:
+                type_ = renderings.type_of(known.config)
+                parts["status"] = renderings.status(self._herder.status(name), type_)
+            if "info" in wished:
+                parts["info"] = renderings.info(known)
+        except UnknownConnector:
+            return None
+        return parts
+
+    def create(self, call: Call) -> Reply:
+        body = bodies.object_of(call.body, "name and config")
+        bodies.known_fields(body, ("name", "config", "initial_state"))
+        name = (bodies.texts_of({"name": body.get("name")}, "the body")["name"] or "").strip()
+        target = _initial_state(body.get("initial_state"))
+        config = _config(name, bodies.object_of(body.get("config"), "config"))
+        with told():
+            made = self._herder.create(name, config, target)
+        return self._created(call, made)
+
+    def get(self, call: Call) -> Reply:
+        with told():
+            return Reply(renderings.info(self._herder.info(call.connector)))
+
+    def config(self, call: Call) -> Reply:
+        with told():
+            return Reply(renderings.config_of(self._herder.info(call.connector).config))
+
+    def put(self, call: Call) -> Reply:
+        config = _config(call.connector, bodies.object_of(call.body, "the configuration"))
+        with told():
+            found, new = self._herder.put(call.connector, config)
+        return self._created(call, found) if new else Reply(renderings.changed(found))
+
+    def _created(self, call: Call, made: ConnectorInfo) -> Reply:
+        return Reply(renderings.changed(made), 201, {"Location": call.location(made.name)})
+
+    def patch(self, call: Call) -> Reply:
+        changes = bodies.texts_of(bodies.object_of(call.body, "the changes"), "the configuration")
+        with told():
+            self._herder.info(call.connector)
+        _same_name(call.connector, changes.get("name", call.connector))
+        if "connector.class" in changes:
+            require_class(changes["connector.class"])
+        with told():
+            return Reply(renderings.changed(self._herder.patch(call.connector, changes)))
+
+    def delete(self, call: Call) -> Reply:
+        """With `purge` what it left on this machine as well, and an answer that says what stays."""
+        with told(NOT_FOUND):
+            if call.flag("purge"):
+                return Reply({"left": list(self._herder.purge(call.connector))})
+            self._herder.delete(call.connector)
+        return Reply(status=204)
+
+    def status(self, call: Call) -> Reply:
+        with told(NO_STATUS):
+            found = self._herder.status(call.connector)
+            return Reply(renderings.status(found, self._type(call.connector)))
+
+    def _type(self, name: str) -> str:
+        return renderings.type_of(self._herder.info(name).config)
+
+    def pause(self, call: Call) -> Reply:
+        return self._to(call, TargetState.PAUSED, 202)
+
+    def resume(self, call: Call) -> Reply:
+        return self._to(call, TargetState.STARTED, 202)
+
+    def stop(self, call: Call) -> Reply:
+        return self._to(call, TargetState.STOPPED, 204)
+
+    def _to(self, call: Call, target: TargetState, status: int) -> Reply:
+        with told(UNKNOWN):
+            self._herder.set_target(call.connector, target)
+        return Reply(status=status)
+
+    def restart(self, call: Call) -> Reply:
+        """With a parameter the status, without one nothing, as before there were parameters."""
+        tasks, failed = call.flag("includeTasks"), call.flag("onlyFailed")
+        with told(UNKNOWN_TO_RESTART):
+            found = self._herder.restart(call.connector, include_tasks=tasks, only_failed=failed)
+            if not (tasks or failed):
+                return Reply(status=204)
+            return Reply(renderings.status(found, self._type(call.connector)), 202)
+
+    def topics(self, call: Call) -> Reply:
+        self._tracking()
+        with told():
+            return Reply({call.connector: {"topics": list(self._herder.topics(call.connector))}})
+
+    def reset_topics(self, call: Call) -> Reply:
+        self._tracking()
+        if not self._settings.topic_reset:
+            raise RestError(403, "Topic tracking reset is disabled.")
+        try:
+            with told():
+                self._herder.reset_topics(call.connector)
+        except RestError as error:
+            if error.status != 404:  # Kafka Connect has nothing to forget of a connector that is not there
+                raise
+        return Reply(status=202)
+
+    def _tracking(self) -> None:
+        if not self._settings.topic_tracking:
+            raise RestError(403, "Topic tracking is disabled.")
+
+
+def _config(name: str, given: dict[str, Any]) -> dict[str, str]:
+    """The configuration with its name. Raises RestError."""
+    texts = bodies.texts_of(given, "the configuration")
+    own = texts.get("name")
+    _same_name(name, name if own is None else own)
+    null = [key for key, text in texts.items() if text is None and key != "name"]
+    problems = [_NULL.format(key) for key in null] + names.problems(name)
+    if problems:
+        raise invalid(tuple(problems))
+    config = {**{key: text for key, text in texts.items() if text is not None}, "name": name}
+    require_class(config.get("connector.class"))
+    return config
+
+
+def _same_name(name: str, given: str | None) -> None:
+    if given is None:
+        raise invalid(("Invalid [name]. It cannot be removed; leave it out.",))
+    if given != name:
+        raise RestError(400, f"Connector name configuration ({given}) doesn't match connector name in the URL ({name})")
+
+
+def _initial_state(given: Any) -> TargetState | None:
+    if given is None:
+        return None
+    found = _INITIAL.get(given.upper()) if isinstance(given, str) else None
+    if found is None:
+        shown = quoted(given) if isinstance(given, str) else "initial_state"
+        raise bodies.unreadable(f"{shown} is no initial_state; write RUNNING, PAUSED or STOPPED")
+    return found

@@ -1,0 +1,124 @@
+"""`/connectors/{name}/offsets`: where a connector stands, a sink's group or a source's storage, and how it is moved."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+from parquet_sink.worker.herder.errors import HerderError, OffsetsRefused, WrongState
+from parquet_sink.worker.herder.protocol import Herder
+from parquet_sink.worker.herder.values import OFFSET, PARTITION, TOPIC, StoredOffset
+from parquet_sink.worker.rest import bodies, renderings, source_offsets
+from parquet_sink.worker.rest.call import Call, Reply, RestError
+from parquet_sink.worker.rest.failures import told
+
+_LONGEST: Final = 19
+
+
+class Offsets:
+    """The endpoints, each a method that may be called from any thread."""
+
+    def __init__(self, herder: Herder) -> None:
+        self._herder = herder
+
+    def get(self, call: Call) -> Reply:
+        what = self._words("Failed to retrieve", "consumer group offsets for sink connector", call.connector)
+        with _refused(what, call.connector):
+            return Reply(renderings.offsets(self._herder.offsets(call.connector), ends=call.flag("ends")))
+
+    def alter(self, call: Call) -> Reply:
+        body = bodies.object_of(call.body, "offsets")
+        bodies.known_fields(body, ("offsets",))
+        given = body.get("offsets")
+        if given is None or given == []:
+            raise RestError(400, "Partitions / offsets need to be provided for an alter offsets request")
+        if not isinstance(given, list):
+            raise bodies.unreadable('"offsets" is no JSON list; send one')
+        read = source_offsets.read if self._is_source(call.connector) else _read
+        wanted = tuple({tuple(one.partition.items()): one for one in map(read, given)}.values())
+        what = self._words("Failed to alter", "consumer group offsets for connector", call.connector)
+        with _refused(what, call.connector):
+            self._herder.alter_offsets(call.connector, wanted)
+        return Reply({"message": "The offsets for this connector have been altered successfully"})
+
+    def reset(self, call: Call) -> Reply:
+        what = self._words("Failed to reset", "consumer group offsets for connector", call.connector)
+        with _refused(what, call.connector):
+            self._herder.reset_offsets(call.connector)
+        return Reply({"message": "The offsets for this connector have been reset successfully"})
+
+    def _words(self, failed: str, of_sink: str, name: str) -> str:
+        """Kafka Connect's, for a connector of this kind."""
+        if not self._is_source(name):
+            return f"{failed} {of_sink}"
+        return f"{'Failed to retrieve' if 'retrieve' in failed else 'Failed to modify'} offsets for source connector"
+
+    def _is_source(self, name: str) -> bool:
+        try:
+            return renderings.type_of(self._herder.info(name).config) == "source"
+        except HerderError:  # what was asked for tells it
+            return False
+
+
+@contextmanager
+def _refused(what: str, name: str) -> Iterator[None]:
+    """Within, what the broker or the worker refuses becomes Kafka Connect's words, with the cause behind them."""
+    with told():
+        try:
+            yield
+        except OffsetsRefused as error:
+            raise RestError(500, str(error) if error.alone else f"{what} {name}: {error}") from error
+        except WrongState as error:
+            raise RestError(
+                400,
+                "Connectors must be in the STOPPED state before their offsets can be modified. This can be done for "
+                f"the specified connector by issuing a 'PUT' request to the '/connectors/{name}/stop' endpoint",
+            ) from error
+
+
+def _read(entry: Any) -> StoredOffset:
+    """One of the list. Raises RestError."""
+    if not isinstance(entry, dict):
+        raise bodies.unreadable("an entry of offsets is no JSON object; send partition and offset in one")
+    bodies.known_fields(entry, ("partition", "offset"))
+    partition = _partition(_part(entry, "partition"))
+    offset = _part(entry, "offset")
+    if offset is None:
+        return StoredOffset(partition, None)
+    if OFFSET not in offset:
+        raise RestError(400, f"The offset for a sink connector should either be null or contain the key '{OFFSET}'")
+    return StoredOffset(partition, {OFFSET: _number(offset[OFFSET], "offset", 64)})
+
+
+def _part(entry: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
+    found = entry.get(name)
+    if found is not None and not isinstance(found, dict):
+        raise bodies.unreadable(f'"{name}" of an entry is no JSON object; send one')
+    return found
+
+
+def _partition(given: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    if given is None:
+        raise RestError(400, "The partition for a sink connector offset cannot be null or missing")
+    if TOPIC not in given or PARTITION not in given:
+        raise RestError(
+            400, f"The partition for a sink connector offset must contain the keys '{TOPIC}' and '{PARTITION}'"
+        )
+    if given[TOPIC] is None:
+        raise RestError(400, "Kafka topic names must be valid strings and may not be null")
+    if given[PARTITION] is None:
+        raise RestError(400, "Kafka partitions must be valid numbers and may not be null")
+    topic = bodies.texts_of({TOPIC: given[TOPIC]}, "partition")[TOPIC]
+    return {TOPIC: topic, PARTITION: _number(given[PARTITION], "partition", 32)}
+
+
+def _number(given: Any, what: str, bits: int) -> int:
+    """A whole number, as JSON has it or as text. Raises RestError."""
+    digits = given.removeprefix("-").removeprefix("+") if isinstance(given, str) else ""
+    if digits.isascii() and digits.isdigit() and len(digits) <= _LONGEST and abs(int(given)) < 2 ** (bits - 1):
+        return int(given)
+    shown = str(given).lower() if isinstance(given, bool) else "null" if given is None else given
+    raise RestError(
+        400,
+        f"Failed to parse the following Kafka {what} value in the provided offsets: '{shown}'. {what.capitalize()} "
+        "values for sink connectors need to be integers.",
+    )

@@ -1,0 +1,146 @@
+"""The server around the application: uvicorn in a thread of its own, one for each kind of address."""
+
+import asyncio
+import logging
+import socket
+import ssl
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import Thread
+from typing import Final
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from parquet_sink.errors import SetupError
+from parquet_sink.net.listening import BACKLOG
+from parquet_sink.worker.rest.app import make_admin_app
+from parquet_sink.worker.rest.listening import Listening, open_listeners
+from parquet_sink.worker.rest.tls import server_context
+from parquet_sink.worker_config.rest.addresses import Address
+from parquet_sink.worker_config.rest.settings import RestSettings, TlsSettings
+
+GRACE_S: Final = 5
+"""What requests in progress have when the server stops."""
+START_S: Final = 10.0
+MOST_CONNECTIONS: Final = 512
+"""With more, requests are told to come again."""
+MOST_HEAD_BYTES: Final = 32 * 1024
+IDLE_S: Final = 30
+"""Between two requests."""
+_LOOK_S: Final = 0.02
+log = logging.getLogger(__name__)
+
+
+class RestServer:
+    """Serves from `start` to `stop`. listening: addresses that were taken before; None takes them at the start."""
+
+    def __init__(self, app: ASGIApp, settings: RestSettings, listening: Listening | None = None) -> None:
+        self._app, self._settings = app, settings
+        self._listening = listening
+        self._served: list[_Served] = []
+        self._thread: Thread | None = None
+
+    @property
+    def addresses(self) -> tuple[Address, ...]:
+        """Where it listens; with the ports that were found once it was started."""
+        return (self._listening.settings if self._listening else self._settings).listeners
+
+    def start(self) -> None:
+        """Returns when connections are taken. Raises SetupError that names the key; then nothing is taken."""
+        listening = self._listening = self._listening or open_listeners(self._settings)
+        try:
+            self._served = self._made(listening)
+        except BaseException:
+            listening.close()
+            raise
+        logging.getLogger("uvicorn").setLevel(logging.ERROR)
+        self._thread = Thread(target=self._run, name="rest", daemon=True)
+        self._thread.start()
+        if not self._is_up():
+            self.stop()
+            raise SetupError("The REST API did not start; the log has the cause.")
+        for one in (*self.addresses, *(listening.settings.admin or ())):
+            log.info("REST API at %s", one)
+
+    def _is_up(self) -> bool:
+        """Whether all take connections within START_S."""
+        until = time.monotonic() + START_S
+        while not all(one.server.started for one in self._served):
+            if time.monotonic() > until:
+                return False
+            time.sleep(_LOOK_S)
+        return True
+
+    def stop(self) -> None:
+        """Answers what is in progress, for some seconds, and gives the addresses back. May be called twice."""
+        for one in self._served:
+            one.server.should_exit = True
+        if self._thread is not None:
+            self._thread.join(GRACE_S + START_S)
+        if self._listening is not None:
+            self._listening.close()
+
+    def _made(self, listening: Listening) -> list["_Served"]:
+        settings = listening.settings
+        groups = _by_scheme(self._app, settings.listeners, listening.sockets, settings.tls)
+        if settings.admin:
+            groups += _by_scheme(make_admin_app(settings), settings.admin, listening.admin_sockets, settings.admin_tls)
+        return [_Served.of(app, sockets, context) for app, sockets, context in groups]
+
+    def _run(self) -> None:
+        asyncio.run(self._serve())
+
+    async def _serve(self) -> None:
+        serving = (one.server.serve(one.sockets) for one in self._served)
+        for outcome in await asyncio.gather(*serving, return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                log.error("REST API: a listener ended: %s", outcome)
+
+
+@dataclass(frozen=True)
+class _Served:
+    """One uvicorn: its sockets share whether there is TLS."""
+
+    server: uvicorn.Server
+    sockets: list[socket.socket]
+
+    @classmethod
+    def of(cls, app: ASGIApp, sockets: list[socket.socket], context: ssl.SSLContext | None) -> "_Served":
+        """Not started yet."""
+        config = uvicorn.Config(
+            app,
+            http="h11",
+            ws="none",
+            lifespan="off",
+            loop="asyncio",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            backlog=BACKLOG,
+            limit_concurrency=MOST_CONNECTIONS,
+            timeout_keep_alive=IDLE_S,
+            timeout_graceful_shutdown=GRACE_S,
+            h11_max_incomplete_event_size=MOST_HEAD_BYTES,
+        )
+        config.load()
+        config.ssl = context
+        return cls(uvicorn.Server(config), sockets)
+
+
+def _by_scheme(
+    app: ASGIApp, addresses: Sequence[Address], sockets: Sequence[socket.socket], tls: TlsSettings | None
+) -> list[tuple[ASGIApp, list[socket.socket], ssl.SSLContext | None]]:
+    """Sockets without TLS, and those with it. Raises SetupError."""
+    pairs = list(zip(addresses, sockets, strict=True))
+    plain = [one for address, one in pairs if address.scheme == "http"]
+    secure = [one for address, one in pairs if address.scheme == "https"]
+    groups: list[tuple[ASGIApp, list[socket.socket], ssl.SSLContext | None]] = []
+    if plain:
+        groups.append((app, plain, None))
+    if secure:
+        assert tls is not None
+        groups.append((app, secure, server_context(tls)))
+    return groups

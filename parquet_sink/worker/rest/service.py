@@ -1,0 +1,61 @@
+"""What is not about one connector: `/`, `/health`, `/progress`, `/metrics`."""
+
+from collections.abc import Callable
+from typing import Final
+
+from parquet_sink import __version__
+from parquet_sink.worker.herder.errors import ShuttingDown, TimedOut
+from parquet_sink.worker.herder.protocol import Herder
+from parquet_sink.worker.rest import renderings
+from parquet_sink.worker.rest.call import Call, Reply, RestError
+from parquet_sink.worker.rest.failures import SHUTTING_DOWN, told
+
+CONNECT_VERSION: Final = "4.1.2"
+"""Whose API this is: clients turn features on by it."""
+Metrics = Callable[[], tuple[bytes, str]]
+_HEALTHY: Final = "Worker has completed startup and is ready to handle requests."
+_STARTING: Final = "Worker is still starting up."
+_UNHEALTHY: Final = "Worker was unable to handle this request and may be unable to handle other requests."
+
+
+class Service:
+    """The endpoints, each a method that may be called from any thread."""
+
+    def __init__(self, herder: Herder, metrics: Metrics | None) -> None:
+        self._herder, self._metrics = herder, metrics
+        self._was_healthy = False
+
+    def root(self, call: Call) -> Reply:
+        """No cluster id while no broker answers: the worker is there all the same."""
+        try:
+            cluster: str | None = self._herder.kafka_cluster_id()
+        except TimedOut:
+            cluster = None
+        commit = f"parquet-sink {__version__}"
+        return Reply({"version": CONNECT_VERSION, "commit": commit, "kafka_cluster_id": cluster})
+
+    def health(self, call: Call) -> Reply:
+        try:
+            self._herder.ping()
+        except TimedOut:
+            if not self._was_healthy:
+                return _health("starting", _STARTING, 503)
+            return _health("unhealthy", _UNHEALTHY, 500)
+        except ShuttingDown:
+            return _health("unhealthy", SHUTTING_DOWN, 503)
+        self._was_healthy = True
+        return _health("healthy", _HEALTHY, 200)
+
+    def progress(self, call: Call) -> Reply:
+        with told():
+            return Reply(renderings.progress(self._herder.progress()))
+
+    def metrics(self, call: Call) -> Reply:
+        if self._metrics is None:
+            raise RestError(404, "There are no metrics in this worker.")
+        text, media_type = self._metrics()
+        return Reply(text, media_type=media_type)
+
+
+def _health(status: str, message: str, code: int) -> Reply:
+    return Reply({"status": status, "message": message}, code)

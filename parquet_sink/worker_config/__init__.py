@@ -1,0 +1,1 @@
+"""The worker file: its keys, and what they come to."""

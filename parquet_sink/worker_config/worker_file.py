@@ -1,0 +1,152 @@
+"""The worker file, validated: what all connectors of one process share."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from parquet_sink.config.key import Key, find
+from parquet_sink.config.machine import Machine
+from parquet_sink.config.providers import NOTHING, Resolved, resolve, without_provided
+from parquet_sink.config.report import Report
+from parquet_sink.config.values import Values, read
+from parquet_sink.config.without_effect import suggest, warn_about
+from parquet_sink.convert import configuration
+from parquet_sink.convert.keys import PREFIXES
+from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.kafka import client_settings
+from parquet_sink.kafka.keys import SERVERS
+from parquet_sink.worker_config.config_providers import PREFIX, with_providers
+from parquet_sink.worker_config.hosting_keys import (
+    PLUGIN_PATH,
+    STORE_FOLDER,
+    default_store_folder,
+)
+from parquet_sink.worker_config.offset_storage import offset_storage
+from parquet_sink.worker_config.rest.build import build as build_rest
+from parquet_sink.worker_config.worker import BOOTSTRAP_OPTION, BOOTSTRAP_VARIABLE, DEFAULT_BOOTSTRAP, Worker
+from parquet_sink.worker_config.worker_keys import WORKER_KEYS, override_policy
+
+_OWN_CLIENTS = ("security.", "sasl.", "ssl.")
+
+
+@dataclass(frozen=True)
+class LoadedWorker:
+    """A worker file with all that is to say about it. With problems, `worker` is what could be read.
+
+    resolved: its keys, with what providers gave.
+    """
+
+    worker: Worker
+    problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    resolved: Resolved = field(default=NOTHING, repr=False)
+
+    def require(self) -> Worker:
+        """The worker. Raises InvalidConfiguration with every problem."""
+        if self.problems:
+            raise InvalidConfiguration([f"{problem} (in {self.worker.source})" for problem in self.problems])
+        return self.worker
+
+
+def load_worker(
+    properties: Mapping[str, str],
+    *,
+    source: str,
+    bootstrap_option: str | None = None,
+    machine: Machine | None = None,
+    connector_keys: Sequence[Key] = (),
+) -> LoadedWorker:
+    """Validate a worker file's keys (an empty mapping when there is none).
+
+    bootstrap_option: value of --bootstrap-servers, None when not given. The environment is the machine's.
+    connector_keys: what is warned about as belonging in a connector file.
+    """
+    machine = machine or Machine()
+    report = Report()
+    machine = with_providers(properties, machine, report)
+    resolved = _resolved(properties, machine, report)
+    values = read(WORKER_KEYS, resolved, report)
+    warn_about(
+        WORKER_KEYS,
+        values,
+        filter(_not_doubled(properties), properties),
+        lambda name: _unknown(name, connector_keys),
+        report,
+        **configuration.remarks(values),
+    )
+    _refuse_prefixes(values, report)
+    servers, origin = _bootstrap(resolved, bootstrap_option, machine, report)
+    worker = Worker(
+        source=source,
+        bootstrap_servers=servers,
+        bootstrap_origin=origin,
+        consumer=client_settings.under("consumer.", resolved.values),
+        producer=client_settings.under("producer.", resolved.values),
+        admin=client_settings.under("admin.", resolved.values),
+        isolation_level=values.text("consumer.isolation.level"),
+        offset_reset=values.text("consumer.auto.offset.reset"),
+        converters=values,
+        override_policy=override_policy(values.text("connector.client.config.override.policy") or "All") or "All",
+        store_folder=values.text(STORE_FOLDER) or default_store_folder(machine.environ),
+        plugin_path=values.names(PLUGIN_PATH),
+        machine=machine,
+        rest=build_rest(values, machine, report),
+    )
+    worker = replace(worker, offset_storage=offset_storage(values, worker, report))
+    problems, warnings = (without_provided(texts, resolved) for texts in (report.problems, report.warnings))
+    return LoadedWorker(worker, problems, warnings, resolved)
+
+
+def _not_doubled(properties: Mapping[str, str]) -> Callable[[str], bool]:
+    """False for what is for Kafka Connect's own clients and stands under `consumer.` too: nobody misses it here."""
+    return lambda name: not (name.startswith(_OWN_CLIENTS) and f"consumer.{name}" in properties)
+
+
+def _resolved(properties: Mapping[str, str], machine: Machine, report: Report) -> Resolved:
+    """Placeholders in what is said of providers were filled when those were made."""
+    own = {name: text for name, text in properties.items() if name.startswith(PREFIX)}
+    rest = resolve({name: text for name, text in properties.items() if name not in own}, machine, report)
+    return replace(rest, values={**rest.values, **own}, shown=dict(properties))
+
+
+def _unknown(name: str, connector_keys: Sequence[Key]) -> str:
+    """What to tell about a key that no worker file has."""
+    if find(connector_keys, name) is not None:
+        return "It belongs in a connector file and has no effect in the worker file."
+    return "It is unknown and has no effect." + suggest(name, WORKER_KEYS, PREFIXES)
+
+
+def _refuse_prefixes(values: Values, report: Report) -> None:
+    """Keys that stand for a prefix are not parsed, so refusing them is done here."""
+    for name in sorted(values.given):
+        key = find(WORKER_KEYS, name)
+        if key is not None and key.is_prefix and key.not_built is not None:
+            report.problem(name, f"Its feature is not built yet: {key.not_built.cure}")
+
+
+def _bootstrap(resolved: Resolved, option: str | None, machine: Machine, report: Report) -> tuple[str, str]:
+    """Brokers and what named them: option, environment, consumer.bootstrap.servers, bootstrap.servers, default."""
+    candidates = (
+        (BOOTSTRAP_OPTION, option),
+        (BOOTSTRAP_VARIABLE, machine.environ.get(BOOTSTRAP_VARIABLE)),
+        ("consumer.bootstrap.servers", resolved.values.get("consumer.bootstrap.servers")),
+        ("bootstrap.servers", resolved.values.get("bootstrap.servers")),
+    )
+    for origin, text in candidates:
+        if text is not None and text.strip():
+            servers = ",".join(server.strip() for server in text.split(",") if server.strip())
+            if origin in (BOOTSTRAP_OPTION, BOOTSTRAP_VARIABLE):
+                _check_servers(origin, servers, report)
+            return servers, origin
+    if not {"bootstrap.servers", "consumer.bootstrap.servers"} & resolved.failed:
+        report.warn(
+            "bootstrap.servers",
+            f"No broker is named, so {DEFAULT_BOOTSTRAP} is taken; name it in the worker file (--worker), with "
+            f"{BOOTSTRAP_OPTION} or in {BOOTSTRAP_VARIABLE}.",
+        )
+    return DEFAULT_BOOTSTRAP, "default"
+
+
+def _check_servers(origin: str, servers: str, report: Report) -> None:
+    reason = SERVERS.test(tuple(servers.split(",")))
+    if reason is not None:
+        report.problem(origin, reason)

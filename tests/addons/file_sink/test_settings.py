@@ -1,0 +1,57 @@
+"""Whether lines can be appended, told before anything runs."""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from parquet_sink.addons.file_sink.settings import FileSinkSettings
+from parquet_sink.errors import RecordSinkFailed
+from parquet_sink.targets.outcome import Health
+
+HOST = socket.gethostname()
+
+
+def test_a_file_that_can_be_made_or_appended_to(tmp_path: Path) -> None:
+    """Trying it writes nothing."""
+    file = tmp_path / "out.txt"
+    settings = FileSinkSettings(str(file), "/dev/stdout", HOST)
+    assert (settings.problems(), settings.address) == ((), f"file {file}")
+    found = settings.probe(1.0)
+    assert (found.health, file.exists()) == (Health.OK, False)
+    assert found.text.startswith(f"{file} can be made, ")
+    file.write_text("")
+    assert settings.probe(1.0).text.startswith(f"{file} can be appended to, ")
+
+
+def test_what_cannot_be_written_is_told_with_the_key(tmp_path: Path) -> None:
+    """A folder, and a file without a folder; `check --connect` says the same."""
+    for path, words in ((tmp_path, "is a folder"), (tmp_path / "a" / "b", f"has no folder to be in: {tmp_path}/a")):
+        settings = FileSinkSettings(str(path), "/dev/stdout", HOST)
+        (problem,) = settings.problems()
+        assert problem.startswith(f'Invalid [file]. "{path}" {words}')
+        assert problem.endswith("name a file that this user can append to.")
+        assert (settings.probe(1.0).health, settings.probe(1.0).text) == (Health.FAILED, problem)
+
+
+def test_standard_output_must_be_one_that_others_can_open(tmp_path: Path) -> None:
+    """A socket is none, as a service manager may give it; a pipe is."""
+    ours, theirs = socket.socketpair()
+    read, write = os.pipe()
+    with ours, theirs:
+        (problem,) = FileSinkSettings(None, f"/proc/self/fd/{ours.fileno()}", HOST).problems()
+        assert problem == (
+            "Invalid [file]. It is missing, and standard output is a socket, which Spark's processes cannot open; name "
+            "a file."
+        )
+    settings = FileSinkSettings(None, f"/proc/self/fd/{write}", HOST)
+    assert (settings.problems(), settings.probe(1.0).text) == ((), "standard output can be written")
+    os.close(read)
+    os.close(write)
+
+
+def test_standard_output_of_another_machine_is_refused() -> None:
+    """A path there leads to some other process here."""
+    with pytest.raises(RecordSinkFailed, match="Standard output is that of elsewhere, and tasks of"):
+        FileSinkSettings(None, "/dev/null", "elsewhere").open()

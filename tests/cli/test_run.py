@@ -1,0 +1,55 @@
+"""`parquet-sink run`, up to where the worker takes over."""
+
+from pathlib import Path
+
+import pytest
+
+from parquet_sink.cli.main import main
+from parquet_sink.worker.loop import worker
+from tests.cli.connector_file import connector_lines
+
+
+class Ends:
+    """A worker that has nothing to do."""
+
+    def __init__(self, *args: object, **more: object) -> None:
+        """Whatever it is given."""
+
+    def run(self) -> int:
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("master", "keys", "warns"),
+    [
+        ("spark://there:7077", {"errors.tolerance": "all"}, True),
+        ("spark://there:7077", {}, False),
+        ("spark://there:7077", {"errors.tolerance": "all", "connect.ems.parked.dir": "{tmp}/shared"}, False),
+        (
+            "spark://there:7077",
+            {"errors.tolerance": "all", "errors.deadletterqueue.topic.name": "dead"},
+            False,
+        ),
+        ("local[2]", {"errors.tolerance": "all"}, False),
+        (None, {"errors.tolerance": "all"}, False),
+    ],
+)
+def test_on_a_cluster_a_folder_of_one_machine_is_warned_of(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    master: str | None,
+    keys: dict[str, str],
+    warns: bool,
+) -> None:
+    """Before the first record that would have to be parked stops the connector there."""
+    monkeypatch.setattr(worker, "Worker", Ends)
+    (tmp_path / "out").mkdir()
+    lines = connector_lines(tmp_path) | {key: value.format(tmp=tmp_path) for key, value in keys.items()}
+    path = tmp_path / "orders.properties"
+    path.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
+    where = [] if master is None else ["--master", master]
+    assert main(["run", "--no-live", *where, "--bootstrap-servers", "there:9092", str(path)]) == 0
+    told = [one for one in caplog.messages if one.startswith("Warning [connect.ems.parked.dir]. It is missing, so")]
+    assert [one for one in told if "other machines of a Spark cluster do not have" in one] == told
+    assert bool(told) is warns

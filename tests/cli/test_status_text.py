@@ -1,0 +1,39 @@
+"""Lines of `parquet-sink status` for a person."""
+
+import pytest
+
+from parquet_sink.cli.status.text import connector_lines
+from parquet_sink.worker.herder.values import ConnectorProgress, ConnectorStatus, Flushing, LastUpload, State
+
+STATUS = ConnectorStatus("one", State.RUNNING, "w:1", ())
+
+
+def test_what_it_was_warned_of_is_told() -> None:
+    """A line each, as it was told whoever made it."""
+    warned = ("Warning [a]. It is unknown.", "Warning [b]. It has no effect.")
+    progress = ConnectorProgress(STATUS, 0, 0, 0, 0, None, None, (), warnings=warned)
+    assert list(connector_lines(progress, 1.0, partitions=False))[-2:] == [f"  {warning}" for warning in warned]
+
+
+def test_what_is_being_flushed_is_told() -> None:
+    """A micro-batch is done as a whole: what it has taken, and for how long."""
+    progress = ConnectorProgress(STATUS, 0, 0, 0, 0, None, None, (), flushing=Flushing(300, 900, 100.0))
+    lines = list(connector_lines(progress, 112.0, partitions=False))
+    assert "  flush  900 records in 300 topic-partitions, for 12.0 s" in lines
+
+
+@pytest.mark.parametrize(
+    ("records", "files", "sent", "last"),
+    [
+        (0, 1, "  sent   1 file, 9 rows, 2.0 kB", "offsets 0 to 8, 9 rows, 2.0 kB"),
+        (9, 0, "  sent   9 records", "offsets 0 to 8, 9 records"),
+    ],
+)
+def test_what_was_sent_is_told_in_files_or_in_records(records: int, files: int, sent: str, last: str) -> None:
+    """Of a sink that takes records there are no files, and no bytes."""
+    size = 2_000 * files
+    upload = LastUpload("orders", 0, 0, 8, 9, size, 100.0)
+    progress = ConnectorProgress(STATUS, files, 9 * files, size, 0, upload, None, (), records)
+    lines = list(connector_lines(progress, 103.0, partitions=False))
+    assert sent in lines
+    assert any(line.endswith(last) for line in lines)

@@ -1,0 +1,161 @@
+"""`parquet-sink worker`, up to where the loop takes over: the worker file, the store, the REST API."""
+
+import os
+import socket
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+import requests
+
+from parquet_sink.cli.hosting import Plan, loader
+from parquet_sink.cli.main import main
+from parquet_sink.connectors.loading import Loaded
+from parquet_sink.process.signals import StopRequest
+from parquet_sink.worker.herder.file_store import FileConfigStore
+from parquet_sink.worker.herder.store import StoredConnector
+from parquet_sink.worker.herder.values import TargetState
+from parquet_sink.worker.loop import worker
+from parquet_sink.worker_config.worker import Worker
+from tests.cli.connector_file import connector_lines
+
+
+class Ends:
+    """A worker's loop that publishes once, looks at the API, and ends."""
+
+    url = ""
+    answers: list[object]
+    configs: Sequence[Mapping[str, str]] = ()
+    found: Sequence[Loaded] = ()
+
+    def __init__(self, roster: object, known: object, **more: object) -> None:
+        self._roster, self._more = roster, more
+
+    def run(self) -> int:
+        self._roster.begin({})  # type: ignore[attr-defined]
+        self._more["publish"]()  # type: ignore[operator]
+        if Ends.url:
+            Ends.answers = [requests.get(Ends.url + path, timeout=20).json() for path in ("/connectors", "/progress")]
+        assert self._more["stays"] is True
+        Ends.found = [self._roster.load(config, config["name"]) for config in Ends.configs]  # type: ignore[attr-defined]
+        return 0
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """Makes a worker file that listens on a free port and keeps connectors below the test's folder."""
+    monkeypatch.setattr(worker, "Worker", Ends)
+    Ends.url, Ends.configs = "", ()
+
+    def made(**keys: str) -> str:
+        lines = {
+            "bootstrap.servers": "there:9092",
+            "listeners": "http://127.0.0.1:0",
+            "config.storage.folder": str(tmp_path / "store"),
+            **{name.replace("_", "."): text for name, text in keys.items()},
+        }
+        path = tmp_path / "worker.properties"
+        path.write_text("".join(f"{key}={value}\n" for key, value in lines.items() if value))
+        return str(path)
+
+    return made
+
+
+def test_stored_connectors_are_served(tmp_path: Path, write: Callable[..., str]) -> None:
+    """From the store, over the API, at the port that was asked for; the store is free afterwards."""
+    store = FileConfigStore(tmp_path / "store")
+    store.put("orders", StoredConnector({**connector_lines(tmp_path), "name": "orders"}, TargetState.STOPPED))
+    store.close()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    Ends.url = f"http://127.0.0.1:{port}"
+    assert main(["worker", write(listeners=Ends.url)]) == 0
+    names, progress = Ends.answers
+    assert names == ["orders"]
+    assert isinstance(progress, list)
+    assert (progress[0]["status"]["state"], progress[0]["status"]["worker_id"]) == ("STOPPED", f"127.0.0.1:{port}")
+    FileConfigStore(tmp_path / "store").close()
+
+
+def test_a_store_in_use_is_told(tmp_path: Path, write: Callable[..., str], capsys: pytest.CaptureFixture[str]) -> None:
+    """With the process that has it, and the key to set; status 2."""
+    store = FileConfigStore(tmp_path / "store")
+    assert main(["worker", write()]) == 2
+    store.close()
+    told = capsys.readouterr().err
+    assert f"Another worker (process {os.getpid()}) has the connectors of folder {tmp_path / 'store'}" in told
+
+
+def test_a_port_in_use_is_told(write: Callable[..., str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Before anything is started; the store is free again."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        taken = f"http://127.0.0.1:{server.getsockname()[1]}"
+        assert main(["worker", write(listeners=taken)]) == 2
+    assert f"Invalid [listeners]. {taken} cannot be listened on: Address already in use" in capsys.readouterr().err
+    assert main(["worker", write()]) == 0
+
+
+def test_a_wrong_worker_file_is_told(write: Callable[..., str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Everything that is wrong, with the file's name; status 2."""
+    path = write(group_id="g", topic_tracking_enable="maybe")
+    assert main(["worker", "--master", "nowhere", path]) == 2
+    told = capsys.readouterr().err
+    assert "Invalid [--master]" in told
+    assert "Invalid [group.id]. Its feature is not built yet: it is a key of Kafka Connect's distributed mode" in told
+    assert f'Invalid [topic.tracking.enable]. "maybe" is neither true nor false; write one of them. (in {path})' in told
+
+
+def test_without_a_home_the_folder_must_be_named(
+    write: Callable[..., str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody knows where connectors would be found again."""
+    for name in ("HOME", "STATE_DIRECTORY", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    assert main(["worker", write(config_storage_folder="")]) == 2
+    assert (
+        "Invalid [config.storage.folder]. It is missing, and there is no HOME; name a folder."
+        in capsys.readouterr().err
+    )
+
+
+def test_a_worker_has_the_config_providers_that_its_file_names(
+    tmp_path: Path, write: Callable[..., str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And no others, as in Kafka Connect: else whoever reaches the API would read files and environment of its user."""
+    monkeypatch.setenv("TABLE", "T")
+    (tmp_path / "out").mkdir()
+    Ends.configs = [{**connector_lines(tmp_path), "connect.ems.target.table": "${env:TABLE}"}]
+    assert main(["worker", write()]) == 0
+    (problem,) = Ends.found[0].problems
+    assert problem.startswith(
+        "Invalid [connect.ems.target.table]. ${env:TABLE} names the config provider env, which the"
+    )
+    assert problem.endswith("write config.providers=env there.")
+    assert main(["worker", write(config_providers="env")]) == 0
+    assert Ends.found[0].problems == ()
+    assert main(["worker", write(consumer_client_id="${file:/etc/passwd:x}")]) == 2
+    assert "names the config provider file, which the worker file does not list" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("master", [None, "local[2]", "spark://there:7077"])
+def test_files_are_below_the_workers_own_folder(tmp_path: Path, write: Callable[..., str], master: str | None) -> None:
+    """Of connectors that name no folder; on a cluster, whose machines have no such folder, the system's it is."""
+    (tmp_path / "out").mkdir()
+    lines = connector_lines(tmp_path)
+    mine = lines.pop("connect.ems.tmp.dir")
+    Ends.configs = [lines, {**lines, "connect.ems.tmp.dir": mine}]
+    assert main(["worker", *([] if master is None else ["--master", master]), write()]) == 0
+    default = tempfile.gettempdir() if master == "spark://there:7077" else str(tmp_path / "store" / "connectors")
+    assert [found.require().tmp_dir for found in Ends.found] == [default, mine]
+
+
+def test_connectors_by_rest_are_judged_as_files_are(tmp_path: Path) -> None:
+    """By their keys, and by what the machine and the libraries know."""
+    (tmp_path / "out").mkdir()
+    load = loader(Plan(Worker(bootstrap_servers="there:9092"), StopRequest()))
+    good = connector_lines(tmp_path)
+    assert load(good, "orders").problems == ()
+    no_file = load({**good, "consumer.override.fetch.max.bytes": "many"}, "orders")
+    assert no_file.settings is None
+    assert "consumer.override.fetch.max.bytes" in no_file.problems[0]

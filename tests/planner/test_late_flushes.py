@@ -1,0 +1,108 @@
+"""A flush interval that cannot be kept is said: in the log, as an event, and when it is over."""
+
+from dataclasses import replace
+
+import pytest
+
+from parquet_sink.kafka.settings import FlushSettings
+from parquet_sink.model.events import FlushIntervalExceeded
+from parquet_sink.planner.late_flushes import LOG_S
+from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.store import PAUSE
+from tests.factories import Clock
+from tests.planner.planner_cluster import SETTINGS, Cluster, planner_on
+
+KEYS = [("orders", number) for number in range(5)]
+INTERVAL_S = 3.0
+TICK_S = 0.75
+
+
+class Connector:
+    """One whose micro-batches take as long as a test says, with a record a second in each topic-partition."""
+
+    def __init__(self, state: SqliteStore, clock: Clock) -> None:
+        self.cluster, self.clock, self._state = Cluster(), clock, state
+        self.cluster.logs = dict.fromkeys(KEYS, (0, 0))
+        self.done: dict[tuple[str, int], int] = {}
+
+    def begin(self) -> None:
+        flush = FlushSettings(1_000_000, 100_000, int(INTERVAL_S * 1_000))
+        made = replace(SETTINGS, flush=flush)
+        self.planner = planner_on(self.cluster, made, self._state, self.clock, reported=False)
+        self.planner.begin()
+
+    def run(self, seconds: float, batch_s: float) -> None:
+        """Ticks; each micro-batch takes so long."""
+        end_s = self.clock.seconds + seconds
+        while self.clock.seconds < end_s:
+            self.cluster.logs = {key: (0, high + 1) for key, (_, high) in self.cluster.logs.items()}
+            due = self.planner.tick(self.done)
+            self.done = {(one.topic, one.partition): one.end for one in due}
+            self.clock.sleep(batch_s if due else TICK_S)
+
+    def told(self) -> list[FlushIntervalExceeded]:
+        return [one for one in self._state.events_after(0).events if isinstance(one, FlushIntervalExceeded)]
+
+
+@pytest.fixture
+def connector(state: SqliteStore, clock: Clock) -> Connector:
+    """One that has not begun."""
+    return Connector(state, clock)
+
+
+def test_an_interval_that_is_kept_is_not_told(connector: Connector, caplog: pytest.LogCaptureFixture) -> None:
+    """Nor is one that is exceeded by what a micro-batch takes."""
+    connector.begin()
+    connector.run(60, batch_s=2.0)
+    assert connector.told() == []
+    assert caplog.messages == []
+
+
+def test_micro_batches_that_take_longer_are_told(connector: Connector, caplog: pytest.LogCaptureFixture) -> None:
+    """With how many waited, how long, and for what; in the log at once, and then every ten minutes."""
+    connector.begin()
+    connector.run(LOG_S + 60, batch_s=30.0)
+    told = connector.told()
+    assert {(one.partitions, one.interval_s, one.batch_ranges, one.batch_s) for one in told} == {
+        (len(KEYS), INTERVAL_S, len(KEYS), 30.0)
+    }
+    assert {one.waited_s for one in told} == {30 - 2 * TICK_S}
+    assert len(told) == pytest.approx(LOG_S / 30 + 1, abs=2)
+    assert len(caplog.messages) == 2
+    assert caplog.messages[0].startswith(
+        "connector orders: the flush interval of 3 s is exceeded: 5 topic-partitions waited up to"
+    )
+
+
+def test_what_came_during_a_micro_batch_is_as_old_as_that(connector: Connector) -> None:
+    """Nobody looked meanwhile: it is not held back for another interval, and its age in figures is not too young."""
+    connector.begin()
+    connector.run(10, batch_s=30.0)
+    connector.cluster.logs = {key: (0, high + 1) for key, (_, high) in connector.cluster.logs.items()}
+    assert len(connector.planner.tick(connector.done)) == len(KEYS)
+
+
+def test_its_end_is_told_once(connector: Connector) -> None:
+    """So that nothing says that it goes on."""
+    connector.begin()
+    connector.run(100, batch_s=30.0)
+    connector.run(100, batch_s=0.5)
+    counts = [one.partitions for one in connector.told()]
+    assert counts.count(0) == 1
+    assert counts[-1] == 0
+
+
+@pytest.mark.parametrize("excuse", ["start", "pause"])
+def test_what_waited_for_something_else_is_not_late(
+    connector: Connector, state: SqliteStore, clock: Clock, excuse: str
+) -> None:
+    """What was there at the start, and what came during a pause."""
+    if excuse == "start":
+        connector.cluster.logs = dict.fromkeys(KEYS, (0, 50))
+        connector.cluster.times.of = dict.fromkeys(KEYS, int(clock.now() * 1_000) - 3_600_000)
+    connector.begin()
+    state.set(PAUSE, excuse == "pause")
+    connector.run(100 if excuse == "pause" else 0, batch_s=0.5)
+    state.set(PAUSE, False)
+    connector.run(60, batch_s=0.5)
+    assert connector.told() == []

@@ -1,0 +1,77 @@
+"""What `check` makes of what it found: pure judgements and lines."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from parquet_sink.kafka.group.committed import Committed, commit_metadata
+from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.model.instance import Instance
+from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.targets.outcome import Health
+from parquet_sink.targets.table_map import parse
+from parquet_sink.validate.finding import Finding
+from parquet_sink.validate.probe_kafka import of_group, of_table, of_topics
+from tests.factories import settings
+
+KAFKA = KafkaSettings(topics=("t",), group="connect-c", client={"bootstrap.servers": "b:9092"})
+FIRST = {("t", 0): 10, ("t", 1): 0}
+LAST = {("t", 0): 30, ("t", 1): 5}
+
+
+def group(offsets: Mapping[PartitionKey, int], kafka: KafkaSettings = KAFKA, signed: str = "") -> Finding:
+    """The finding for a group with these committed offsets."""
+    return of_group(kafka, FIRST, LAST, {key: Committed(offset, signed) for key, offset in offsets.items()})
+
+
+def test_a_line_has_health_item_and_text() -> None:
+    """Columns line up, and control characters from outside are escaped."""
+    assert Finding(Health.OK, "tmp.dir", "fine").line() == "  OK      tmp.dir: fine"
+    assert Finding(Health.WARNING, "x", "a\x1b[0m\nb").line() == "  WARNING x: a\\u001b[0m\\nb"
+
+
+def test_topics_are_counted_and_a_few_topic_partitions_named() -> None:
+    """Offsets are told for the first topic-partitions, the others are counted."""
+    keys = [("t", index) for index in range(10)]
+    [found] = of_topics(KAFKA, keys, dict.fromkeys(keys, 0), dict.fromkeys(keys, 7))
+    assert found.item == "topic t"
+    assert found.text.startswith("10 topic-partitions (offsets, end exclusive): 0 holds 0 to 7, 1 holds 0 to 7, ")
+    assert found.text.endswith("7 holds 0 to 7 and 2 more")
+
+
+def test_each_topic_has_its_table(tmp_path: Path) -> None:
+    """Of those that a pattern finds, too; one that has none fails."""
+    mapped = replace(settings(tmp_path), tables=parse("a-(.*):$1"))
+    assert of_table(mapped, "a-x") == Finding(Health.OK, "table of topic a-x", "x")
+    assert of_table(mapped, "b") == Finding(Health.OK, "table of topic b", "t")
+    assert of_table(mapped, "a-").health is Health.FAILED
+    text = of_table(mapped, "a-").text
+    assert text.startswith('Invalid [connect.ems.target.table.map]. Topic a- would go to table ""')
+
+
+def test_group_without_offsets_begins_where_reset_says() -> None:
+    """That is fine, unless auto.offset.reset is none."""
+    assert group({}) == Finding(Health.OK, "group connect-c", "no committed offsets: it begins at the earliest record")
+    refused = group({("t", 0): 10}, KafkaSettings(group="connect-c", offset_reset="none"))
+    assert refused.health is Health.FAILED
+    assert refused.text.startswith("no committed offset for t 1. ")
+
+
+def test_group_is_told_with_lag_and_by_whom() -> None:
+    """Lag in all and for each topic-partition, those without offsets, and the instance that committed."""
+    instance = Instance("abc", "host", 7, "then")
+    assert group({("t", 0): 25}, signed=commit_metadata(instance)).text == (
+        "lag 5: t 0 at 25 (lag 5); 1 without offset begin at the earliest record; "
+        "last committed by instance abc (host host, process 7, started then)"
+    )
+
+
+@pytest.mark.parametrize("offset", [9, 31])
+def test_group_outside_of_what_kafka_holds_fails_as_run_would(offset: int) -> None:
+    """A warning where the loss is accepted."""
+    accepting = KafkaSettings(group="connect-c", lost_offsets="CONTINUE")
+    assert group({("t", 0): offset}).health is Health.FAILED
+    assert f"t 0 at {offset}" in group({("t", 0): offset}).text
+    assert group({("t", 0): offset}, accepting).health is Health.WARNING

@@ -1,0 +1,346 @@
+"""The process that hosts connectors, with a Spark that is a fake: order of things, stops, and what fails alone."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from parquet_sink.connectors.loading import Loaded
+from parquet_sink.errors import ConnectorError, SetupError
+from parquet_sink.files.lock import ConnectorLock
+from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.model.events import Event
+from parquet_sink.process.signals import StopRequest
+from parquet_sink.spark import session as session_module
+from parquet_sink.task.settings import SinkSettings
+from parquet_sink.worker.herder.errors import ShuttingDown
+from parquet_sink.worker.herder.store import MemoryConfigStore, StoredConnector
+from parquet_sink.worker.herder.values import State, TargetState
+from parquet_sink.worker.loop import hosting
+from parquet_sink.worker.loop import worker as module
+from parquet_sink.worker.loop.book import Book
+from parquet_sink.worker.loop.commands import Commands
+from parquet_sink.worker.loop.connector import Connector
+from parquet_sink.worker.loop.herder import LocalHerder
+from parquet_sink.worker.loop.roster import Roster
+from parquet_sink.worker.loop.status import Status
+from parquet_sink.worker.loop.worker import Worker, stop_notice
+from tests.factories import settings
+
+
+class Java:
+    """Java, as far as the worker knows it."""
+
+    def __init__(self) -> None:
+        self.killed, self.dead = threading.Event(), False
+
+    def kill(self) -> None:
+        self.killed.set()
+
+    def gone(self, patience_s: float) -> bool:
+        return self.dead
+
+
+class Spark:
+    """A session. `connects`: what its start does."""
+
+    made: list["Spark"]
+    connects: Callable[["Spark"], None]
+
+    def __init__(self, master: str | None, folder: Path, extra: object = None) -> None:
+        self.master, self.java, self.closed = master or "local", Java(), False
+        Spark.made.append(self)
+
+    def connect(self) -> None:
+        Spark.connects(self)
+
+    def open(self) -> Any:
+        return self
+
+    def tidy(self) -> bool:
+        return False
+
+    def hush(self) -> None:
+        self.hushed = True
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Observer:
+    """Notes what it sees; does what a test asks for at a poll."""
+
+    def __init__(self) -> None:
+        self.seen: list[list[Status]] = []
+        self.at_poll: Callable[[], None] = lambda: None
+        self.closed = 0
+        self.events: list[Event] = []
+
+    def emit(self, event: Event) -> None:
+        self.events.append(event)
+
+    def poll(self, connectors: Sequence[Connector]) -> None:
+        self.seen.append([connector.status for connector in connectors])
+        self.at_poll()
+
+    def close(self, connectors: Sequence[Connector]) -> None:
+        self.closed += 1
+
+
+@pytest.fixture
+def hosted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Worker]:
+    """Makes workers over fakes. Queries run until they are asked to stop."""
+    Spark.made, Spark.connects = [], lambda spark: None
+    deadline = time.monotonic() + 60
+
+    def start(self: Connector, spark: object, **more: object) -> None:
+        self.status = Status.RUNNING
+
+    def poll(self: Connector, spark: object) -> None:
+        assert time.monotonic() < deadline
+        if self.status is Status.STOPPING:
+            self.status = Status.DONE
+
+    monkeypatch.setattr(session_module, "Session", Spark)
+    monkeypatch.setattr(session_module, "slots", lambda spark: 4)
+    monkeypatch.setattr(module, "find_java", lambda: "java")
+    monkeypatch.setattr(module, "POLL_S", 0.001)
+    monkeypatch.setattr(hosting, "START_S", 0.0)
+    monkeypatch.setattr(Connector, "start", start)
+    monkeypatch.setattr(Connector, "poll", poll)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+    def of(name: str) -> SinkSettings:
+        one = settings(tmp_path / "tmp", name)
+        return replace(one, kafka=replace(one.kafka, group=f"connect-{name}"))
+
+    def make(*names: str, observer: Observer, stop_request: StopRequest | None = None, **more: Any) -> Worker:
+        def load(config: Mapping[str, str], name: str) -> Loaded:
+            return Loaded(of(name), (), (), name, dict(config))
+
+        known = {name: load({"name": name}, name) for name in names}
+        store = MemoryConfigStore({name: StoredConnector({"name": name}) for name in names})
+        roster = Roster(store, load, Book())
+        return Worker(roster, known, observer=observer, stop_request=stop_request, **more)
+
+    return make
+
+
+def test_a_signal_stops_in_order(hosted: Callable[..., Worker]) -> None:
+    """Connectors are asked to stop, seen as stopping, and done in the end: status 0, Spark closed."""
+    observer, stop_request = Observer(), StopRequest()
+
+    def ask() -> None:
+        if not stop_request and observer.seen[-1] == [Status.RUNNING] * 2:
+            signal.raise_signal(signal.SIGTERM)
+
+    observer.at_poll = ask
+    assert hosted("one", "two", observer=observer, stop_request=stop_request).run() == 0
+    assert observer.seen[-1] == [Status.DONE] * 2
+    assert observer.closed == 1
+    assert Spark.made[0].closed
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_what_is_done_beside_a_query_is_waited_for(
+    hosted: Callable[..., Worker], monkeypatch: pytest.MonkeyPatch, asked: bool
+) -> None:
+    """After a signal and where connectors end by themselves: it is looked after, and heard, until it is at rest."""
+    observer, stop_request = Observer(), StopRequest()
+    rests = iter([False, False])
+    monkeypatch.setattr(Connector, "at_rest", property(lambda self: next(rests, True)))
+
+    def end() -> None:
+        (run,) = worker._roster.runs
+        if asked and not stop_request:
+            signal.raise_signal(signal.SIGTERM)
+        elif run.status is Status.RUNNING and not asked:
+            run.status = Status.DONE
+
+    worker = hosted("one", observer=observer, stop_request=stop_request)
+    observer.at_poll = end
+    assert worker.run() == 0
+    assert observer.seen[-2:] == [[Status.DONE]] * 2
+    assert next(rests, None) is None
+
+
+def test_a_wish_before_spark_is_up_gives_its_start_up(hosted: Callable[..., Worker]) -> None:
+    """Java is killed, which ends the start; nothing failed."""
+    stop_request, observer = StopRequest(), Observer()
+
+    def connect(spark: Spark) -> None:
+        stop_request.on_signal(signal.SIGINT, None)
+        assert spark.java.killed.wait(20)
+        raise SetupError("Java ended")
+
+    Spark.connects = connect
+    assert hosted("one", observer=observer, stop_request=stop_request).run() == 0
+    assert Spark.made[0].closed
+
+
+def test_a_start_of_spark_that_fails_is_told(hosted: Callable[..., Worker]) -> None:
+    """With master and cause."""
+
+    def connect(spark: Spark) -> None:
+        raise ValueError("no such master")
+
+    Spark.connects = connect
+    with pytest.raises(SetupError, match=r"Spark did not start with master local\[4,4\]: no such master"):
+        hosted("one", observer=Observer()).run()
+
+
+def test_a_connector_that_runs_already_is_told_before_spark_starts(
+    hosted: Callable[..., Worker], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody waits ten seconds for it."""
+    with ConnectorLock(str(tmp_path / "tmp"), "one"):
+        assert hosted("one", observer=Observer()).run() == 1
+    assert Spark.made == []
+    assert "Connector one is already running on this machine" in caplog.text
+
+
+def test_one_that_cannot_run_keeps_nobody_from_it(hosted: Callable[..., Worker], tmp_path: Path) -> None:
+    """The others start, and the exit status tells in the end."""
+    observer, stop_request = Observer(), StopRequest()
+    observer.at_poll = lambda: (
+        stop_request.on_signal(15, None) if [Status.FAILED, Status.RUNNING] in observer.seen else None
+    )
+    with ConnectorLock(str(tmp_path / "tmp"), "one"):
+        assert hosted("one", "two", observer=observer, stop_request=stop_request).run() == 1
+    assert observer.seen[-1] == [Status.FAILED, Status.DONE]
+
+
+@pytest.mark.parametrize("method", ["start", "poll"])
+def test_an_exception_ends_one_connector(
+    hosted: Callable[..., Worker], monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    """Whatever goes wrong with one, the other runs on."""
+    observer, stop_request = Observer(), StopRequest()
+    honest = getattr(Connector, method)
+
+    def broken(self: Connector, *words: object, **named: object) -> None:
+        if self.settings.name == "one" and self.status is not Status.FAILED:
+            raise OSError(28, "No space left on device")
+        honest(self, *words, **named)
+
+    monkeypatch.setattr(Connector, method, broken)
+    observer.at_poll = lambda: (
+        stop_request.on_signal(15, None) if [Status.FAILED, Status.RUNNING] in observer.seen else None
+    )
+    assert hosted("one", "two", observer=observer, stop_request=stop_request).run() == 1
+    assert observer.seen[-1] == [Status.FAILED, Status.DONE]
+
+
+def test_the_end_of_java_is_told_once(hosted: Callable[..., Worker], caplog: pytest.LogCaptureFixture) -> None:
+    """In one clear sentence, and not as a failure of each connector."""
+    observer = Observer()
+
+    def kill() -> None:
+        if [Status.RUNNING] in observer.seen:
+            Spark.made[0].java.dead = True
+
+    observer.at_poll = kill
+    with pytest.raises(ConnectorError, match="Java process ended while connectors ran: it was killed"):
+        hosted("one", observer=observer).run()
+    assert "failed" not in caplog.text
+    assert observer.closed == 1
+
+
+def test_a_worker_lives_on_without_connectors(
+    hosted: Callable[..., Worker], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They come and go by requests of other threads; who failed is no reason for another status at the end."""
+    monkeypatch.setattr(Connector, "begun", True)  # there is no planner to say so
+    observer, stop_request, commands = Observer(), StopRequest(), Commands()
+    worker = hosted(observer=observer, stop_request=stop_request, commands=commands, stays=True)
+    herder = LocalHerder(worker._roster, commands, KafkaSettings())
+    worker._publish = herder.publish
+
+    def until(state: State, name: str = "one") -> None:
+        deadline = time.monotonic() + 30
+        while herder.status(name).state is not state:
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+
+    def ask() -> None:
+        try:
+            herder.ping()
+            assert herder.names() == ()
+            herder.create("one", {})
+            until(State.RUNNING)
+            with ConnectorLock(str(tmp_path / "tmp"), "two"):
+                herder.create("two", {})
+                until(State.FAILED, "two")
+            herder.set_target("one", TargetState.STOPPED)
+            until(State.STOPPED)
+        finally:
+            stop_request.on_signal(signal.SIGTERM, None)
+
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(ask)
+        assert worker.run() == 0
+        asked.result(30)
+    assert [one.status.state for one in herder.progress()] == [State.STOPPED, State.FAILED]
+    with pytest.raises(ShuttingDown):
+        herder.create("three", {})
+    assert Spark.made[0].master == "local[11,4]"
+
+
+@pytest.mark.parametrize(("connectors", "master"), [(1, "local[4,4]"), (3, "local[6,4]")])
+def test_slots_are_as_many_as_connectors_need(hosted: Callable[..., Worker], connectors: int, master: str) -> None:
+    """One for each, and three more."""
+    observer, stop_request = Observer(), StopRequest()
+    observer.at_poll = lambda: stop_request.on_signal(15, None) if Status.RUNNING in observer.seen[-1] else None
+    names = [f"c{n}" for n in range(connectors)]
+    assert hosted(*names, observer=observer, stop_request=stop_request).run() == 0
+    assert Spark.made[0].master == master
+
+
+def test_slots_of_a_cluster_are_shared_as_they_come(
+    hosted: Callable[..., Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark tells of two before its first executor is there; a connector that runs has those that come later."""
+    observer, stop_request, shared = Observer(), StopRequest(), list[int]()
+    worker = hosted("one", observer=observer, stop_request=stop_request, master="spark://m:7077")
+    found = iter([2, 2, 32])
+    monkeypatch.setattr(session_module, "slots", lambda spark: next(found, 32))
+    monkeypatch.setattr("parquet_sink.worker.loop.slot_shares.LOOK_S", 0.0)
+    monkeypatch.setattr(Connector, "share", lambda self, slots: shared.append(slots))
+    observer.at_poll = lambda: stop_request.on_signal(signal.SIGTERM, None) if 32 in shared else None
+    assert worker.run() == 0
+    assert shared == [32]
+
+
+@pytest.mark.parametrize(("dead", "told"), [(True, "Java process ended"), (False, "its master sent it away")])
+def test_spark_that_has_stopped_ends_the_worker(
+    hosted: Callable[..., Worker], monkeypatch: pytest.MonkeyPatch, dead: bool, told: str
+) -> None:
+    """A cluster's master that throws the application out leaves Java alive: only another start helps."""
+
+    def slots(spark: Spark) -> int:
+        Spark.made[0].java.dead = dead
+        raise RuntimeError("Cannot call methods on a stopped SparkContext")
+
+    worker = hosted("one", observer=Observer(), master="spark://m:7077", stays=True)
+    monkeypatch.setattr(session_module, "slots", slots)
+    with pytest.raises(ConnectorError, match=told):
+        worker.run()
+    assert Spark.made[0].closed
+
+
+@pytest.mark.parametrize(
+    ("most_s", "said"),
+    [
+        (0.0, "; a second signal ends it at once"),
+        (1.5, "; the flush in progress is finished first, for at most 1.5 s; a second signal ends it at once"),
+    ],
+)
+def test_a_stop_promises_what_there_is(most_s: float, said: str) -> None:
+    """Where nothing runs there is no flush to wait for, and none is told of."""
+    assert stop_notice(most_s) == said

@@ -1,0 +1,192 @@
+"""A herder that keeps everything in a dictionary and runs nothing; requests are as slow as a test wants them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from parquet_sink.worker.herder.errors import (
+    ConnectorExists,
+    HerderError,
+    InvalidConnector,
+    OffsetsRefused,
+    UnknownConnector,
+    UnknownTask,
+    WrongState,
+)
+from parquet_sink.worker.herder.values import (
+    OFFSET,
+    PARTITION,
+    TOPIC,
+    ConnectorInfo,
+    ConnectorProgress,
+    ConnectorStatus,
+    LastError,
+    LastUpload,
+    PartitionProgress,
+    State,
+    StoredOffset,
+    TargetState,
+    TaskStatus,
+)
+
+WORKER = "worker-1:8083"
+STATES = {TargetState.STARTED: State.RUNNING, TargetState.PAUSED: State.PAUSED, TargetState.STOPPED: State.STOPPED}
+
+
+@dataclass
+class Kept:
+    """One connector."""
+
+    config: dict[str, str]
+    target: TargetState = TargetState.STARTED
+    trace: str = ""
+    offsets: dict[tuple[str, int], int] = field(default_factory=dict)
+    topics: tuple[str, ...] = ("orders",)
+
+
+class FakeHerder:
+    """Follows `herder.protocol.Herder`. fails: raised by every method. waits: called at the start of each command."""
+
+    worker_id = WORKER
+
+    def __init__(self) -> None:
+        self.kept: dict[str, Kept] = {}
+        self.fails: HerderError | None = None
+        self.crashes: Exception | None = None
+        self.waits: Callable[[], None] = lambda: None
+        self.asked: list[tuple[object, ...]] = []
+
+    def _may_fail(self) -> None:
+        if self.crashes is not None:
+            raise self.crashes
+        if self.fails is not None:
+            raise self.fails
+
+    def _find(self, name: str) -> Kept:
+        self._may_fail()
+        if name not in self.kept:
+            raise UnknownConnector(name)
+        return self.kept[name]
+
+    def kafka_cluster_id(self) -> str:
+        self._may_fail()
+        return "cluster-1"
+
+    def ping(self) -> None:
+        self._may_fail()
+
+    def names(self) -> tuple[str, ...]:
+        self._may_fail()
+        return tuple(sorted(self.kept))
+
+    def _tasks(self, name: str) -> int:
+        kept = self.kept[name]
+        return 0 if kept.target is TargetState.STOPPED else _number(kept.config.get("tasks.max", "1"))
+
+    def info(self, name: str) -> ConnectorInfo:
+        return ConnectorInfo(name, self._find(name).config, self._tasks(name))
+
+    def status(self, name: str) -> ConnectorStatus:
+        kept = self._find(name)
+        state = State.FAILED if kept.trace else STATES[kept.target]
+        tasks = tuple(TaskStatus(number, state, WORKER, kept.trace) for number in range(self._tasks(name)))
+        return ConnectorStatus(name, state, WORKER, tasks, kept.trace)
+
+    def progress(self) -> tuple[ConnectorProgress, ...]:
+        upload = LastUpload("orders", 0, 10, 19, 10, 1234, 1700000000.5)
+        partitions = (PartitionProgress("orders", 0, 7, 1.5, 20.0, away=False),)
+        error = LastError("the target is away", 1700000001.0)
+        return tuple(
+            ConnectorProgress(self.status(name), 3, 30, 4000, 1, upload, error, partitions) for name in self.names()
+        )
+
+    def create(self, name: str, config: Mapping[str, str], target: TargetState | None = None) -> ConnectorInfo:
+        self.waits()
+        self._may_fail()
+        if name in self.kept:
+            raise ConnectorExists(name)
+        self._check(config)
+        self.kept[name] = Kept(dict(config), target or TargetState.STARTED)
+        return self.info(name)
+
+    def _check(self, config: Mapping[str, str]) -> None:
+        if "topics" not in config:
+            raise InvalidConnector(["Invalid [topics]. It is missing.", "Invalid [topics.regex]. It is missing."])
+
+    def put(self, name: str, config: Mapping[str, str]) -> tuple[ConnectorInfo, bool]:
+        if name not in self.kept:
+            return self.create(name, config), True
+        self.waits()
+        self._check(config)
+        self._find(name).config = dict(config)
+        return self.info(name), False
+
+    def patch(self, name: str, changes: Mapping[str, str | None]) -> ConnectorInfo:
+        kept = self._find(name)
+        merged = {**kept.config, **changes}
+        config = {key: text for key, text in merged.items() if text is not None}
+        self._check(config)
+        kept.config = config
+        return self.info(name)
+
+    def delete(self, name: str) -> None:
+        self._find(name)
+        del self.kept[name]
+
+    def purge(self, name: str) -> tuple[str, ...]:
+        self.delete(name)
+        self.asked.append(("purge", name))
+        return ("/tmp/kept.parquet",)
+
+    def set_target(self, name: str, target: TargetState) -> None:
+        self.waits()
+        self._find(name).target = target
+
+    def restart(self, name: str, *, include_tasks: bool, only_failed: bool) -> ConnectorStatus:
+        status = self.status(name)
+        self.asked.append(("restart", name, include_tasks, only_failed))
+        return replace(status, state=State.RESTARTING)
+
+    def restart_task(self, name: str, task: int) -> None:
+        self._find(name)
+        if not 0 <= task < self._tasks(name):
+            raise UnknownTask(name, task)
+        self.asked.append(("restart_task", name, task))
+
+    def topics(self, name: str) -> tuple[str, ...]:
+        self._may_fail()
+        return self.kept[name].topics if name in self.kept else ()
+
+    def reset_topics(self, name: str) -> None:
+        self._find(name).topics = ()
+
+    def offsets(self, name: str) -> tuple[StoredOffset, ...]:
+        kept = sorted(self._find(name).offsets.items())
+        return tuple(
+            StoredOffset({TOPIC: topic, PARTITION: number}, {OFFSET: at}, at + 7) for (topic, number), at in kept
+        )
+
+    def _stopped(self, name: str) -> Kept:
+        kept = self._find(name)
+        if kept.target is not TargetState.STOPPED:
+            raise WrongState(name, STATES[kept.target], "it is not stopped")
+        return kept
+
+    def alter_offsets(self, name: str, offsets: Sequence[StoredOffset]) -> None:
+        kept = self._stopped(name)
+        self.asked.append(("alter", *offsets))
+        if any(one.partition[TOPIC] == "nowhere" for one in offsets):
+            raise OffsetsRefused("topic nowhere is not there")
+        for one in offsets:
+            key = one.partition[TOPIC], one.partition[PARTITION]
+            if one.offset is None:
+                kept.offsets.pop(key, None)
+            else:
+                kept.offsets[key] = one.offset[OFFSET]
+
+    def reset_offsets(self, name: str) -> None:
+        self._stopped(name).offsets.clear()
+
+
+def _number(text: str) -> int:
+    """1 of what is none: a configuration that is wrong is refused elsewhere, as the real one does it."""
+    return int(text) if text.strip().isdecimal() else 1

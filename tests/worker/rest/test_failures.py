@@ -1,0 +1,50 @@
+"""What the worker does not do is answered for every reason that it has."""
+
+import pytest
+
+from parquet_sink.worker.herder import errors
+from parquet_sink.worker.herder.errors import HerderError
+from parquet_sink.worker.herder.values import State
+from parquet_sink.worker.rest.call import RestError
+from parquet_sink.worker.rest.failures import told
+
+MADE = {
+    "UnknownConnector": errors.UnknownConnector("c"),
+    "UnknownTask": errors.UnknownTask("c", 1),
+    "ConnectorExists": errors.ConnectorExists("c"),
+    "InvalidConnector": errors.InvalidConnector(["Invalid [a]. Wrong."]),
+    "WrongState": errors.WrongState("c", State.RUNNING, "it runs"),
+    "NotPurged": errors.NotPurged("records are parked"),
+    "OffsetsBusy": errors.OffsetsBusy("wait"),
+    "OffsetsRefused": errors.OffsetsRefused("no right"),
+    "TimedOut": errors.TimedOut(),
+    "ShuttingDown": errors.ShuttingDown(),
+    "StoreFailed": errors.StoreFailed("the disk is full"),
+}
+
+
+def test_all_reasons_are_known() -> None:
+    """One that is new must say what its answer is."""
+    assert {one.__name__ for one in HerderError.__subclasses__()} == set(MADE)
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [
+        *(("UnknownConnector", 404), ("UnknownTask", 404), ("ConnectorExists", 409), ("InvalidConnector", 400)),
+        *(
+            ("WrongState", 400),
+            ("NotPurged", 409),
+            ("OffsetsBusy", 409),
+            ("OffsetsRefused", 500),
+            ("TimedOut", 500),
+            ("ShuttingDown", 503),
+            ("StoreFailed", 500),
+        ),
+    ],
+)
+def test_each_has_its_status(name: str, status: int) -> None:
+    """And a message."""
+    with pytest.raises(RestError) as raised, told():
+        raise MADE[name]
+    assert (raised.value.status, bool(raised.value.message)) == (status, True)

@@ -1,0 +1,74 @@
+"""`/admin/loggers`: levels as log4j has them, of this program's loggers alone."""
+
+import logging
+
+import pytest
+
+from parquet_sink.worker.rest.call import Call, RestError
+from parquet_sink.worker.rest.loggers import Loggers
+from tests.worker.rest.serving import Client
+
+NAMES = ("parquet_sink.test_a", "parquet_sink.test_a.inner", "parquet_sink.test_abc")
+
+
+@pytest.fixture(autouse=True)
+def _known() -> None:
+    """Loggers that are there before any is asked for."""
+    for name in NAMES:
+        logging.getLogger(name)
+
+
+def _set(loggers: Loggers, name: str, level: object) -> object:
+    return loggers.set(Call({"logger": name}, body={"level": level})).content
+
+
+def test_a_level_holds_for_a_logger_and_those_below() -> None:
+    """Not for one whose name only begins alike; when it was changed is told in milliseconds."""
+    loggers = Loggers(now=lambda: 1700000000.5)
+    assert _set(loggers, "parquet_sink.test_a", "debug") == ["parquet_sink.test_a", "parquet_sink.test_a.inner"]
+    assert logging.getLogger(NAMES[1]).getEffectiveLevel() == logging.DEBUG
+    found = loggers.all(Call()).content
+    assert found["parquet_sink.test_a"] == {"level": "DEBUG", "last_modified": 1700000000500}
+    assert NAMES[2] not in found
+    one = loggers.get(Call({"logger": NAMES[2]})).content
+    assert one["last_modified"] is None
+
+
+@pytest.mark.parametrize("level", ["ALL", "TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL", "OFF"])
+def test_every_level_of_log4j_comes_back_as_it_was_set(level: str) -> None:
+    """In any case of letters."""
+    loggers = Loggers()
+    _set(loggers, NAMES[0], level.lower())
+    assert loggers.get(Call({"logger": NAMES[0]})).content["level"] == level
+
+
+def test_the_root_logger_is_set_with_all_of_ours_and_no_other() -> None:
+    """Libraries keep their level: at DEBUG they tell what may not be told."""
+    py4j = logging.getLogger("py4j")
+    before = py4j.level
+    changed = _set(Loggers(), "ROOT", "DEBUG")
+    assert isinstance(changed, list)
+    assert {"root", *NAMES} <= set(changed)
+    assert all(name.partition(".")[0] in ("root", "parquet_sink", "spark") for name in changed)
+    assert py4j.level == before
+
+
+@pytest.mark.parametrize("name", ["py4j", "urllib3.connectionpool", "parquet_sink.nothing", "parquet_sink.test_", ""])
+def test_a_logger_that_is_not_ours_is_not_there(name: str) -> None:
+    """Neither to look at nor to set; none is made by asking."""
+    for ask in (Loggers().get, lambda call: Loggers().set(Call(call.path, body={"level": "DEBUG"}))):
+        with pytest.raises(RestError, match=f"Logger {name} not found."):
+            ask(Call({"logger": name}))
+    assert name not in {"parquet_sink.nothing", "parquet_sink.test_"} & set(logging.Logger.manager.loggerDict)
+
+
+def test_levels_are_set_over_http(api: Client) -> None:
+    """200 with the names, 204 with a scope of the cluster, and Kafka Connect's errors."""
+    path = f"/admin/loggers/{NAMES[0]}"
+    assert api.ask("PUT", path, {"level": "WARN"}).json == list(NAMES[:2])
+    cluster = api.ask("PUT", f"{path}?scope=CLUSTER", {"level": "INFO"})
+    assert (cluster.status, cluster.raw) == (204, b"")
+    assert api.get(path).json["level"] == "INFO"
+    assert api.ask("PUT", path, {}).error == (400, "Desired 'level' parameter was not specified in request.")
+    assert api.ask("PUT", path, {"level": "LOUD"}).error == (404, "invalid log level 'LOUD'.")
+    assert "root" in api.get("/admin/loggers").json
