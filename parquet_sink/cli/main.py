@@ -16,7 +16,7 @@ from parquet_sink.cli.command_class import CommandPlugin, Commands, commands_for
 from parquet_sink.cli.completion import SHELLS, ShellCode, complete
 from parquet_sink.config.report import printable, quoted
 from parquet_sink.errors import InvalidConfiguration, SetupError, SinkError
-from parquet_sink.process import core_dumps
+from parquet_sink.process import arenas, core_dumps
 from parquet_sink.process.log_format import JSON, json_line
 from parquet_sink.process.logs import configure_program, log_format
 from parquet_sink.process.signals import StopRequest
@@ -75,10 +75,13 @@ def _add_arguments(name: str, command: CommandPlugin, parser: argparse.ArgumentP
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command; returns the exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
+    hosts = words[:1] in (["run"], ["worker"])
     core_dumps.forbid()
+    if hosts:
+        arenas.bound()
     complete(parser_for)
     stop_request = StopRequest()
-    with lenient_streams(), stop_request.handling() if words[:1] in (["run"], ["worker"]) else nullcontext():
+    with lenient_streams(), stop_request.handling() if hosts else nullcontext():
         found = commands_for(wanted(words))
         for problem in found.problems.values():
             print(f"parquet-sink: {problem}", file=sys.stderr)
