@@ -20,8 +20,8 @@ from parquet_sink.model.events import Event, FileAccepted, FileFailed, OffsetsPa
 from parquet_sink.model.failure import Failure
 from parquet_sink.model.progress import PartitionProgress
 from parquet_sink.model.receipts import Receipt
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.spark import session
-from parquet_sink.task.settings import SinkSettings
 from parquet_sink.worker.loop.connector import Connector
 from parquet_sink.worker.loop.status import Status
 from parquet_sink.worker_config.worker_file import load_worker

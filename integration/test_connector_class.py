@@ -24,7 +24,7 @@ from parquet_sink.connectors.connect_keys import CONNECTOR_KEYS
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.kafka.keys import OVERRIDE_KEYS, TOPIC_KEYS
 from parquet_sink.kafka.settings import FlushSettings
-from parquet_sink.task.settings import SinkSettings
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.rows.settings import ShapeSettings
 from parquet_sink.targets.outcome import Outcome, Verdict
 

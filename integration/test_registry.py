@@ -33,9 +33,9 @@ from parquet_sink.errors import InvalidConfiguration, RegistryFailed
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.rows.settings import ShapeSettings
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.outcome import Health
 from parquet_sink.targets.push.settings import PushSettings
-from parquet_sink.task.settings import SinkSettings
 from parquet_sink.validate.finding import Finding
 from parquet_sink.validate.probe import probe_registries
 

@@ -24,7 +24,7 @@ from parquet_sink.convert.settings import ConverterKind
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.rows.shaper import Shaper
-from parquet_sink.task.settings import SinkSettings
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.worker.loop.status import Status
 from tests.factories import accepted
 

@@ -14,10 +14,10 @@ from parquet_sink.model.rejected import Rejected
 from parquet_sink.rows.run import Run
 from parquet_sink.rows.settings import ShapeSettings
 from parquet_sink.rows.shaper import Shaper
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.spark import handoff
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.targets.push.settings import PushSettings
-from parquet_sink.task.settings import SinkSettings
 
 
 class Clock:

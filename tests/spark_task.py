@@ -18,6 +18,7 @@ import pytest
 from parquet_sink.connectors.check import check_files
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import Known, PlannedRange
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.spark import sink
 from parquet_sink.spark.handoff import Handoff
 from parquet_sink.spark.sink import Outcomes, PushWriter, RangeWriter
@@ -26,7 +27,6 @@ from parquet_sink.task import task as task_module
 from parquet_sink.task.outcome import RangeOutcome
 from parquet_sink.task.read_ahead import ReadInTurn
 from parquet_sink.task.record_steps import RecordSteps
-from parquet_sink.task.settings import SinkSettings
 from parquet_sink.task.task import Read, TaskFlush
 from tests.cli.connector_file import connector_lines
 from tests.factories import Clock, run_of

@@ -23,7 +23,7 @@ from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.rows.run import Run
 from parquet_sink.rows.shaper import Shaper
-from parquet_sink.task.settings import SinkSettings
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.transform.building import chain_for
 
 RECORDS: Final = 30_000

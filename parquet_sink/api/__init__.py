@@ -73,6 +73,9 @@ if TYPE_CHECKING:  # the same names for the type checker
     from parquet_sink.rows.run import Run as Run
     from parquet_sink.rows.settings import ShapeSettings as ShapeSettings
     from parquet_sink.rows.shaper import Shaper as Shaper
+    from parquet_sink.settings.connector import ErrorSettings as ErrorSettings
+    from parquet_sink.settings.connector import RestartSettings as RestartSettings
+    from parquet_sink.settings.sink import SinkSettings as SinkSettings
     from parquet_sink.targets.outcome import Health as Health
     from parquet_sink.targets.outcome import Outcome as Outcome
     from parquet_sink.targets.outcome import ProbeResult as ProbeResult
@@ -84,9 +87,6 @@ if TYPE_CHECKING:  # the same names for the type checker
     from parquet_sink.targets.settings import OtherTargetSettings as OtherTargetSettings
     from parquet_sink.targets.settings import RetrySettings as RetrySettings
     from parquet_sink.targets.target import Target as Target
-    from parquet_sink.task.settings import ErrorSettings as ErrorSettings
-    from parquet_sink.task.settings import RestartSettings as RestartSettings
-    from parquet_sink.task.settings import SinkSettings as SinkSettings
     from parquet_sink.transform.chain import Step as Step
     from parquet_sink.transform.chain import TransformChain as TransformChain
     from parquet_sink.transform.fields.base import Columns as Columns
@@ -176,12 +176,12 @@ _PATHS: Final = {
     "Bytes": "config.declared:Bytes",
     "Long": "config.declared:Long",
     "Milliseconds": "config.declared:Milliseconds",
-    "RestartSettings": "task.settings:RestartSettings",
+    "RestartSettings": "settings.connector:RestartSettings",
     "HttpSettings": "net.settings:HttpSettings",
     "OVERRIDE_KEYS": "kafka.keys:OVERRIDE_KEYS",
     "TOPIC_KEYS": "kafka.keys:TOPIC_KEYS",
-    "ErrorSettings": "task.settings:ErrorSettings",
-    "SinkSettings": "task.settings:SinkSettings",
+    "ErrorSettings": "settings.connector:ErrorSettings",
+    "SinkSettings": "settings.sink:SinkSettings",
     "FlushSettings": "kafka.settings:FlushSettings",
     "KafkaSettings": "kafka.settings:KafkaSettings",
     "ShapeSettings": "rows.settings:ShapeSettings",

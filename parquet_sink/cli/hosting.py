@@ -10,8 +10,8 @@ from parquet_sink.cli.telemetry import trace_listeners
 from parquet_sink.connectors.check import Checked
 from parquet_sink.connectors.loading import Loaded, load
 from parquet_sink.process.signals import StopRequest
-from parquet_sink.task.connector_settings import ConnectorSettings
-from parquet_sink.task.settings import SinkSettings
+from parquet_sink.settings.connector import ConnectorSettings
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.validate.parked import on_cluster
 from parquet_sink.validate.preflight import inspect
 from parquet_sink.worker.herder.store import ConfigStore

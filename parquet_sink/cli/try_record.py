@@ -9,7 +9,7 @@ from typing import Final
 from parquet_sink.connectors.check import check_files
 from parquet_sink.errors import InvalidConfiguration, NoSuchRecord, TopicGone
 from parquet_sink.model.records import Header, RecordBatch
-from parquet_sink.task.settings import SinkSettings
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.validate.preflight import inspect
 
 REJECTED: Final = 1

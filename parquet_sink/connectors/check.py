@@ -12,8 +12,8 @@ from parquet_sink.connectors.connector_class import find_class
 from parquet_sink.connectors.loading import Loaded, check_unique, load
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.process.plugin_path import add_plugin_path
-from parquet_sink.task.connector_settings import ConnectorSettings
-from parquet_sink.task.settings import SinkSettings
+from parquet_sink.settings.connector import ConnectorSettings
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.worker_config.hosting_keys import PLUGIN_PATH
 from parquet_sink.worker_config.worker import NO_FILE, Worker
 from parquet_sink.worker_config.worker_file import LoadedWorker, load_worker

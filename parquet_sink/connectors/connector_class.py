@@ -8,7 +8,7 @@ from parquet_sink.config.key import Key
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values
 from parquet_sink.plugins import CONNECTORS, Kind
-from parquet_sink.task.connector_settings import ConnectorSettings, ConnectorType
+from parquet_sink.settings.connector import ConnectorSettings, ConnectorType
 from parquet_sink.worker_config.worker import Worker
 
 DEFAULT_CLASS: Final = "parquet_sink.EmsSink"

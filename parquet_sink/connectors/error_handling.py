@@ -11,7 +11,7 @@ from parquet_sink.kafka import client_settings
 from parquet_sink.kafka.client_settings import ClientSetting
 from parquet_sink.kafka.dead_letter_names import NAME_KEY, REPLICATION_KEY
 from parquet_sink.kafka.settings import DeadLetterSettings, KafkaSettings
-from parquet_sink.task.settings import ErrorSettings
+from parquet_sink.settings.connector import ErrorSettings
 from parquet_sink.worker_config.worker import Worker
 
 _POLICY: Final = ems("error.policy")

@@ -16,8 +16,8 @@ from parquet_sink.connectors.connector_class import DEFAULT_CLASS, ConnectorClas
 from parquet_sink.convert import configuration
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.plugins import PluginUnusable
-from parquet_sink.task.connector_settings import ConnectorSettings
-from parquet_sink.task.settings import RestartSettings, SinkSettings
+from parquet_sink.settings.connector import ConnectorSettings, RestartSettings
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.transform import configuration as transforms
 from parquet_sink.worker_config.worker import Worker
 from parquet_sink.worker_config.worker_keys import WORKER_KEYS

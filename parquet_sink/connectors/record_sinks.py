@@ -16,10 +16,10 @@ from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.kafka.dead_letter_names import NAME_KEY
 from parquet_sink.kafka.keys import OVERRIDE_KEYS, TOPIC_KEYS
 from parquet_sink.kafka.settings import FlushSettings
+from parquet_sink.settings.connector import RestartSettings
+from parquet_sink.settings.record_sink import RecordSinkSettings
 from parquet_sink.targets.record_sink_setup import RecordSinkSetup
 from parquet_sink.targets.settings import ERRORS
-from parquet_sink.task.record_sink_settings import RecordSinkSettings
-from parquet_sink.task.settings import RestartSettings
 from parquet_sink.transform.keys import TRANSFORM_KEYS
 from parquet_sink.worker_config.worker import Worker
 

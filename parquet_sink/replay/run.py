@@ -38,11 +38,11 @@ from parquet_sink.replay.pace import FULL, Pace, Rate
 from parquet_sink.replay.plan import ReplayRange
 from parquet_sink.replay.results import Now, ReplayedFile, SentFile, compared
 from parquet_sink.replay.sending_copies import CopySender
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.delivery import NOT_COMMITTED
 from parquet_sink.targets.s3.settings import S3Settings
 from parquet_sink.targets.settings import TargetSettings
 from parquet_sink.task.outcome import RangeOutcome
-from parquet_sink.task.settings import SinkSettings
 from parquet_sink.task.task import TaskFlush, from_kafka, steps_for
 from parquet_sink.task.to_the_end import flush_to_the_end
 

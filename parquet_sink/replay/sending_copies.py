@@ -20,11 +20,11 @@ from parquet_sink.files.storage import storage_trouble
 from parquet_sink.model.ranges import NO_TRIES
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.replay.copies import Copy
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.delivery import Deliverer
 from parquet_sink.targets.patient import PatientDeliverer
 from parquet_sink.targets.s3.prefix import dated
 from parquet_sink.targets.target import Target
-from parquet_sink.task.settings import SinkSettings
 
 _ATTEMPT = "0" * 32
 _STAMPS: Final = (("kafkaOffset", "kafkaTimestamp"), ("offset", "timestamp"))

@@ -20,10 +20,10 @@ from parquet_sink.config.key import ems
 from parquet_sink.connectors.loading import load
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.files.lock import ConnectorLock
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.spark import handoff
 from parquet_sink.targets.table_map import MAP_KEY
 from parquet_sink.task.frame_settings import for_frame
-from parquet_sink.task.settings import SinkSettings
 from parquet_sink.worker_config.worker_file import load_worker
 
 log = logging.getLogger(__name__)

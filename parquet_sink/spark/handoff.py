@@ -17,8 +17,8 @@ from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.files import naming
 from parquet_sink.files.cleanup import prepare_connector
 from parquet_sink.model.instance import Instance
+from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.state.sqlite.database import FileIds
-from parquet_sink.task.connector_settings import ConnectorSettings
 
 S = TypeVar("S", bound=ConnectorSettings)
 S_co = TypeVar("S_co", bound=ConnectorSettings, covariant=True)

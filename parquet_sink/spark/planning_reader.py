@@ -8,9 +8,9 @@ from pyspark.sql.datasource import DataSourceStreamReader
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 
 from parquet_sink.errors import RunFilesLost, SinkError
+from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.spark import handoff
 from parquet_sink.state.sqlite.store import SqliteStore
-from parquet_sink.task.connector_settings import ConnectorSettings
 
 
 class PlanningReader(DataSourceStreamReader, SupportsTriggerAvailableNow):

@@ -27,12 +27,12 @@ from pyspark.sql import SparkSession
 from parquet_sink.addons.sources.flow.stream import SourceStream
 from parquet_sink.connectors.check import check_files
 from parquet_sink.files.lock import ConnectorLock
+from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.spark import handoff
 from parquet_sink.spark.frame_program import dataframes
 from parquet_sink.spark.sink import PushSink
 from parquet_sink.spark.source import KafkaRanges
 from parquet_sink.state.sqlite.store import SqliteStore
-from parquet_sink.task.connector_settings import ConnectorSettings
 
 __all__ = ["connector", "dataframes", "register"]
 

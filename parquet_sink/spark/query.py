@@ -7,9 +7,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from parquet_sink.planner.admission import tick_ms
+from parquet_sink.settings.connector import TopicSettings
 from parquet_sink.spark import handoff, source
 from parquet_sink.spark.sink import NAME as SINK
-from parquet_sink.task.connector_settings import TopicSettings
 
 
 def start_query(spark: SparkSession, settings: TopicSettings, folder: Path, *, until_caught_up: bool) -> StreamingQuery:

@@ -17,16 +17,16 @@ from parquet_sink.errors import ConnectorError, Defect
 from parquet_sink.model.failure import Failure
 from parquet_sink.model.progress import Accepted
 from parquet_sink.model.ranges import Known, PlannedRange, ValueSizes
+from parquet_sink.settings.connector import TopicSettings
+from parquet_sink.settings.record_sink import RecordSinkSettings
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.spark import handoff
 from parquet_sink.spark.frame_sink import FrameSaveWriter, FrameStreamWriter, is_frame
 from parquet_sink.spark.rows import ranges_in
 from parquet_sink.state.sqlite.store import SqliteStore
-from parquet_sink.task.connector_settings import TopicSettings
 from parquet_sink.task.outcome import RangeOutcome
 from parquet_sink.task.outcome_events import events_of
 from parquet_sink.task.outcome_history import history_of, record_outcomes, sender_of
-from parquet_sink.task.record_sink_settings import RecordSinkSettings
-from parquet_sink.task.settings import SinkSettings
 
 if TYPE_CHECKING:
     import pyarrow as pa

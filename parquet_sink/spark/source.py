@@ -22,11 +22,11 @@ from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.planner.task_assignment import by_task, with_reading
 from parquet_sink.process.logs import configure_worker
+from parquet_sink.settings.connector import TopicSettings
 from parquet_sink.spark import handoff, rows, stream_offsets
 from parquet_sink.spark.planning_reader import PlanningReader
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import BEGUN, SLOTS, STARTED, WARM_UP
-from parquet_sink.task.connector_settings import TopicSettings
 
 if TYPE_CHECKING:
     import pyarrow as pa

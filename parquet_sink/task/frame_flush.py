@@ -34,6 +34,7 @@ from parquet_sink.model.rejected import Rejected
 from parquet_sink.process.logs import configure_worker
 from parquet_sink.process.memory import give_back
 from parquet_sink.rows.shaper import Shaper
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.delivery import Deliverer
 from parquet_sink.targets.opening import target_for
 from parquet_sink.targets.patient import PatientDeliverer
@@ -41,7 +42,6 @@ from parquet_sink.targets.uploader import OrderedUploader, Upload
 from parquet_sink.task.frame_columns import FrameDecoder
 from parquet_sink.task.frame_outcome import FrameOutcome
 from parquet_sink.task.frame_settings import for_frame
-from parquet_sink.task.settings import SinkSettings
 
 log = logging.getLogger(__name__)
 

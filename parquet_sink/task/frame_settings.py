@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from parquet_sink.config.key import ems
 from parquet_sink.errors import InvalidConfiguration
-from parquet_sink.task.settings import SinkSettings
+from parquet_sink.settings.sink import SinkSettings
 
 _NEWER = (
     "Of a DataFrame's rows with the same key no offset tells which is the newest; name a column that does, for example "

@@ -6,9 +6,9 @@ from pathlib import Path
 from parquet_sink import __version__
 from parquet_sink.history.records import Origin, Sender, UploadRecord, range_record, upload_record
 from parquet_sink.history.writer import HistoryWriter, writer_for
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.settings import address_of
 from parquet_sink.task.outcome import RangeOutcome
-from parquet_sink.task.settings import SinkSettings
 
 
 def sender_of(settings: SinkSettings, origin: Origin = Origin.RUN) -> Sender:

@@ -4,9 +4,9 @@ from parquet_sink.convert.converters import CONVERTERS
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.kafka.settings import DeadLetterSettings
 from parquet_sink.model.rejected import Stage
-from parquet_sink.task.record_sink_settings import RecordSinkSettings
+from parquet_sink.settings.record_sink import RecordSinkSettings
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.task.reject_policy import RejectPolicy, StopAtRejected
-from parquet_sink.task.settings import SinkSettings
 
 
 def policy_for(settings: SinkSettings | RecordSinkSettings) -> RejectPolicy:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from parquet_sink.model.ranges import Again, Tries, Trying
-from parquet_sink.task.settings import RestartSettings
+from parquet_sink.settings.connector import RestartSettings
 
 
 @dataclass(frozen=True)

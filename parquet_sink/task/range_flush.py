@@ -22,6 +22,7 @@ from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected
 from parquet_sink.rows.run import Run
 from parquet_sink.rows.schema.change_monitor import SchemaChangeMonitor
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.uploader import OrderedUploader, Upload
 from parquet_sink.task.outcome import RangeOutcome
 from parquet_sink.task.range_claim import claim
@@ -30,7 +31,6 @@ from parquet_sink.task.record_steps import RecordSteps
 from parquet_sink.task.refused_files import FileRecords, rejected_of
 from parquet_sink.task.reject_policy import SetAside
 from parquet_sink.task.set_aside_tally import SetAsideTally
-from parquet_sink.task.settings import SinkSettings
 from parquet_sink.task.transform_retry import TransformRetry
 
 log = logging.getLogger(__name__)

@@ -18,12 +18,12 @@ from parquet_sink.model.lost import LostOffsets
 from parquet_sink.model.ranges import Again, Known, PlannedRange
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.rows.run import Records
+from parquet_sink.settings.record_sink import RecordSinkSettings
 from parquet_sink.targets.record_sink import RecordSink, SinkRecords
 from parquet_sink.task.outcome import Delivered, RangeOutcome
 from parquet_sink.task.put_retry import PutRetry
 from parquet_sink.task.range_claim import CLAIM_WAIT_S, claim
 from parquet_sink.task.range_progress import RangeProgress
-from parquet_sink.task.record_sink_settings import RecordSinkSettings
 from parquet_sink.task.record_steps import RecordSteps
 from parquet_sink.task.reject_policy import SetAside
 from parquet_sink.task.set_aside_tally import SetAsideTally

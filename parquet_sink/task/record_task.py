@@ -26,11 +26,11 @@ from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.process.logs import configure_worker
 from parquet_sink.process.memory import collect_garbage_rarely, give_back
+from parquet_sink.settings.record_sink import RecordSinkSettings
 from parquet_sink.task.outcome import RangeOutcome
 from parquet_sink.task.policies import policy_for
 from parquet_sink.task.read_ahead import reading
 from parquet_sink.task.record_flush import RecordFlush
-from parquet_sink.task.record_sink_settings import RecordSinkSettings
 from parquet_sink.task.record_steps import RecordSteps
 from parquet_sink.task.reject_policy import RejectPolicy
 from parquet_sink.task.task import Read, from_kafka, take

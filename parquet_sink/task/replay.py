@@ -36,10 +36,10 @@ from parquet_sink.parked.folder import ParkedFolder
 from parquet_sink.parked.reading import Layer, ParkedPartition
 from parquet_sink.parked.scan import scan
 from parquet_sink.parked.selection import Selection
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.delivery import NOT_COMMITTED
 from parquet_sink.task.outcome import RangeOutcome
 from parquet_sink.task.reject_policy import SetAside
-from parquet_sink.task.settings import SinkSettings
 from parquet_sink.task.task import TaskFlush, steps_for
 from parquet_sink.task.to_the_end import flush_to_the_end
 

@@ -7,8 +7,8 @@ from parquet_sink.errors import ConnectorError
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordParts
 from parquet_sink.model.rejected import Rejected, Stage
+from parquet_sink.settings.connector import ErrorSettings
 from parquet_sink.task.reject_policy import SetAside, Stop, stopped_by
-from parquet_sink.task.settings import ErrorSettings
 
 log = logging.getLogger(__name__)
 

@@ -42,6 +42,7 @@ from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.process.logs import configure_worker
 from parquet_sink.process.memory import collect_garbage_rarely, give_back
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.delivery import Deliverer
 from parquet_sink.targets.opening import target_for
 from parquet_sink.targets.uploader import OrderedUploader
@@ -52,7 +53,6 @@ from parquet_sink.task.read_ahead import reading
 from parquet_sink.task.record_steps import RecordSteps
 from parquet_sink.task.refused_files import ALL_PARTS
 from parquet_sink.task.reject_policy import RejectPolicy
-from parquet_sink.task.settings import SinkSettings
 
 log = logging.getLogger(__name__)
 

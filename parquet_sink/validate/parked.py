@@ -4,7 +4,7 @@ from parquet_sink.files import folders
 from parquet_sink.kafka.dead_letter_names import NAME_KEY
 from parquet_sink.parked.names import any_parked
 from parquet_sink.parked.settings import DIR, MAX_BYTES
-from parquet_sink.task.settings import SinkSettings
+from parquet_sink.settings.sink import SinkSettings
 
 
 def parked(settings: SinkSettings, system_tmp: str, problems: dict[str, None], warnings: list[str]) -> None:

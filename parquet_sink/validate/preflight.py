@@ -24,14 +24,14 @@ from parquet_sink.kafka.client.dead_letter_check import problems as dead_letter_
 from parquet_sink.kafka.client.security.translation import Client
 from parquet_sink.kafka.settings import DeadLetterSettings, KafkaSettings
 from parquet_sink.net.tls import tls_context
+from parquet_sink.settings.connector import ConnectorSettings
+from parquet_sink.settings.record_sink import RecordSinkSettings
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.directory.settings import DirectorySettings
 from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.push.trust import authorities
 from parquet_sink.targets.s3.settings import BucketSettings, S3Settings
 from parquet_sink.targets.settings import TargetSettings
-from parquet_sink.task.connector_settings import ConnectorSettings
-from parquet_sink.task.record_sink_settings import RecordSinkSettings
-from parquet_sink.task.settings import SinkSettings
 from parquet_sink.validate.parked import parked
 from parquet_sink.worker_config.worker import Worker
 

@@ -14,12 +14,12 @@ from parquet_sink.errors import InvalidConfiguration, RegistryFailed, StorageFai
 from parquet_sink.files.cleanup import prepare
 from parquet_sink.files.lock import require_locks
 from parquet_sink.files.storage import free_space
+from parquet_sink.settings.connector import ConnectorSettings
+from parquet_sink.settings.record_sink import RecordSinkSettings
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.opening import open_target
 from parquet_sink.targets.outcome import Health
 from parquet_sink.targets.settings import TargetSettings
-from parquet_sink.task.connector_settings import ConnectorSettings
-from parquet_sink.task.record_sink_settings import RecordSinkSettings
-from parquet_sink.task.settings import SinkSettings
 from parquet_sink.validate import probe_dead_letters
 from parquet_sink.validate.finding import Finding
 from parquet_sink.validate.probe_kafka import probe_kafka

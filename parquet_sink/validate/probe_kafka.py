@@ -17,8 +17,8 @@ from parquet_sink.kafka.group.offsets import GroupOffsets
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.outcome import Health
-from parquet_sink.task.settings import SinkSettings
 from parquet_sink.validate.finding import Finding
 from parquet_sink.validate.probe_rights import of_reading
 

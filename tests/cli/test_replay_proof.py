@@ -21,7 +21,7 @@ from parquet_sink.replay.plan import ReplayPlan
 from parquet_sink.replay.results import SentFile
 from parquet_sink.replay.table_state import Received
 from parquet_sink.replay.verify import Verification
-from parquet_sink.task.settings import SinkSettings
+from parquet_sink.settings.sink import SinkSettings
 
 UNCHANGED = Finding("T", 10, 0, Received(2, 20), 20)
 SETTINGS = cast("SinkSettings", SimpleNamespace(name="c", table_of=str.upper, target=None))

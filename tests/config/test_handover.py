@@ -14,8 +14,8 @@ from parquet_sink.files.settings import FileSettings
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.net.settings import ProxySettings
 from parquet_sink.rows.settings import ObfuscationSettings, ShapeSettings
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.push.settings import PushSettings
-from parquet_sink.task.settings import SinkSettings
 
 CANARY = "canary-0be1"
 texts = st.text()

@@ -16,7 +16,7 @@ from tests.connectors.packages import forget, install
 SOURCE = """
 from dataclasses import dataclass, replace
 from parquet_sink.connectors.connect_keys import CONNECTOR_KEYS
-from parquet_sink.task.settings import RestartSettings
+from parquet_sink.settings.connector import RestartSettings
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import Header, RecordBatch
 from parquet_sink.rows.shaper import Run, Shaper
-from parquet_sink.task.settings import SinkSettings
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.transform.building import chain_for
 from parquet_sink.worker_config.worker import Worker
 from tests.factories import accepted

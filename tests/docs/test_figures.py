@@ -19,10 +19,10 @@ from parquet_sink.files import accumulator
 from parquet_sink.net import redaction
 from parquet_sink.rows.piece_shaper import LONGEST_TEXT
 from parquet_sink.rows.schema.value_types import MAX_COLUMNS, MAX_NAME
+from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.targets import retry
 from parquet_sink.targets.push import body
 from parquet_sink.targets.push import target as push_target
-from parquet_sink.task.settings import RestartSettings
 from parquet_sink.worker.loop import restarts
 
 DOCS = Path(__file__).parents[2] / "docs"

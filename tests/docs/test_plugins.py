@@ -21,8 +21,8 @@ from parquet_sink.connectors.loading import Loaded, load
 from parquet_sink.convert.decoded import Trees
 from parquet_sink.errors import RetryLater
 from parquet_sink.model.records import RecordBatch
+from parquet_sink.settings.record_sink import RecordSinkSettings
 from parquet_sink.targets.record_sink import SinkRecords
-from parquet_sink.task.record_sink_settings import RecordSinkSettings
 from parquet_sink.transform.records import DecodedRecords
 from parquet_sink.worker_config.worker import Worker
 from parquet_sink.worker_config.worker_file import load_worker

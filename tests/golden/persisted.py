@@ -39,13 +39,13 @@ from parquet_sink.replay import journal
 from parquet_sink.replay.plan import ReplayRange, range_to_dict
 from parquet_sink.rows.settings import ShapeSettings
 from parquet_sink.rows.shaper import Shaper
+from parquet_sink.settings.record_sink import RecordSinkSettings
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.state import store
 from parquet_sink.state.sqlite import database, run
 from parquet_sink.targets.s3 import objects
 from parquet_sink.targets.s3 import target as s3_target
 from parquet_sink.task.policies import classes_of
-from parquet_sink.task.record_sink_settings import RecordSinkSettings
-from parquet_sink.task.settings import SinkSettings
 from parquet_sink.transform.classes import class_name
 from parquet_sink.worker.herder import file_store
 from parquet_sink.worker_config.worker import Worker
@@ -142,8 +142,8 @@ def persisted() -> dict[str, Any]:
 
 def fingerprint(connector: Mapping[str, str]) -> str:
     """The digest of a connector file."""
-    module = "parquet_sink.task.{}.__version__"
-    with mock.patch(module.format("settings"), VERSION), mock.patch(module.format("record_sink_settings"), VERSION):
+    module = "parquet_sink.settings.{}.__version__"
+    with mock.patch(module.format("sink"), VERSION), mock.patch(module.format("record_sink"), VERSION):
         return settings(connector).fingerprint
 
 

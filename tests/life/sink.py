@@ -11,9 +11,10 @@ from parquet_sink.history.settings import HistorySettings
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.model.failure import Failure
 from parquet_sink.rows.settings import ShapeSettings
+from parquet_sink.settings.connector import ErrorSettings, RestartSettings
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.settings import RetrySettings
-from parquet_sink.task.settings import ErrorSettings, RestartSettings, SinkSettings
 from parquet_sink.worker.loop.aside import at_once
 from parquet_sink.worker.loop.connector import Connector
 from parquet_sink.worker.loop.status import Status

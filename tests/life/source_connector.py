@@ -26,9 +26,9 @@ from parquet_sink.files.cleanup import prepare_connector
 from parquet_sink.kafka.record_sender import Delivered, Outgoing, RecordSender
 from parquet_sink.model.events import RecordsDelivered
 from parquet_sink.model.instance import Instance
+from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.spark import handoff
 from parquet_sink.state.sqlite.store import SqliteStore
-from parquet_sink.task.settings import RestartSettings
 from tests.factories import Clock
 
 TOPIC: Final = "lines"

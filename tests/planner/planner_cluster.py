@@ -24,10 +24,10 @@ from parquet_sink.planner.start_offsets import TopicIds
 from parquet_sink.planner.unavailable import UnavailablePartitions
 from parquet_sink.process.threads import in_thread
 from parquet_sink.rows.settings import ShapeSettings
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import REPORTED
 from parquet_sink.targets.push.settings import PushSettings
-from parquet_sink.task.settings import SinkSettings
 from tests.factories import Clock
 
 KEY = ("orders", 0)

@@ -24,9 +24,9 @@ from parquet_sink.planner.discovery import METADATA_S, MISSING_LOG_S
 from parquet_sink.planner.group_monitor import CHECK_S, RECOMMIT_S
 from parquet_sink.planner.start_offsets import is_another_topic
 from parquet_sink.planner.unavailable import ASK_S
+from parquet_sink.settings.record_sink import RecordSinkSettings
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import COMING
-from parquet_sink.task.record_sink_settings import RecordSinkSettings
 from tests.factories import Clock
 from tests.kafka.simulation import KAFKA, KEY, ME, SETTINGS, WATCHFUL, Cluster, Query, at_once, done, id_of, planner_on
 

@@ -22,8 +22,8 @@ from parquet_sink.replay.plan import Cutting, Held, Past, ReplayPlan, make_plan
 from parquet_sink.replay.results import ReplayedFile
 from parquet_sink.replay.run import Options, Replay, Watcher
 from parquet_sink.replay.spans import Span
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.outcome import Outcome
-from parquet_sink.task.settings import SinkSettings
 from tests.spark_task import flushed
 from tests.task import fakes
 

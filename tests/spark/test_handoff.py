@@ -14,10 +14,10 @@ from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.model.instance import Instance
 from parquet_sink.net.settings import ProxySettings
 from parquet_sink.rows.settings import ShapeSettings
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.spark import handoff
 from parquet_sink.spark.handoff import Handoff
 from parquet_sink.targets.push.settings import PushSettings
-from parquet_sink.task.settings import SinkSettings
 
 CANARY = "canary-7f3a"
 

@@ -23,13 +23,13 @@ from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.rows.settings import ShapeSettings
 from parquet_sink.rows.shaper import Shaper
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.spark import handoff
 from parquet_sink.spark.rows import of_range
 from parquet_sink.spark.sink import NAME, Outcomes, PushSink, PushWriter
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.task.outcome import RangeOutcome
-from parquet_sink.task.settings import SinkSettings
 from tests.factories import run_of
 
 CANARY = "canary-1c9e"

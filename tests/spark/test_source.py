@@ -20,6 +20,8 @@ from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import Header, RecordBatch, RecordParts
 from parquet_sink.planner.admission import Candidate, Range
 from parquet_sink.rows.settings import ShapeSettings
+from parquet_sink.settings.connector import ErrorSettings
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.spark import handoff
 from parquet_sink.spark.rows import WARM_UP, ranges_in
 from parquet_sink.spark.source import KafkaRanges, RangeSource, Work
@@ -27,7 +29,6 @@ from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import SLOTS
 from parquet_sink.state.store import WARM_UP as WARM_UP_FIRST
 from parquet_sink.targets.push.settings import PushSettings
-from parquet_sink.task.settings import ErrorSettings, SinkSettings
 from tests.factories import run_of
 
 SETTINGS = SinkSettings(

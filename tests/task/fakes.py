@@ -15,11 +15,12 @@ from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import VALUES_ONLY, RecordBatch, RecordParts
 from parquet_sink.rows.settings import ShapeSettings
+from parquet_sink.settings.connector import ErrorSettings
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.outcome import Outcome, Verdict
 from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.settings import RetrySettings
 from parquet_sink.task.outcome import RangeOutcome
-from parquet_sink.task.settings import ErrorSettings, SinkSettings
 from tests.spark_task import flushed
 
 SPAN = PlannedRange("orders", 0, 100, 200, "interval", accepted=100)

@@ -20,12 +20,12 @@ from parquet_sink.model.frames import FrameSlice
 from parquet_sink.model.ranges import NO_TRIES, Again, Tries
 from parquet_sink.rows.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.rows.shaper import Shaper
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.outcome import Outcome, Verdict
 from parquet_sink.targets.patient import PatientDeliverer
 from parquet_sink.task.frame_columns import FrameDecoder
 from parquet_sink.task.frame_flush import FrameFlush
 from parquet_sink.task.frame_outcome import FrameOutcome
-from parquet_sink.task.settings import SinkSettings
 from parquet_sink.transform.settings import StepSettings
 from tests import factories
 from tests.factories import Clock

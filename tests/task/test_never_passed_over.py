@@ -21,11 +21,11 @@ from parquet_sink.files import parquet
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected
+from parquet_sink.settings.connector import ErrorSettings
 from parquet_sink.targets.outcome import Outcome, Verdict
 from parquet_sink.task.outcome import RangeOutcome
 from parquet_sink.task.record_steps import RecordSteps
 from parquet_sink.task.set_aside import SetAsidePolicy
-from parquet_sink.task.settings import ErrorSettings
 from tests.task.fakes import SPAN, UNKNOWN, Run, Target, block, good
 
 ALL = ErrorSettings(invalid_records=True, refused_files=True)

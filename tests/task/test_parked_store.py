@@ -15,13 +15,13 @@ from parquet_sink.model.records import RecordBatch
 from parquet_sink.parked.folder import ParkedFolder
 from parquet_sink.parked.scan import scan
 from parquet_sink.parked.settings import ParkedSettings
+from parquet_sink.settings.connector import ErrorSettings
 from parquet_sink.task import parked_store as module
 from parquet_sink.task.parked_store import ParkedStore
 from parquet_sink.task.policies import policy_for
 from parquet_sink.task.record_steps import RecordSteps
 from parquet_sink.task.reject_policy import StopAtRejected
 from parquet_sink.task.set_aside import SetAsidePolicy
-from parquet_sink.task.settings import ErrorSettings
 from tests.parked.records import offsets, rejected
 from tests.task.fakes import BAD_FILE, SPAN, Run, Target, block, good, made
 

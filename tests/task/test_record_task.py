@@ -10,14 +10,14 @@ from parquet_sink.errors import BrokerAway, ConnectorError, RetryLater, StorageF
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.model.ranges import Again, PlannedRange, Tries, Trying
 from parquet_sink.model.records import RecordBatch, RecordParts
+from parquet_sink.settings.connector import ErrorSettings, RestartSettings
+from parquet_sink.settings.record_sink import RecordSinkSettings
 from parquet_sink.task import record_task as module
 from parquet_sink.task.outcome import Delivered, RangeOutcome
 from parquet_sink.task.outcome_events import events_of
 from parquet_sink.task.put_retry import PutRetry
-from parquet_sink.task.record_sink_settings import RecordSinkSettings
 from parquet_sink.task.record_task import RecordTask
 from parquet_sink.task.set_aside import SetAsidePolicy
-from parquet_sink.task.settings import ErrorSettings, RestartSettings
 from tests.task.fakes import SPAN, block, good, part
 from tests.task.record_doubles import Kept, Setup
 

@@ -16,12 +16,12 @@ from parquet_sink.files.rotation import Reason
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.model.rejected import Rejected, Stage
+from parquet_sink.settings.connector import ErrorSettings
 from parquet_sink.targets.delivery import failure_receipt
 from parquet_sink.targets.outcome import Outcome, Verdict
 from parquet_sink.task.record_steps import RecordSteps
 from parquet_sink.task.refused_files import FileRecords
 from parquet_sink.task.set_aside import SetAsidePolicy
-from parquet_sink.task.settings import ErrorSettings
 from tests.task.fakes import (
     ACCEPTED,
     BAD_FILE,

@@ -9,10 +9,10 @@ from parquet_sink.errors import KafkaFailed
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordParts
 from parquet_sink.model.rejected import Rejected, Stage
+from parquet_sink.settings.connector import ErrorSettings
 from parquet_sink.task.record_steps import RecordSteps
 from parquet_sink.task.reject_policy import SetAside, Stop
 from parquet_sink.task.set_aside import SetAsidePolicy
-from parquet_sink.task.settings import ErrorSettings
 from tests.task.fakes import SPAN, Run, Target, block, good
 
 REJECTED = Rejected("orders", 0, 7, Stage.SHAPE, "it has no primary key", b"k", b"v", (), 5)

@@ -10,7 +10,7 @@ import pytest
 from parquet_sink.config.machine import Machine
 from parquet_sink.config.provider import NotGiven
 from parquet_sink.connectors.loading import Loaded, load
-from parquet_sink.task.settings import RestartSettings
+from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.worker_config.provider_class import GuardedProvider
 from parquet_sink.worker_config.worker_file import LoadedWorker, load_worker
 from tests.connectors.ems.connector_files import GOOD, E

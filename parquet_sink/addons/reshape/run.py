@@ -25,9 +25,9 @@ from parquet_sink.model.failure import Failure
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.records import RecordBatch, RecordParts
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.task.outcome import RangeOutcome
 from parquet_sink.task.policies import policy_for
-from parquet_sink.task.settings import SinkSettings
 from parquet_sink.task.task import TaskFlush, steps_for
 from parquet_sink.task.to_the_end import flush_to_the_end
 

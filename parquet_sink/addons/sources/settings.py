@@ -7,7 +7,7 @@ from typing import Final, Literal
 from parquet_sink.addons.sources.offsets.storage import OffsetStorageSettings
 from parquet_sink.config.secret import Secret
 from parquet_sink.convert.settings import KIND_TEXTS, ConverterSettings
-from parquet_sink.task.settings import RestartSettings
+from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.transform.settings import StepSettings
 
 MAX_REQUEST: Final = "max.request.size"

@@ -19,9 +19,9 @@ from parquet_sink.history.records import UploadRecord
 from parquet_sink.history.sqlite.store import read_history
 from parquet_sink.history.store import HistoryQuery
 from parquet_sink.planner.admission import tick_ms
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.state.sqlite.store import events_of
 from parquet_sink.task.reject_policy import StopAtRejected
-from parquet_sink.task.settings import SinkSettings
 from parquet_sink.task.task import steps_for
 
 READ_US: Final = 1.1

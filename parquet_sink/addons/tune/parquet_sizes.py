@@ -19,8 +19,8 @@ from parquet_sink.files.rotation import Limits, Reason
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.task.record_steps import RecordSteps
-from parquet_sink.task.settings import SinkSettings
 
 COUNTS: Final = (1, 10, 100, 1_000, 10_000, 100_000)
 """Records of the files that are written, and one of all that there are."""

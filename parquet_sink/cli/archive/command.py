@@ -13,7 +13,7 @@ from parquet_sink.archive.settings import URL
 from parquet_sink.cli.beside import check_beside
 from parquet_sink.cli.file_options import add_files
 from parquet_sink.errors import HistoryUnusable, InvalidConfiguration, SinkError
-from parquet_sink.task.settings import SinkSettings
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.validate.preflight import inspect
 
 if TYPE_CHECKING:

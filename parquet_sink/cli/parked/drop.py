@@ -14,7 +14,7 @@ from parquet_sink.parked.folder import ParkedFolder
 from parquet_sink.parked.locks import replaying
 from parquet_sink.parked.scan import scan
 from parquet_sink.parked.selection import Selection
-from parquet_sink.task.settings import SinkSettings
+from parquet_sink.settings.sink import SinkSettings
 
 
 def drop(settings: SinkSettings, selection: Selection, *, sure: bool) -> bool:

@@ -20,12 +20,12 @@ from parquet_sink.parked.folder import ParkedFolder
 from parquet_sink.parked.locks import replaying
 from parquet_sink.parked.scan import scan
 from parquet_sink.parked.selection import Selection
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.state.sqlite.store import learned_of
 from parquet_sink.targets.outcome import Health, Outcome, ProbeResult, Verdict
 from parquet_sink.task.outcome import RangeOutcome
 from parquet_sink.task.outcome_history import history_of, record_uploads, sender_of
 from parquet_sink.task.replay import Replay, Replayed
-from parquet_sink.task.settings import SinkSettings
 
 log = logging.getLogger(__name__)
 

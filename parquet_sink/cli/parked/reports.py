@@ -18,7 +18,7 @@ from parquet_sink.parked.scan import Scan, scan
 from parquet_sink.parked.selection import Selection
 from parquet_sink.parked.settings import MAX_BYTES
 from parquet_sink.parked.summary import Group, summarise, with_years_of_python
-from parquet_sink.task.settings import SinkSettings
+from parquet_sink.settings.sink import SinkSettings
 
 MOST_REASONS: Final = 10
 """Reasons of one topic and stage that are told one by one: each record may have its own."""

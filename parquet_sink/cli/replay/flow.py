@@ -27,8 +27,8 @@ from parquet_sink.replay.pace import FULL, Rate
 from parquet_sink.replay.plan import ReplayPlan
 from parquet_sink.replay.run import Options, Replay
 from parquet_sink.replay.selection import Selection
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.opening import target_for
-from parquet_sink.task.settings import SinkSettings
 
 log = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ from parquet_sink.history.records import Origin, upload_record
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.replay.run import Watcher
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.task.outcome_history import history_of, sender_of
-from parquet_sink.task.settings import SinkSettings
 
 
 class Noted(Watcher):

@@ -20,7 +20,7 @@ from parquet_sink.replay.plan import ReplayPlan
 from parquet_sink.replay.results import SentFile
 from parquet_sink.replay.run import Watcher
 from parquet_sink.replay.verify import Verification
-from parquet_sink.task.settings import SinkSettings
+from parquet_sink.settings.sink import SinkSettings
 
 log = logging.getLogger(__name__)
 

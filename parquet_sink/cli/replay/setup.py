@@ -24,6 +24,7 @@ from parquet_sink.replay.copies import copies_of
 from parquet_sink.replay.plan import Cutting, Past, ReplayPlan, make_plan, of_topic
 from parquet_sink.replay.selection import Selection
 from parquet_sink.replay.survey import past_of, survey
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.state.sqlite.store import learned_of
 from parquet_sink.targets.directory import address
 from parquet_sink.targets.directory.settings import DirectorySettings
@@ -31,7 +32,6 @@ from parquet_sink.targets.keys import S3
 from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.s3 import settings as s3
 from parquet_sink.targets.s3.settings import S3Settings
-from parquet_sink.task.settings import SinkSettings
 from parquet_sink.validate.preflight import inspect
 
 log = logging.getLogger(__name__)

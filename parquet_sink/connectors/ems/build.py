@@ -18,9 +18,10 @@ from parquet_sink.history.settings import HistorySettings
 from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.parked.settings import ParkedSettings
 from parquet_sink.rows.settings import RAW_ORDER, ObfuscationMethod, ObfuscationSettings, ShapeSettings
+from parquet_sink.settings.connector import RestartSettings
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.settings import RetrySettings
 from parquet_sink.targets.table_map import MAP_KEY, TableMap, parse
-from parquet_sink.task.settings import RestartSettings, SinkSettings
 from parquet_sink.worker_config.worker import Worker
 
 

@@ -9,7 +9,7 @@ from parquet_sink.connectors.ems import checks
 from parquet_sink.connectors.ems.build import build
 from parquet_sink.connectors.ems.keys import EMS_KEYS
 from parquet_sink.convert.keys import PREFIXES
-from parquet_sink.task.settings import SinkSettings
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.worker_config.worker import Worker
 
 

@@ -12,8 +12,8 @@ from parquet_sink.files import naming
 from parquet_sink.history.writer import HistoryWriter
 from parquet_sink.model.archiving import Archiving
 from parquet_sink.model.events import FileArchived
-from parquet_sink.task.connector_settings import ConnectorSettings
-from parquet_sink.task.settings import SinkSettings
+from parquet_sink.settings.connector import ConnectorSettings
+from parquet_sink.settings.sink import SinkSettings
 
 log = logging.getLogger(__name__)
 

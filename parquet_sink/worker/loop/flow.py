@@ -14,11 +14,11 @@ from parquet_sink.archive.archiver import Archiver
 from parquet_sink.history.writer import HistoryWriter
 from parquet_sink.model.events import Event, FileArchived
 from parquet_sink.model.instance import Instance
+from parquet_sink.settings.connector import ConnectorSettings, TopicSettings
+from parquet_sink.settings.record_sink import RecordSinkSettings
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import DRAINED
-from parquet_sink.task.connector_settings import ConnectorSettings, TopicSettings
-from parquet_sink.task.record_sink_settings import RecordSinkSettings
-from parquet_sink.task.settings import SinkSettings
 from parquet_sink.worker.loop import group_commit
 from parquet_sink.worker.loop.archiving import archiver_of
 from parquet_sink.worker.loop.restarts import Positions

@@ -10,8 +10,8 @@ from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.progress import Accepted
 from parquet_sink.process.log_format import concerning
+from parquet_sink.settings.connector import TopicSettings
 from parquet_sink.state.sqlite.store import SqliteStore
-from parquet_sink.task.connector_settings import TopicSettings
 from parquet_sink.worker.loop.restarts import Positions
 
 log = logging.getLogger(__name__)

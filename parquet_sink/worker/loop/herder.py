@@ -11,7 +11,7 @@ from parquet_sink.connectors.loading import Loaded
 from parquet_sink.errors import ConnectorError, WrongPlace
 from parquet_sink.kafka import client_settings
 from parquet_sink.kafka.settings import KafkaSettings
-from parquet_sink.task.connector_settings import ConnectorSettings
+from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.worker.herder.errors import HerderError, NotPurged, OffsetsRefused, TimedOut, UnknownConnector
 from parquet_sink.worker.herder.protocol import TIMEOUT_S
 from parquet_sink.worker.herder.values import (

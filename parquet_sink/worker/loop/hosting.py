@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from parquet_sink.process.threads import in_thread
-from parquet_sink.task.connector_settings import ConnectorSettings
+from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.worker.herder.errors import StoreFailed
 from parquet_sink.worker.loop.aside import Aside
 from parquet_sink.worker.loop.connector import Connector

@@ -10,8 +10,8 @@ from parquet_sink.errors import ConnectorError
 from parquet_sink.files import cleanup
 from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.parked.names import any_parked
-from parquet_sink.task.connector_settings import ConnectorSettings
-from parquet_sink.task.settings import SinkSettings
+from parquet_sink.settings.connector import ConnectorSettings
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.worker.herder.errors import NotPurged
 from parquet_sink.worker.loop.archiving import waiting_files
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from parquet_sink.connectors.loading import Loaded, check_unique
-from parquet_sink.task.connector_settings import ConnectorSettings
+from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.worker.herder.errors import (
     ConnectorExists,
     InvalidConnector,

@@ -13,7 +13,7 @@ from typing import Final
 
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.process.threads import in_thread
-from parquet_sink.task.settings import RestartSettings
+from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.worker.loop.aside import Aside
 from parquet_sink.worker.loop.hosted import Hosted
 from parquet_sink.worker.loop.roster import Roster, tell

@@ -10,7 +10,7 @@ from typing import Final
 
 from parquet_sink.model.failure import Failure, Restart
 from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.task.settings import RestartSettings
+from parquet_sink.settings.connector import RestartSettings
 
 WINDOW_S: Final = 600.0
 """Failures with no range in flight count together when they come within so many seconds."""

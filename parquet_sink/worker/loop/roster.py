@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from parquet_sink.connectors.loading import Loaded
-from parquet_sink.task.connector_settings import ConnectorSettings
-from parquet_sink.task.settings import RestartSettings
+from parquet_sink.settings.connector import ConnectorSettings, RestartSettings
 from parquet_sink.worker.herder.errors import UnknownConnector
 from parquet_sink.worker.herder.store import ConfigStore, StoredConnector
 from parquet_sink.worker.herder.values import ConnectorInfo, ConnectorProgress, ConnectorStatus, TargetState

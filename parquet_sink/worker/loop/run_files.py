@@ -7,10 +7,10 @@ from typing import Any
 
 from parquet_sink.files.cleanup import prepare, prepare_connector, remove_leftovers
 from parquet_sink.files.lock import ConnectorLock
+from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.spark import handoff
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import Field
-from parquet_sink.task.connector_settings import ConnectorSettings
 
 
 class RunFiles:

@@ -16,9 +16,9 @@ from parquet_sink.errors import WrongPlace
 from parquet_sink.files import naming
 from parquet_sink.kafka.group import manual_offsets
 from parquet_sink.kafka.settings import KafkaSettings
-from parquet_sink.task.connector_settings import ConnectorSettings
-from parquet_sink.task.record_sink_settings import RecordSinkSettings
-from parquet_sink.task.settings import SinkSettings
+from parquet_sink.settings.connector import ConnectorSettings
+from parquet_sink.settings.record_sink import RecordSinkSettings
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.worker.herder.values import OFFSET, PARTITION, TOPIC, StoredOffset
 
 

@@ -20,10 +20,10 @@ from parquet_sink.model.events import Event
 from parquet_sink.process.cores import usable_cores
 from parquet_sink.process.java_home import find_java
 from parquet_sink.process.signals import StopRequest
+from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.spark.causes import message_of
 from parquet_sink.spark.run_folder import RunFolder, run_folder
 from parquet_sink.spark.slots import EXPECTED, local_master
-from parquet_sink.task.connector_settings import ConnectorSettings
 from parquet_sink.worker.herder.errors import HerderError
 from parquet_sink.worker.loop.aside import Aside, at_once
 from parquet_sink.worker.loop.commands import Commands

@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 
 from parquet_sink.model.events import Event
 from parquet_sink.process.usage import Usage, usage_by_kind
-from parquet_sink.task.connector_settings import ConnectorSettings
+from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.worker.herder.errors import HerderError
 from parquet_sink.worker.herder.values import ConnectorProgress
 from parquet_sink.worker.metrics import connect_names, standing

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from parquet_sink.config.machine import Machine
 from parquet_sink.connectors.loading import Loaded, load
 from parquet_sink.convert.converters import JSON_CONVERTER
-from parquet_sink.task.settings import SinkSettings
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.worker_config.worker import Worker
 
 E = "connect.ems."

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from parquet_sink.kafka.settings import DeadLetterSettings
-from parquet_sink.task.settings import ErrorSettings
+from parquet_sink.settings.connector import ErrorSettings
 from parquet_sink.worker_config.worker_file import load_worker
 from tests.connectors.ems.connector_files import CANARY, MACHINE, WORKER, E, load_file, settings_of
 

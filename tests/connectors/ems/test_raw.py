@@ -6,7 +6,6 @@ from parquet_sink.connectors.loading import Loaded
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.rows.raw import RAW_PARTS
 from parquet_sink.targets.push.settings import PushSettings
-from parquet_sink.task.description import described
 from parquet_sink.task.policies import policy_for
 from parquet_sink.task.task import steps_for
 from tests.connectors.ems.connector_files import E, load_file
@@ -41,7 +40,7 @@ def test_rows_are_told_apart_by_where_they_come_from() -> None:
     target = _load({f"{E}data.primary.key": "topic,partition,offset"}).require().target
     assert isinstance(target, PushSettings)
     assert (target.primary_keys, target.order_column) == (("topic", "partition", "offset"), "offset")
-    assert described(_load({}).require(), keys=False, headers=False) == (
+    assert _load({}).require().description(keys=False, headers=False) == (
         "raw: kept as it came, nothing is decoded; a null value (tombstone) is a row, too",
         "columns: key, value, headers, timestamp, timestamp_type, topic, partition, offset",
         "a row of a file for table ORDERS",

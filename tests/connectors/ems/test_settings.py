@@ -8,9 +8,9 @@ from parquet_sink.files.settings import FileSettings
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.net.settings import ProxySettings
 from parquet_sink.rows.settings import ShapeSettings
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.settings import RetrySettings
-from parquet_sink.task.settings import SinkSettings
 from parquet_sink.worker_config.worker import Worker
 from parquet_sink.worker_config.worker_file import load_worker
 from tests.connectors.ems.connector_files import CANARY, GOOD, MACHINE, E, load_file, settings_of

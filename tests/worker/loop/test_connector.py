@@ -25,10 +25,10 @@ from parquet_sink.model.events import (
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.progress import Accepted, PartitionProgress
 from parquet_sink.model.ranges import NO_TRIES, Again, Known
+from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.spark import handoff
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import DRAINED, PAUSE, SLOTS, STARTED
-from parquet_sink.task.settings import RestartSettings
 from parquet_sink.worker.loop.aside import at_once
 from parquet_sink.worker.loop.connector import Connector
 from parquet_sink.worker.loop.restarts import PAUSE_S, WINDOW_S, RestartPolicy

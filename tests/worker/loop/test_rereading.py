@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from parquet_sink.task.settings import RestartSettings
+from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.worker.herder.errors import InvalidConnector, OffsetsRefused
 from parquet_sink.worker.herder.values import State, TargetState
 from tests.worker.loop.worker_doubles import AWAY, Loop

@@ -4,7 +4,7 @@ import pytest
 
 from parquet_sink.errors import KafkaFailed, failure_named
 from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.task.settings import RestartSettings
+from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.worker.loop.restarts import PAUSE_S, WINDOW_S, Positions, RestartBudget, RestartPolicy
 
 MOST = RestartSettings().most

@@ -17,8 +17,8 @@ from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.events import Event
 from parquet_sink.process.signals import StopRequest
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.spark import session as session_module
-from parquet_sink.task.settings import SinkSettings
 from parquet_sink.worker.herder.errors import ShuttingDown
 from parquet_sink.worker.herder.store import MemoryConfigStore, StoredConnector
 from parquet_sink.worker.herder.values import State, TargetState

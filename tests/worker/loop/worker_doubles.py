@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.progress import PartitionProgress
+from parquet_sink.settings.connector import RestartSettings
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.state.store import BEGUN, DRAINED, PAUSE, STARTED, STOP
-from parquet_sink.task.settings import RestartSettings, SinkSettings
 from parquet_sink.worker.herder.store import ConfigStore, MemoryConfigStore
 from parquet_sink.worker.herder.values import State
 from parquet_sink.worker.loop.aside import at_once

@@ -9,7 +9,7 @@ from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values
 from parquet_sink.connectors import record_sinks
 from parquet_sink.convert.keys import PREFIXES
-from parquet_sink.task.record_sink_settings import RecordSinkSettings
+from parquet_sink.settings.record_sink import RecordSinkSettings
 from parquet_sink.worker_config.worker import Worker
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from parquet_sink.addons.reshape.command.settings import for_bucket, for_folder
 from parquet_sink.errors import InvalidConfiguration
-from parquet_sink.task.settings import SinkSettings
+from parquet_sink.settings.sink import SinkSettings
 
 if TYPE_CHECKING:  # loaded once the connector file was found right
     from parquet_sink.addons.reshape.command.buckets import Buckets

@@ -10,8 +10,8 @@ from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.files import naming
 from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.parked.folder import ParkedFolder
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.s3.failures import S3Failed
-from parquet_sink.task.settings import SinkSettings
 
 REJECTED = "_rejected"
 """Within the folder, where records without a row are kept unless another one is named."""

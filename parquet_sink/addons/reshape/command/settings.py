@@ -7,10 +7,10 @@ from typing import Final
 from parquet_sink.connectors.check import check_files
 from parquet_sink.connectors.ems.raw_checks import MODE
 from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.directory.settings import DirectorySettings
 from parquet_sink.targets.s3.prefix import FIELD, wrong
 from parquet_sink.targets.s3.settings import BUCKET, PREFIX, BucketSettings, S3Settings
-from parquet_sink.task.settings import SinkSettings
 
 _NO_ARCHIVE: Final = {"connect.ems.archive.url": ""}
 _RAW: Final = "It is raw, and so are the files already; give the connector file of a shaped one."

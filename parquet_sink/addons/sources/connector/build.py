@@ -13,7 +13,7 @@ from parquet_sink.convert.configuration import build_converter, build_headers
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.kafka import client_settings
 from parquet_sink.kafka.client_settings import ClientSetting
-from parquet_sink.task.settings import RestartSettings
+from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.worker_config.worker import Worker
 
 

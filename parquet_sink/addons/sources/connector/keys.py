@@ -9,8 +9,8 @@ from parquet_sink.connectors.connect_keys import CONNECT, CONNECT_KEYS, CONNECTO
 from parquet_sink.convert.keys import CONVERTER_KEYS
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.kafka.keys import FOR_PATTERNS, SERVERS, TOPICS
+from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.targets.keys import ERROR_KEYS
-from parquet_sink.task.settings import RestartSettings
 from parquet_sink.transform.keys import TRANSFORM_KEYS
 
 PRODUCER: Final = "Writing to Kafka"

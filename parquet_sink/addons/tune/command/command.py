@@ -12,7 +12,7 @@ from typing import Final, TextIO
 from parquet_sink.addons.tune.command import options
 from parquet_sink.config.files import edited
 from parquet_sink.connectors.check import check_files
-from parquet_sink.task.settings import SinkSettings
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.validate.preflight import inspect
 
 PROGRESS_S: Final = 5.0
@@ -78,7 +78,7 @@ def _progress(stream: TextIO, *, lines: bool) -> Iterator[Callable[[str, int, in
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
         columns = (
-            TextColumn("{task.description}"),
+            TextColumn("{settings.description}"),
             BarColumn(),
             TextColumn("{task.completed:,.0f} of {task.total:,.0f}"),
         )

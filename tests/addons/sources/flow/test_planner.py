@@ -20,9 +20,9 @@ from parquet_sink.addons.sources.task import Memory, Reached
 from parquet_sink.errors import BrokerAway, BrokersGone, RunFilesLost
 from parquet_sink.files.cleanup import prepare_connector
 from parquet_sink.model.failure import Failure
+from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import DRAINED, PAUSE, SENT, STARTED, STOP
-from parquet_sink.task.settings import RestartSettings
 from tests.factories import Clock
 
 PLACE = '{"part":"a"}'

@@ -1,66 +1,57 @@
-"""What happens to a record of a connector, in order and in words."""
+"""What happens to a record of a sink, in order and in words: the parts that descriptions are put together of."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from parquet_sink.convert.settings import KIND_TEXTS, ConverterSettings
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.rows.settings import ShapeSettings
+from parquet_sink.settings.connector import ErrorSettings
 from parquet_sink.targets.s3.settings import S3Settings
-from parquet_sink.targets.settings import address_of
+from parquet_sink.targets.settings import TargetSettings, address_of
+from parquet_sink.targets.table_map import TableMap
 from parquet_sink.transform.settings import StepSettings
-
-if TYPE_CHECKING:
-    from parquet_sink.task.record_sink_settings import RecordSinkSettings
-    from parquet_sink.task.settings import ErrorSettings, SinkSettings
 
 _METADATA = ("kafkaPartition", "kafkaOffset", "kafkaTimestamp", "kafkaPartitionOffset")
 _ORDER_COLUMN = "__celonis_order"
 
 
-def described(settings: "SinkSettings", *, keys: bool, headers: bool) -> tuple[str, ...]:
-    """One line for each step. keys, headers: whether transforms look at them."""
-    if settings.shape.raw:
-        return (*_raw(settings.shape), _target(settings))
-    keys = keys or settings.shape.tombstone_column is not None
-    steps = _decoded(settings, keys=keys, headers=headers)
-    return (*steps, *_shape(settings.shape), _target(settings), _invalid(settings.errors))
-
-
-def described_record(settings: "RecordSinkSettings", *, keys: bool, headers: bool) -> tuple[str, ...]:
-    """Likewise of a sink that takes records. keys, headers: whether they are looked at."""
-    steps = _decoded(settings, keys=keys, headers=headers)
-    return (*steps, f"given to {settings.sink.address}", _invalid(settings.errors))
-
-
-def _decoded(settings: "SinkSettings | RecordSinkSettings", *, keys: bool, headers: bool) -> Iterator[str]:
-    decoded = [
-        f"value: {KIND_TEXTS[settings.value.kind]}",
-        f"key: {KIND_TEXTS[(settings.key or ConverterSettings('bytes')).kind]}" if keys else "key: not read",
-        f"headers: {KIND_TEXTS[settings.header.kind]}" if headers else "headers: not read",
+def decoded(
+    value: ConverterSettings,
+    key: ConverterSettings | None,
+    header: ConverterSettings,
+    transforms: Sequence[StepSettings],
+    *,
+    keys: bool,
+    headers: bool,
+) -> Iterator[str]:
+    """What is read of a record, and the transforms. keys, headers: whether they are looked at."""
+    texts = [
+        f"value: {KIND_TEXTS[value.kind]}",
+        f"key: {KIND_TEXTS[(key or ConverterSettings('bytes')).kind]}" if keys else "key: not read",
+        f"headers: {KIND_TEXTS[header.kind]}" if headers else "headers: not read",
     ]
-    yield "decoded: " + "; ".join(decoded)
-    yield from map(_transform, settings.transforms)
+    yield "decoded: " + "; ".join(texts)
+    yield from map(_transform, transforms)
 
 
-def _raw(shape: ShapeSettings) -> Iterator[str]:
+def raw(shape: ShapeSettings) -> Iterator[str]:
+    """What raw rows are."""
     yield "raw: kept as it came, nothing is decoded; a null value (tombstone) is a row, too"
     yield "columns: key, value, headers, timestamp, timestamp_type, topic, partition, offset"
     if shape.primary_keys:
         yield f"primary keys: {', '.join(shape.primary_keys)}; ordered by {shape.order_field}"
 
 
-def summary(settings: "SinkSettings") -> str:
+def summary(kafka: KafkaSettings, target: TargetSettings, tables: TableMap) -> str:
     """From which topics to which tables, or where else."""
-    kafka = settings.kafka
-    table = settings.target.target_table
-    if isinstance(settings.target, S3Settings):
-        return f"{named_topics(kafka)} -> {address_of(settings.target)}"
-    if not settings.tables.rules:
+    table = target.target_table
+    if isinstance(target, S3Settings):
+        return f"{named_topics(kafka)} -> {address_of(target)}"
+    if not tables.rules:
         return f"{named_topics(kafka)} -> table {table}"
     if kafka.topics:
-        return ", ".join(f"{topic} -> table {settings.table_of(topic)}" for topic in kafka.topics)
-    rules = ", ".join(f"{rule.pattern} -> table {rule.table}" for rule in settings.tables.rules)
+        return ", ".join(f"{topic} -> table {tables.table(topic) or table}" for topic in kafka.topics)
+    rules = ", ".join(f"{rule.pattern} -> table {rule.table}" for rule in tables.rules)
     return f"{named_topics(kafka)}: {rules}, all others -> table {table}"
 
 
@@ -78,7 +69,8 @@ def _transform(step: StepSettings) -> str:
     return f"{text}, for {chosen} predicates.{predicate.name} ({predicate.type}) chooses"
 
 
-def _shape(shape: ShapeSettings) -> Iterator[str]:
+def rows(shape: ShapeSettings) -> Iterator[str]:
+    """How records become rows."""
     if shape.tombstone_column is None:
         yield "a null value (tombstone): no row, its offset is committed"
     else:
@@ -114,17 +106,19 @@ def _added(shape: ShapeSettings) -> Iterator[str]:
         yield shape.tombstone_column
 
 
-def _target(settings: "SinkSettings") -> str:
-    if isinstance(settings.target, S3Settings):
-        return f"a row of a file in {address_of(settings.target)}"
-    rules, table = settings.tables.rules, settings.target.target_table
-    if not rules:
+def delivered(target: TargetSettings, tables: TableMap) -> str:
+    """What a row goes to."""
+    if isinstance(target, S3Settings):
+        return f"a row of a file in {address_of(target)}"
+    table = target.target_table
+    if not tables.rules:
         return f"a row of a file for table {table}"
-    ways = ", ".join(f"{rule.table} (topics {rule.pattern})" for rule in rules)
+    ways = ", ".join(f"{rule.table} (topics {rule.pattern})" for rule in tables.rules)
     return f"a row of a file for table {ways}, else {table}"
 
 
-def _invalid(errors: "ErrorSettings") -> str:
+def invalid(errors: ErrorSettings) -> str:
+    """What becomes of a record that fails."""
     if not errors.invalid_records:
         return "what fails on the way: the connector stops before it"
     where = "parked files" if errors.dead_letters is None else f"topic {errors.dead_letters.topic}"

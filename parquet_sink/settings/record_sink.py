@@ -8,9 +8,9 @@ from parquet_sink import __version__
 from parquet_sink.config.secret import digest
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
+from parquet_sink.settings import description
+from parquet_sink.settings.connector import ErrorSettings, RestartSettings, TopicSinkSettings
 from parquet_sink.targets.record_sink_setup import RecordSinkSetup
-from parquet_sink.task import description
-from parquet_sink.task.settings import ErrorSettings, RestartSettings, TopicSinkSettings
 from parquet_sink.transform.settings import StepSettings
 
 
@@ -18,7 +18,7 @@ from parquet_sink.transform.settings import StepSettings
 class RecordSinkSettings(TopicSinkSettings):
     """One connector, ready to run. sink: where records go, and with what. flush: when they are due.
 
-    tmp_dir: where the connector's folder is. All else is as in `task.settings.SinkSettings`.
+    tmp_dir: where the connector's folder is. All else is as in `settings.sink.SinkSettings`.
     """
 
     name: str
@@ -68,4 +68,6 @@ class RecordSinkSettings(TopicSinkSettings):
     def description(self, *, keys: bool, headers: bool) -> Sequence[str]:
         """What happens to a record, in order: a line for each step. keys, headers: whether transforms look at them."""
         needs = self.sink.needs
-        return description.described_record(self, keys=keys or needs.keys, headers=headers or needs.headers)
+        of_record = (self.value, self.key, self.header, self.transforms)
+        steps = description.decoded(*of_record, keys=keys or needs.keys, headers=headers or needs.headers)
+        return (*steps, f"given to {self.sink.address}", description.invalid(self.errors))

@@ -2,7 +2,6 @@
 
 import pytest
 
-from parquet_sink.task.description import described
 from tests.connectors.ems.connector_files import E, settings_of
 
 STEPS = {
@@ -22,7 +21,7 @@ NO_METADATA = {f"{E}embed.kafka.metadata": "false"}
 
 def test_the_steps_of_a_plain_connector() -> None:
     """Decoded, made to columns, sent; nothing is there that is not done."""
-    assert described(settings_of(), keys=False, headers=False) == (
+    assert settings_of().description(keys=False, headers=False) == (
         "decoded: value: JSON without a schema; key: not read; headers: not read",
         "a null value (tombstone): no row, its offset is committed",
         "flattened to columns, lists as JSON text",
@@ -34,7 +33,7 @@ def test_the_steps_of_a_plain_connector() -> None:
 
 def test_transforms_stand_in_their_order_with_their_predicates() -> None:
     """Between decoding and columns; what they ask for is read."""
-    decoded, *steps = described(settings_of(STEPS), keys=True, headers=True)
+    decoded, *steps = settings_of(STEPS).description(keys=True, headers=True)
     assert decoded == ("decoded: value: JSON without a schema; key: text; headers: text, read by SimpleHeaderConverter")
     assert steps[:2] == [
         (
@@ -78,5 +77,5 @@ def test_transforms_stand_in_their_order_with_their_predicates() -> None:
 )
 def test_a_step_is_told_where_it_is_set(changes: dict[str, str], step: str) -> None:
     """And only there."""
-    assert step in described(settings_of(changes), keys=False, headers=False)
-    assert step not in described(settings_of(), keys=False, headers=False)
+    assert step in settings_of(changes).description(keys=False, headers=False)
+    assert step not in settings_of().description(keys=False, headers=False)

@@ -1,4 +1,4 @@
-"""What a sink runs from, made by its connector class from a connector file. Durations are milliseconds."""
+"""What a sink that writes Parquet files runs from, made by its connector class. Durations are milliseconds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -6,114 +6,19 @@ from typing import Literal, Self
 
 from parquet_sink import __version__
 from parquet_sink.archive.settings import ArchiveSettings
-from parquet_sink.config.declared import Milliseconds, declared, key
-from parquet_sink.config.key import Origin, ems
 from parquet_sink.config.secret import digest
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.files import naming
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.history.settings import HistorySettings
-from parquet_sink.kafka.settings import DeadLetterSettings, FlushSettings, KafkaSettings
+from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.parked.settings import ParkedSettings
 from parquet_sink.rows.settings import ShapeSettings
-from parquet_sink.targets.settings import ERRORS, RetrySettings, TargetSettings
+from parquet_sink.settings import description
+from parquet_sink.settings.connector import ErrorSettings, RestartSettings, TopicSinkSettings
+from parquet_sink.targets.settings import RetrySettings, TargetSettings
 from parquet_sink.targets.table_map import MAP_KEY, TableMap
-from parquet_sink.task import description
 from parquet_sink.transform.settings import StepSettings
-
-
-@dataclass(frozen=True)
-class ErrorSettings:
-    """What becomes of records that have no row, and of files that the target refuses.
-
-    invalid_records, refused_files: whether they are passed over; else the connector fails. What is passed over is set
-    aside: in the dead-letter topic, if there is one, else in parked files. log: a log line tells of each, as far as
-    there are not too many; log_content: with key, value and headers.
-    """
-
-    invalid_records: bool = False
-    refused_files: bool = False
-    dead_letters: DeadLetterSettings | None = None
-    log: bool = False
-    log_content: bool = False
-
-    @property
-    def parks(self) -> bool:
-        """Whether anything may be passed over that goes to no dead-letter topic: it is parked in files."""
-        return (self.invalid_records or self.refused_files) and self.dead_letters is None
-
-
-@declared(group=ERRORS, origin=Origin.OWN)
-class RestartSettings:
-    """How a connector that failed for a reason that may pass is started again."""
-
-    most: int = key(
-        ems("restart.max"),
-        "How often a connector that failed for a reason that may pass (a lost Spark worker, no answer from Kafka in "
-        "the middle of a range) is started again without progress, before it fails; `-1` without end.",
-        default=5,
-        minimum=-1,
-    )
-    pause_ms: Milliseconds = key(
-        ems("restart.interval.ms"),
-        "The pause before the first such start, in milliseconds. The n-th without progress is n times as long, up to "
-        "`connect.ems.restart.interval.max.ms`.",
-        default=2_000,
-        minimum=100,
-    )
-    longest_ms: Milliseconds = key(
-        ems("restart.interval.max.ms"),
-        "The longest such pause, also of those below `connect.ems.away.timeout.ms`, in milliseconds.",
-        default=60_000,
-        minimum=100,
-    )
-    away_ms: Milliseconds = key(
-        ems("away.timeout.ms"),
-        "How long brokers that do not answer, and in a worker a config provider that does not answer when a stored "
-        "connector is to start, are waited for before the connector fails, in milliseconds; `-1` without end. At the "
-        "start of `run` without `listeners` brokers are waited for as long as `default.api.timeout.ms` says, a minute "
-        "by default.",
-        default=-1,
-        minimum=-1,
-    )
-
-
-class TopicSinkSettings:
-    """What follows from settings that sinks of either kind have: they read topics, and are in a group."""
-
-    kafka: KafkaSettings
-    flush: FlushSettings
-    restart: RestartSettings
-
-    @property
-    def kind(self) -> Literal["sink"]:
-        """In Kafka Connect's words."""
-        return "sink"
-
-    @property
-    def group(self) -> str:
-        """The consumer group."""
-        return self.kafka.group
-
-    @property
-    def tasks_max(self) -> int | None:
-        """The most Spark tasks at once; None leaves the number to Spark."""
-        return self.kafka.tasks_max
-
-    @property
-    def flush_interval_ms(self) -> int:
-        """The age at which records are due."""
-        return self.flush.commit_interval_ms
-
-    @property
-    def makes_topics(self) -> tuple[str, ...]:
-        """It only reads."""
-        return ()
-
-    @property
-    def away_timeout_ms(self) -> int:
-        """How long brokers that do not answer are waited for; -1 without end."""
-        return self.restart.away_ms
 
 
 @dataclass(frozen=True)
@@ -164,11 +69,17 @@ class SinkSettings(TopicSinkSettings):
 
     def summary(self) -> str:
         """From where to where, in a few words."""
-        return description.summary(self)
+        return description.summary(self.kafka, self.target, self.tables)
 
     def description(self, *, keys: bool, headers: bool) -> Sequence[str]:
         """What happens to a record, in order: a line for each step. keys, headers: whether transforms look at them."""
-        return description.described(self, keys=keys, headers=headers)
+        ending = description.delivered(self.target, self.tables)
+        if self.shape.raw:
+            return (*description.raw(self.shape), ending)
+        keys = keys or self.shape.tombstone_column is not None
+        of_record = (self.value, self.key, self.header, self.transforms)
+        steps = description.decoded(*of_record, keys=keys, headers=headers)
+        return (*steps, *description.rows(self.shape), ending, description.invalid(self.errors))
 
     @property
     def parked_folder(self) -> str:
