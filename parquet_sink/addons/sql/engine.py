@@ -34,6 +34,7 @@ _SETTINGS: Final = (
     f"memory_limit = '{MEMORY}'",
     "temp_directory = ''",
     "TimeZone = 'UTC'",
+    "Calendar = 'gregorian'",
     "disabled_optimizers = 'common_subexpressions'",  # takes what may fail out of TRY
     "autoload_known_extensions = false",
     "autoinstall_known_extensions = false",
@@ -43,6 +44,16 @@ _SETTINGS: Final = (
     "lock_configuration = true",
 )
 """In this order: what comes last forbids changes of what comes before."""
+_FUNCTIONS: Final = """
+    SELECT lower(function_name), function_type, CASE
+        WHEN stability = 'CONSISTENT_WITHIN_QUERY' AND len(parameter_types) > 0
+            AND regexp_matches(concat(parameter_types::VARCHAR, return_type), 'WITH TIME ZONE|TIMESTAMPTZ')
+        THEN 'CONSISTENT' ELSE stability END
+    FROM duckdb_functions()
+"""
+"""From 2.0.1 on DuckDB says of what takes or gives a value with a time zone that it may change from query to query,
+with the settings `TimeZone` and `Calendar`, which are locked above.
+"""
 _KINDS: Final = (("aggregate", ("aggregate",)), ("window", ("window",)), ("table", ("table", "table_macro", "pragma")))
 
 
@@ -197,8 +208,7 @@ class Engine:
     def _functions(self) -> dict[str, set[tuple[str, str | None]]]:
         """Of each function its types and how stable it is: asked for once, because DuckDB makes the list anew."""
         if not self._known:
-            asked = "SELECT lower(function_name), function_type, stability FROM duckdb_functions()"
-            for name, kind, stability in self._do(asked):
+            for name, kind, stability in self._do(_FUNCTIONS):
                 self._known.setdefault(name, set()).add((kind, stability))
         return self._known
 

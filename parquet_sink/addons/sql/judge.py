@@ -5,6 +5,7 @@ with the reason. The tree is that of DuckDB's `json_serialize_sql`; a node, or a
 refused, too.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -79,6 +80,10 @@ _KINDS: Final = {
     "_timestamp and _offset are there",
     "unknown": "is not known to DuckDB",
 }
+_STRUCTURED: Final = frozenset({"from_json", "from_json_strict", "json_transform", "json_transform_strict"})
+"""Functions whose second argument names types."""
+_ZONED_TIME: Final = re.compile(r"\btimetz\b|\btime\b[^a-z]*with\b", re.IGNORECASE)
+"""A type that `timezone` moves by what a zone's offset is today."""
 _OTHER: Final = "is not among the functions that depend on nothing but a record's fields"
 
 
@@ -308,7 +313,8 @@ class _Judge:
                 raise QueryError(f"function {show((name,))} {_KINDS['aggregate']}", _place(node))
         if name not in FUNCTIONS:
             raise QueryError(f"function {show((name,))} {_KINDS.get(self._kind_of(name), _OTHER)}", _place(node))
-        reason = too_long(name, [one["expression"].get("literal", {}) for one in node["arguments"]])
+        literals = [one["expression"].get("literal", {}) for one in node["arguments"]]
+        reason = _zoned_time(name, literals) or too_long(name, literals)
         if reason:
             raise QueryError(reason, _place(node))
         if name == UNNEST and (len(node["arguments"]) != 1 or node["arguments"][0].get("name")):
@@ -318,6 +324,13 @@ class _Judge:
                 literal = one["expression"].get("literal", {})
                 if literal.get("kind") == "STRING":
                     self._extracted.add(literal["text"])
+
+
+def _zoned_time(function: str, literals: Sequence[Mapping[str, Any]]) -> str | None:
+    """Why a function that makes values of named types is refused, None where it is not."""
+    if function in _STRUCTURED and any(_ZONED_TIME.search(str(one.get("text", ""))) for one in literals[1:]):
+        return f"{function} with a time that has a time zone {_KINDS['unstable']}"
+    return None
 
 
 def _why(reason: str) -> str:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.rows.settings import ShapeSettings
-from tests.transform.sql.asked import FLAT, Asked
+from tests.addons.sql.asked import FLAT, Asked
 
 QUERIES = (
     "SELECT id, a * 1.19 AS gross FROM records WHERE s <> 'test'",

@@ -22,7 +22,7 @@ from parquet_sink.transform.chain import Step, TransformChain
 from parquet_sink.transform.classes import find_transform
 from parquet_sink.transform.protocol import WrongSettings
 from parquet_sink.transform.records import DecodedRecords
-from tests.transform.sql.asked import FLAT, JSON, START, Asked, batch, sql
+from tests.addons.sql.asked import FLAT, JSON, START, Asked, batch, sql
 
 ORDERS = [
     {"order_id": 1, "amount": 100, "status": "paid"},

@@ -9,7 +9,7 @@ import pytest
 
 from parquet_sink.convert.decoded import Decoded, Typed
 from parquet_sink.rows.settings import ShapeSettings
-from tests.transform.sql.asked import Asked
+from tests.addons.sql.asked import Asked
 
 NESTED = ShapeSettings(embed_metadata=False, flatten=False)
 AT = datetime(2024, 2, 29, 12, 30, 15, 123_000, tzinfo=UTC)
