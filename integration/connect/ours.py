@@ -14,7 +14,7 @@ from parquet_sink.addons.devkit.jars import read_lock
 from parquet_sink.addons.devkit.ports import free_port
 
 START_S: Final = 120.0
-LOGGER: Final = "parquet_sink.worker.rest.routes"
+LOGGER: Final = "parquet_sink.worker.rest.app"
 CLASS: Final = "com.celonis.kafka.connect.ems.sink.EmsSinkConnector"
 PREFIX: Final = "connect.ems."
 

@@ -4,18 +4,19 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final
 
 from parquet_sink.cli.telemetry import trace_listeners
 from parquet_sink.connectors.check import Checked
 from parquet_sink.connectors.loading import Loaded, load
+from parquet_sink.errors import SetupError, install
 from parquet_sink.process.signals import StopRequest
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.validate.parked import on_cluster
 from parquet_sink.validate.preflight import inspect
 from parquet_sink.worker.herder.store import ConfigStore
-from parquet_sink.worker.rest import needed
 from parquet_sink.worker_config.rest.settings import RestSettings
 from parquet_sink.worker_config.worker import Worker
 from parquet_sink.worker_config.worker_file import LoadedWorker
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
     from parquet_sink.worker.loop.events import Listener
     from parquet_sink.worker.loop.herder import LocalHerder
     from parquet_sink.worker.metrics.exposition import Metrics
-    from parquet_sink.worker.rest.listening import Listening
+    from parquet_sink.worker.rest.server import Listening
 
+_SERVING: Final = ("starlette", "uvicorn", "prometheus_client")
 log = logging.getLogger(__name__)
 
 
@@ -107,10 +109,17 @@ def host(plan: Plan, store: ConfigStore, known: Mapping[str, Loaded], listeners:
         return hosting.run()
 
 
+def require_packages(who: str) -> None:
+    """Raises SetupError, naming the first Python package of the extra `worker` that is not there, and the cure."""
+    for package in _SERVING:
+        if find_spec(package) is None:
+            raise SetupError(f"{who} needs the Python package {package}. {install('worker')}")
+
+
 def _listening(settings: RestSettings) -> "Listening":
     """Takes the addresses, before anything else is started. Raises SetupError."""
-    needed.require("The REST API")
-    from parquet_sink.worker.rest.listening import open_listeners
+    require_packages("The REST API")
+    from parquet_sink.worker.rest.server import open_listeners
 
     return open_listeners(settings)
 
@@ -123,10 +132,10 @@ def _served(herder: "LocalHerder", plan: Plan, listening: "Listening", metrics: 
 
     load_one = loader(plan)
 
-    def judge(config: Mapping[str, str]) -> Loaded:
+    def validate(config: Mapping[str, str]) -> Loaded:
         return load_one(config, config.get("name", ""))
 
-    app = make_app(herder, plan.worker, listening.settings, metrics.exposition, judge)
+    app = make_app(herder, plan.worker, listening.settings, metrics.exposition, validate)
     server = RestServer(app, listening.settings, listening)
     server.start()
     try:

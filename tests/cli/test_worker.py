@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 import requests
 
+from parquet_sink.cli import hosting
 from parquet_sink.cli.hosting import Plan, loader
 from parquet_sink.cli.main import main
 from parquet_sink.connectors.loading import Loaded
+from parquet_sink.errors import SetupError
 from parquet_sink.process.signals import StopRequest
 from parquet_sink.worker.herder.file_store import FileConfigStore
 from parquet_sink.worker.herder.store import StoredConnector
@@ -159,3 +161,13 @@ def test_connectors_by_rest_are_judged_as_files_are(tmp_path: Path) -> None:
     no_file = load({**good, "consumer.override.fetch.max.bytes": "many"}, "orders")
     assert no_file.settings is None
     assert "consumer.override.fetch.max.bytes" in no_file.problems[0]
+
+
+def test_what_serves_the_rest_api_may_not_be_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message says which package, and how to get it."""
+    hosting.require_packages("The REST API")
+    monkeypatch.setattr(hosting, "_SERVING", ("starlette", "no_such_package"))
+    with pytest.raises(
+        SetupError, match=r"REST API needs the Python package no_such_package. Install the extra 'worker'"
+    ):
+        hosting.require_packages("The REST API")

@@ -1,45 +1,207 @@
 """The REST API as an ASGI application: endpoints, and around them what every request goes through."""
 
+import asyncio
 import logging
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from email.utils import formatdate
+from functools import partial
+from http import HTTPStatus
 from typing import Final
+from urllib.parse import unquote, urlsplit
 
+import anyio
+import anyio.to_thread
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from parquet_sink.config.report import printable
+from parquet_sink.process.log_format import about
 from parquet_sink.worker.herder.protocol import Herder
-from parquet_sink.worker.rest.answers import error_response
-from parquet_sink.worker.rest.call import Reply
-from parquet_sink.worker.rest.config_infos import Judge, by_keys
-from parquet_sink.worker.rest.connectors import Connectors
+from parquet_sink.worker.rest.call import (
+    MOST_BYTES,
+    Call,
+    Reply,
+    RestError,
+    error_response,
+    read_json,
+    response_of,
+)
+from parquet_sink.worker.rest.connectors import Connectors, Tasks
 from parquet_sink.worker.rest.endpoints import (
     Endpoint,
+    Pool,
     admin_endpoints,
     connector_endpoints,
     detail_endpoints,
     plugin_endpoints,
     service_endpoints,
 )
-from parquet_sink.worker.rest.guards import Meant, SignIn, Users, origins_pattern
+from parquet_sink.worker.rest.guards import USER, HostAndOrigin, SignIn, Users, origins_pattern
 from parquet_sink.worker.rest.loggers import Loggers
 from parquet_sink.worker.rest.offsets import Offsets
 from parquet_sink.worker.rest.openapi import document
-from parquet_sink.worker.rest.plugins import Plugins
-from parquet_sink.worker.rest.routes import Lanes, http_error, routes
+from parquet_sink.worker.rest.plugins import Plugins, Validate, validate_by_keys
 from parquet_sink.worker.rest.service import Metrics, Service
-from parquet_sink.worker.rest.tasks import Tasks
 from parquet_sink.worker_config.rest.header_rules import HeaderRule
 from parquet_sink.worker_config.rest.settings import CrossOrigin, RestSettings
 from parquet_sink.worker_config.worker import Worker
+
+BODY_S: Final = 30.0
+"""How long a client may take to send a body."""
+_THREADS: Final[Mapping[Pool, int]] = {"reads": 16, "commands": 64, "cluster": 16, "health": 4}
+_INTERNAL: Final = "The worker could not do this for a reason that nobody foresaw; its log has the cause."
+_TWO_LENGTHS: Final = (
+    "The request has Content-Length and Transfer-Encoding, so two ends of its body, and a proxy may have taken the "
+    "other; send one of them."
+)
+
+
+class RequestPools:
+    """Threads for endpoints, so many for each pool."""
+
+    def __init__(self) -> None:
+        self._limits = {pool: anyio.CapacityLimiter(count) for pool, count in _THREADS.items()}
+
+    async def run(self, endpoint: Endpoint, call: Call, raw: bytes) -> Reply:
+        """The endpoint's reply. Raises what it raises, RestError above all."""
+        act = partial(_act, endpoint, call, raw)
+        return await anyio.to_thread.run_sync(act, limiter=self._limits[endpoint.pool], abandon_on_cancel=True)
+
+
+def _act(endpoint: Endpoint, call: Call, raw: bytes) -> Reply:
+    body = read_json(raw) if endpoint.takes is not None else call.body
+    return endpoint.handler(Call(call.path, call.query, body, call.base_url))
+
+
+def routes(endpoints: Sequence[Endpoint], pools: RequestPools) -> list[Route]:
+    """A route for each path. Paths are matched as they were sent, so that a `/` within a name parts nothing."""
+    paths: dict[str, dict[str, Endpoint]] = {}
+    for one in endpoints:
+        paths.setdefault(one.path, {})[one.method] = one
+    return [Route(path, _Path(methods, pools)) for path, methods in paths.items()]
+
+
+class _Path:
+    """The methods of one path."""
+
+    def __init__(self, methods: Mapping[str, Endpoint], pools: RequestPools) -> None:
+        self._methods, self._pools = methods, pools
+        safe = ["HEAD"] if "GET" in methods else []
+        self._allow = ", ".join(sorted([*methods, *safe, "OPTIONS"]))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        try:
+            response = await self._answer(request)
+        except RestError as error:
+            response = error_response(error.status, error.message, error.headers)
+        except ClientDisconnect:
+            return
+        except Exception:  # a defect of ours must not end the server, nor tell the client what is inside
+            log.exception("REST API: %s %s failed", request.method, printable(scope["path"]))
+            response = error_response(500, _INTERNAL)
+        _tell(request, response)
+        await response(scope, receive, send)
+
+    async def _answer(self, request: Request) -> Response:
+        if "content-length" in request.headers and "transfer-encoding" in request.headers:
+            raise RestError(400, _TWO_LENGTHS, {"Connection": "close"})
+        if request.method == "OPTIONS":
+            return Response(status_code=200, headers={"Allow": self._allow})
+        endpoint = self._methods.get("GET" if request.method == "HEAD" else request.method)
+        if endpoint is None:
+            raise RestError(405, http_error(405), {"Allow": self._allow})
+        if endpoint.path != "/metrics":
+            _acceptable(request.headers.get("accept"))
+        raw = b"" if endpoint.takes is None else await _body(request)
+        path = {name: _decoded(text) for name, text in request.path_params.items()}
+        call = Call(path, request.query_params, base_url=_base_url(request))
+        return response_of(await self._pools.run(endpoint, call, raw))
+
+
+def http_error(status: int) -> str:
+    """What Kafka Connect says where only HTTP itself is to blame."""
+    return f"HTTP {status} {HTTPStatus(status).phrase}"
+
+
+def _tell(request: Request, response: Response) -> None:
+    """Who changed what is worth a line; who looks is not."""
+    level = logging.DEBUG if request.method in ("GET", "HEAD", "OPTIONS") else logging.INFO
+    address = request.client.host if request.client else "an unknown address"
+    user = request.scope.get(USER)
+    who = address if user is None else f"{printable(user)} at {address}"
+    path = printable(request.scope["path"])
+    name = request.path_params.get("connector")
+    extra = None if name is None else about(connector=unquote(name))
+    log.log(level, "REST API: %s %s by %s: %d", request.method, path, who, response.status_code, extra=extra)
+
+
+def _decoded(text: str) -> str:
+    try:
+        return unquote(text, errors="strict")
+    except UnicodeDecodeError:
+        raise RestError(400, "The path is not UTF-8; encode it so before percent-encoding it.") from None
+
+
+def _base_url(request: Request) -> str:
+    """As the client called this server; the server's own address where that makes no sense."""
+    host = request.headers.get("host", "")
+    try:
+        there = bool(urlsplit(f"//{host}").hostname) and not set(host) & set("/?#@ ")
+    except ValueError:
+        there = False
+    if not there:
+        name, port = request.scope.get("server") or ("localhost", None)
+        host = f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
+    return f"{request.scope['scheme']}://{host}"
+
+
+def _acceptable(accept: str | None) -> None:
+    """Refuses a client that takes no JSON. Raises RestError."""
+    if accept is None or not accept.strip():
+        return
+    for one in accept.split(","):
+        media_type, *parameters = (part.strip().lower() for part in one.split(";"))
+        refused = any(text.replace(" ", "") in ("q=0", "q=0.0", "q=0.00", "q=0.000") for text in parameters)
+        if media_type in ("application/json", "application/*", "*/*", "*") and not refused:
+            return
+    raise RestError(406, http_error(406))
+
+
+async def _body(request: Request) -> bytes:
+    """The body, within limits of size and time. Raises RestError, ClientDisconnect."""
+    length = request.headers.get("content-length", "0")
+    if length != "0" or "transfer-encoding" in request.headers:
+        media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if media_type != "application/json":
+            raise RestError(415, http_error(415))
+    if length.isascii() and length.isdigit() and int(length) > MOST_BYTES:
+        raise _too_large()
+    received = bytearray()
+    try:
+        async with asyncio.timeout(BODY_S):
+            async for part in request.stream():
+                received += part
+                if len(received) > MOST_BYTES:
+                    raise _too_large()
+    except TimeoutError:
+        message = f"The body did not come within {BODY_S:g} s."
+        raise RestError(408, message, {"Connection": "close"}) from None
+    return bytes(received)
+
+
+def _too_large() -> RestError:
+    return RestError(413, f"The body is larger than {MOST_BYTES} bytes; send less.")
+
 
 MOST_AT_ONCE: Final = 256
 """Requests that are being answered; those above are told to come again."""
@@ -54,18 +216,18 @@ def make_app(
     worker: Worker,
     settings: RestSettings,
     metrics: Metrics | None = None,
-    judge: Judge | None = None,
+    validate: Validate | None = None,
 ) -> Starlette:
     """The whole API. metrics: the exposition for Prometheus and its media type.
 
-    judge: what `/config/validate` goes by, which is to be what the herder goes by; the tables of keys alone when None.
+    validate: what `/config/validate` goes by, which is to be what the herder goes by; None: the tables of keys alone.
     """
     connectors = Connectors(herder, settings)
     found: list[Endpoint] = [
         *service_endpoints(Service(herder, metrics)),
         *connector_endpoints(connectors),
         *detail_endpoints(connectors, Tasks(herder), Offsets(herder)),
-        *plugin_endpoints(Plugins(herder, judge or by_keys(worker), _defaults(worker))),
+        *plugin_endpoints(Plugins(herder, validate or validate_by_keys(worker), _defaults(worker))),
         *(admin_endpoints(Loggers()) if settings.admin is None else ()),
     ]
     return _application(found, settings)
@@ -86,7 +248,7 @@ def _application(found: Sequence[Endpoint], settings: RestSettings) -> Starlette
     text = document(found, signs_in=bool(settings.users))
     openapi = Endpoint("GET", "/openapi.json", lambda call: Reply(text), "This document")
     app = Starlette(
-        routes=routes([*found, openapi], Lanes()),
+        routes=routes([*found, openapi], RequestPools()),
         middleware=_middleware(settings),
         exception_handlers={HTTPException: _http_error},  # type: ignore[dict-item]
     )
@@ -96,12 +258,12 @@ def _application(found: Sequence[Endpoint], settings: RestSettings) -> Starlette
 
 def _middleware(settings: RestSettings) -> list[Middleware]:
     """The first is the outermost."""
-    found = [Middleware(Bounds)]
+    found = [Middleware(RequestLimits)]
     if settings.headers:
         found.append(Middleware(ResponseHeaders, rules=settings.headers))
     if settings.cross_origin.origins:
         found.append(_cross_origin(settings.cross_origin))
-    found.append(Middleware(Meant, settings=settings))
+    found.append(Middleware(HostAndOrigin, settings=settings))
     if settings.users:
         found.append(Middleware(SignIn, users=Users(settings.users), anonymous_health=settings.anonymous_health))
     return found
@@ -126,7 +288,7 @@ async def _http_error(request: Request, error: HTTPException) -> Response:
     return error_response(error.status_code, http_error(error.status_code), error.headers)
 
 
-class Bounds:
+class RequestLimits:
     """At most so many requests at once; paths as they were sent, with or without a slash at their end."""
 
     def __init__(self, app: ASGIApp) -> None:

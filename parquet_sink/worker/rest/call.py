@@ -1,11 +1,58 @@
-"""What an endpoint gets and gives: no HTTP library is known here, so that endpoints are plain functions."""
+"""Requests and replies of REST endpoints: what a handler gets, gives and raises, and the JSON of bodies."""
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 from urllib.parse import quote
 
 from starlette.datastructures import QueryParams
+from starlette.responses import Response
+
+from parquet_sink.config.report import quoted
+from parquet_sink.worker.herder.errors import (
+    ConnectorExists,
+    HerderError,
+    InvalidConnector,
+    NotPurged,
+    OffsetsBusy,
+    OffsetsRefused,
+    ShuttingDown,
+    StoreFailed,
+    TimedOut,
+    UnknownConnector,
+    UnknownTask,
+    WrongState,
+)
+
+NOT_FOUND: Final = "Connector {} not found"
+NO_STATUS: Final = "No status found for connector {}"
+UNKNOWN: Final = "Unknown connector {}"
+UNKNOWN_TO_RESTART: Final = "Unknown connector: {}"
+TIMED_OUT: Final = (
+    "Request timed out. The worker did not get to it in time; it may still do it, so look before you repeat it."
+)
+SHUTTING_DOWN: Final = "Worker is shutting down. Nothing was changed; send the request again when it is back."
+_SEE: Final = (
+    "\nYou can also find the above list of errors at the endpoint `/connector-plugins/{connectorType}/config/validate`"
+)
+_STATUS: Final[Mapping[type[HerderError], int]] = {
+    UnknownTask: 404,
+    ConnectorExists: 409,
+    WrongState: 400,
+    TimedOut: 500,
+    ShuttingDown: 503,
+    OffsetsBusy: 409,
+    NotPurged: 409,
+    OffsetsRefused: 500,
+    StoreFailed: 500,
+}
+_MESSAGES: Final[Mapping[type[HerderError], str]] = {TimedOut: TIMED_OUT, ShuttingDown: SHUTTING_DOWN}
+MOST_BYTES: Final = 1024 * 1024
+"""As large as a connector file may be."""
+_UNREADABLE: Final = 500
+"""Kafka Connect's status for what it cannot read; its clients know no other."""
 
 
 class NoBody:
@@ -61,3 +108,114 @@ class Reply:
 
 
 Handler = Callable[[Call], Reply]
+
+
+class NumberText(str):
+    """The text of a number, which only some endpoints must tell from text."""
+
+    __slots__ = ()
+
+
+def read_json(raw: bytes) -> Any:
+    """The content: numbers as their text, so that nothing of them is lost; NO_BODY for none. Raises RestError."""
+    if not raw.strip():
+        return NO_BODY
+    try:
+        text = raw.decode("utf-8-sig")
+        found = json.loads(text, parse_int=NumberText, parse_float=NumberText, parse_constant=_refuse)
+        json.dumps(found, ensure_ascii=False).encode()  # half a pair of surrogates is no text
+    except UnicodeDecodeError:
+        raise unreadable("it is not UTF-8; send it so") from None
+    except UnicodeEncodeError:
+        raise unreadable("it holds half of a pair of surrogates; write both halves") from None
+    except json.JSONDecodeError as error:
+        raise unreadable(f"{error.msg} in line {error.lineno}, column {error.colno}; correct it") from None
+    except RecursionError:
+        raise unreadable("it is nested too deeply; send what the API knows") from None
+    except ValueError as error:
+        raise unreadable(str(error)) from None
+    return found
+
+
+def unreadable(reason: str) -> RestError:
+    """For a body that is not what the endpoint takes. reason: with the cure, without a full stop."""
+    return RestError(_UNREADABLE, f"The request's body cannot be used: {reason}.")
+
+
+def object_of(body: Any, what: str) -> dict[str, Any]:
+    """The JSON object that an endpoint takes. Raises RestError."""
+    if body is NO_BODY or body is None:
+        raise unreadable(f"it is empty; send {what} as a JSON object")
+    if not isinstance(body, dict):
+        raise unreadable(f"it is no JSON object; send {what} as one")
+    return body
+
+
+def texts_of(found: dict[str, Any], what: str) -> dict[str, str | None]:
+    """A configuration: numbers and booleans become texts. Raises RestError for lists and objects within."""
+    return {name: _text(name, value, what) for name, value in found.items()}
+
+
+def _text(name: str, value: Any, what: str) -> str | None:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if value is None or isinstance(value, str):
+        return value
+    kind = "list" if isinstance(value, list) else "object"
+    raise unreadable(f"{quoted(name)} of {what} is a JSON {kind}; write its value as a text")
+
+
+def known_fields(found: dict[str, Any], names: tuple[str, ...]) -> None:
+    """Refuses a field that the endpoint does not know. Raises RestError."""
+    unknown = next((name for name in found if name not in names), None)
+    if unknown is not None:
+        raise unreadable(f"{quoted(unknown)} is no field of it; the fields are {', '.join(names)}")
+
+
+def _refuse(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no JSON; write a number or a text")
+
+
+@contextmanager
+def as_rest_errors(unknown: str = NOT_FOUND) -> Iterator[None]:
+    """Within, what the worker raises becomes an answer. unknown: the endpoint's words, `{}` for the name."""
+    try:
+        yield
+    except UnknownConnector as error:
+        raise RestError(404, unknown.format(error.name)) from error
+    except HerderError as error:
+        raise _answer(error) from error
+
+
+def _answer(error: HerderError) -> RestError:
+    if isinstance(error, InvalidConnector):
+        return invalid(error.problems)
+    return RestError(_STATUS[type(error)], _MESSAGES.get(type(error), str(error)))
+
+
+def invalid(problems: tuple[str, ...]) -> RestError:
+    """A configuration that is refused whole."""
+    listed = "\n".join(problems)
+    return RestError(
+        400,
+        f"Connector configuration is invalid and contains the following {len(problems)} error(s):\n{listed}{_SEE}",
+    )
+
+
+def response_of(reply: Reply) -> Response:
+    """With the content as JSON, unless it is bytes already; none for None."""
+    headers = dict(reply.headers)
+    if reply.content is None:
+        return Response(status_code=reply.status, headers=headers)
+    content = reply.content if isinstance(reply.content, bytes) else _json(reply.content)
+    return Response(content, reply.status, headers, reply.media_type)
+
+
+def error_response(status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:
+    """Kafka Connect's form of an error."""
+    content = {"error_code": status, "message": message}
+    return response_of(Reply(content, status, dict(headers or {})))
+
+
+def _json(content: Any) -> bytes:
+    return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()

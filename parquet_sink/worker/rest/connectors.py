@@ -7,10 +7,23 @@ from parquet_sink.config.report import quoted
 from parquet_sink.worker.herder.errors import UnknownConnector
 from parquet_sink.worker.herder.protocol import Herder
 from parquet_sink.worker.herder.values import ConnectorInfo, TargetState
-from parquet_sink.worker.rest import bodies, names, renderings
-from parquet_sink.worker.rest.call import Call, Reply, RestError
-from parquet_sink.worker.rest.failures import NO_STATUS, NOT_FOUND, UNKNOWN, UNKNOWN_TO_RESTART, invalid, told
-from parquet_sink.worker.rest.plugins import require_class
+from parquet_sink.worker.rest import renderings
+from parquet_sink.worker.rest.call import (
+    NO_STATUS,
+    NOT_FOUND,
+    UNKNOWN,
+    UNKNOWN_TO_RESTART,
+    Call,
+    Reply,
+    RestError,
+    as_rest_errors,
+    invalid,
+    known_fields,
+    object_of,
+    texts_of,
+    unreadable,
+)
+from parquet_sink.worker.rest.plugins import name_problems, require_class
 from parquet_sink.worker_config.rest.settings import RestSettings
 
 _INITIAL: Final[Mapping[str, TargetState]] = {
@@ -30,7 +43,7 @@ class Connectors:
     def all(self, call: Call) -> Reply:
         """Names, or with `expand` a part of what is known of each."""
         wished = call.query.getlist("expand")
-        with told():
+        with as_rest_errors():
             names = self._herder.names()
             if "expand" not in call.query:
                 return Reply(list(names))
@@ -52,26 +65,26 @@ class Connectors:
         return parts
 
     def create(self, call: Call) -> Reply:
-        body = bodies.object_of(call.body, "name and config")
-        bodies.known_fields(body, ("name", "config", "initial_state"))
-        name = (bodies.texts_of({"name": body.get("name")}, "the body")["name"] or "").strip()
+        body = object_of(call.body, "name and config")
+        known_fields(body, ("name", "config", "initial_state"))
+        name = (texts_of({"name": body.get("name")}, "the body")["name"] or "").strip()
         target = _initial_state(body.get("initial_state"))
-        config = _config(name, bodies.object_of(body.get("config"), "config"))
-        with told():
+        config = _config(name, object_of(body.get("config"), "config"))
+        with as_rest_errors():
             made = self._herder.create(name, config, target)
         return self._created(call, made)
 
     def get(self, call: Call) -> Reply:
-        with told():
+        with as_rest_errors():
             return Reply(renderings.info(self._herder.info(call.connector)))
 
     def config(self, call: Call) -> Reply:
-        with told():
+        with as_rest_errors():
             return Reply(renderings.config_of(self._herder.info(call.connector).config))
 
     def put(self, call: Call) -> Reply:
-        config = _config(call.connector, bodies.object_of(call.body, "the configuration"))
-        with told():
+        config = _config(call.connector, object_of(call.body, "the configuration"))
+        with as_rest_errors():
             found, new = self._herder.put(call.connector, config)
         return self._created(call, found) if new else Reply(renderings.changed(found))
 
@@ -79,25 +92,25 @@ class Connectors:
         return Reply(renderings.changed(made), 201, {"Location": call.location(made.name)})
 
     def patch(self, call: Call) -> Reply:
-        changes = bodies.texts_of(bodies.object_of(call.body, "the changes"), "the configuration")
-        with told():
+        changes = texts_of(object_of(call.body, "the changes"), "the configuration")
+        with as_rest_errors():
             self._herder.info(call.connector)
         _same_name(call.connector, changes.get("name", call.connector))
         if "connector.class" in changes:
             require_class(changes["connector.class"])
-        with told():
+        with as_rest_errors():
             return Reply(renderings.changed(self._herder.patch(call.connector, changes)))
 
     def delete(self, call: Call) -> Reply:
         """With `purge` what it left on this machine as well, and an answer that says what stays."""
-        with told(NOT_FOUND):
+        with as_rest_errors(NOT_FOUND):
             if call.flag("purge"):
                 return Reply({"left": list(self._herder.purge(call.connector))})
             self._herder.delete(call.connector)
         return Reply(status=204)
 
     def status(self, call: Call) -> Reply:
-        with told(NO_STATUS):
+        with as_rest_errors(NO_STATUS):
             found = self._herder.status(call.connector)
             return Reply(renderings.status(found, self._type(call.connector)))
 
@@ -114,14 +127,14 @@ class Connectors:
         return self._to(call, TargetState.STOPPED, 204)
 
     def _to(self, call: Call, target: TargetState, status: int) -> Reply:
-        with told(UNKNOWN):
+        with as_rest_errors(UNKNOWN):
             self._herder.set_target(call.connector, target)
         return Reply(status=status)
 
     def restart(self, call: Call) -> Reply:
         """With a parameter the status, without one nothing, as before there were parameters."""
         tasks, failed = call.flag("includeTasks"), call.flag("onlyFailed")
-        with told(UNKNOWN_TO_RESTART):
+        with as_rest_errors(UNKNOWN_TO_RESTART):
             found = self._herder.restart(call.connector, include_tasks=tasks, only_failed=failed)
             if not (tasks or failed):
                 return Reply(status=204)
@@ -129,7 +142,7 @@ class Connectors:
 
     def topics(self, call: Call) -> Reply:
         self._tracking()
-        with told():
+        with as_rest_errors():
             return Reply({call.connector: {"topics": list(self._herder.topics(call.connector))}})
 
     def reset_topics(self, call: Call) -> Reply:
@@ -137,7 +150,7 @@ class Connectors:
         if not self._settings.topic_reset:
             raise RestError(403, "Topic tracking reset is disabled.")
         try:
-            with told():
+            with as_rest_errors():
                 self._herder.reset_topics(call.connector)
         except RestError as error:
             if error.status != 404:  # Kafka Connect has nothing to forget of a connector that is not there
@@ -151,11 +164,11 @@ class Connectors:
 
 def _config(name: str, given: dict[str, Any]) -> dict[str, str]:
     """The configuration with its name. Raises RestError."""
-    texts = bodies.texts_of(given, "the configuration")
+    texts = texts_of(given, "the configuration")
     own = texts.get("name")
     _same_name(name, name if own is None else own)
     null = [key for key, text in texts.items() if text is None and key != "name"]
-    problems = [_NULL.format(key) for key in null] + names.problems(name)
+    problems = [_NULL.format(key) for key in null] + name_problems(name)
     if problems:
         raise invalid(tuple(problems))
     config = {**{key: text for key, text in texts.items() if text is not None}, "name": name}
@@ -176,5 +189,45 @@ def _initial_state(given: Any) -> TargetState | None:
     found = _INITIAL.get(given.upper()) if isinstance(given, str) else None
     if found is None:
         shown = quoted(given) if isinstance(given, str) else "initial_state"
-        raise bodies.unreadable(f"{shown} is no initial_state; write RUNNING, PAUSED or STOPPED")
+        raise unreadable(f"{shown} is no initial_state; write RUNNING, PAUSED or STOPPED")
     return found
+
+
+class Tasks:
+    """The endpoints, each a method that may be called from any thread."""
+
+    def __init__(self, herder: Herder) -> None:
+        self._herder = herder
+
+    def all(self, call: Call) -> Reply:
+        with as_rest_errors():
+            return Reply(renderings.tasks(self._herder.info(call.connector)))
+
+    def configs(self, call: Call) -> Reply:
+        """Configurations by task, as older clients ask for it; none is as good as no connector, as in Kafka Connect."""
+        with as_rest_errors():
+            found = renderings.tasks_config(self._herder.info(call.connector))
+        if not found:
+            raise RestError(404, NOT_FOUND.format(call.connector))
+        return Reply(found)
+
+    def status(self, call: Call) -> Reply:
+        name, number = call.connector, _task_number(call)
+        missing = f"No status found for task {name}-{number}"
+        with as_rest_errors(missing.replace("{", "{{").replace("}", "}}")):
+            found = next((one for one in self._herder.status(name).tasks if one.id == number), None)
+        if found is None:
+            raise RestError(404, missing)
+        return Reply(renderings.task(found))
+
+    def restart(self, call: Call) -> Reply:
+        with as_rest_errors(UNKNOWN_TO_RESTART):
+            self._herder.restart_task(call.connector, _task_number(call))
+        return Reply(status=204)
+
+
+def _task_number(call: Call) -> int:
+    text = call.path["task"]
+    if not (text.isascii() and text.removeprefix("-").isdigit() and len(text) <= 11):
+        raise RestError(404, "HTTP 404 Not Found")
+    return int(text)

@@ -5,14 +5,13 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from parquet_sink.worker.rest.call import Handler
-from parquet_sink.worker.rest.connectors import Connectors
+from parquet_sink.worker.rest.connectors import Connectors, Tasks
 from parquet_sink.worker.rest.loggers import Loggers
 from parquet_sink.worker.rest.offsets import Offsets
 from parquet_sink.worker.rest.plugins import Plugins
 from parquet_sink.worker.rest.service import Service
-from parquet_sink.worker.rest.tasks import Tasks
 
-Lane = Literal["reads", "commands", "cluster", "health"]
+Pool = Literal["reads", "commands", "cluster", "health"]
 """Threads that an endpoint may wait in: those of commands, or of a broker that is away, leave the others free."""
 
 
@@ -38,7 +37,7 @@ class Endpoint:
     gives: Mapping[int, str | None] = field(default_factory=lambda: {200: None})
     takes: str | None = None
     query: tuple[Parameter, ...] = ()
-    lane: Lane = "reads"
+    pool: Pool = "reads"
 
     @property
     def tag(self) -> str:
@@ -64,14 +63,14 @@ def service_endpoints(service: Service) -> Sequence[Endpoint]:
     """What is not about one connector."""
     text = {200: "Metrics", 404: "Error"}
     return (
-        Endpoint("GET", "/", service.root, "Version and Kafka cluster", {200: "Server"}, lane="cluster"),
+        Endpoint("GET", "/", service.root, "Version and Kafka cluster", {200: "Server"}, pool="cluster"),
         Endpoint(
             "GET",
             "/health",
             service.health,
             "Whether the worker can do what it is asked for",
             {200: "Health", 500: "Health", 503: "Health"},
-            lane="health",
+            pool="health",
         ),
         Endpoint("GET", "/progress", service.progress, "How all connectors stand", {200: "Progress"}),
         Endpoint("GET", "/metrics", service.metrics, "Figures for Prometheus", text),
@@ -127,7 +126,7 @@ def detail_endpoints(connectors: Connectors, tasks: Tasks, offsets: Offsets) -> 
         ),
         Endpoint(
             "GET", f"{_ONE}/offsets", offsets.get, "Where its group stands",
-            {200: "Offsets", 400: "Error", **state, 500: "Error"}, query=(_ENDS,), lane="cluster",
+            {200: "Offsets", 400: "Error", **state, 500: "Error"}, query=(_ENDS,), pool="cluster",
         ),
         _command(
             "PATCH", f"{_ONE}/offsets", offsets.alter, "Move its group, when it is stopped",
@@ -150,8 +149,8 @@ def plugin_endpoints(plugins: Plugins) -> Sequence[Endpoint]:
         ),
         _read(one, plugins.keys, "Keys of a class", "Keys"),
         Endpoint(
-            "PUT", f"{one}/validate", plugins.validate, "Judge a configuration, key by key",
-            {200: "ConfigInfos", 400: "Error", 500: "Error"}, "Config", lane="commands",
+            "PUT", f"{one}/validate", plugins.validate, "Validate a configuration, key by key",
+            {200: "ConfigInfos", 400: "Error", 500: "Error"}, "Config", pool="commands",
         ),
     )  # fmt: skip
 

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from parquet_sink.config.report import printable
 from parquet_sink.config.secret import Secret
 from parquet_sink.net.loopback import is_loopback
-from parquet_sink.worker.rest.answers import error_response
+from parquet_sink.worker.rest.call import error_response
 from parquet_sink.worker_config.rest.settings import CrossOrigin, RestSettings
 
 SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -86,7 +86,7 @@ class SignIn:
         self._told_s, self._failures = self._clock(), 0
 
 
-class Meant:
+class HostAndOrigin:
     """Refuses what a web page makes a browser send here: requests for another host name, or from another origin.
 
     Without signing in, an address of this machine alone is as open as the pages that are looked at on it.

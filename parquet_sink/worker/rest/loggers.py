@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from threading import Lock
 from typing import Any, Final
 
-from parquet_sink.worker.rest import bodies
-from parquet_sink.worker.rest.call import Call, Reply, RestError
+from parquet_sink.worker.rest.call import Call, Reply, RestError, object_of, texts_of
 
 _ROOT: Final = "root"
 _OURS: Final = ("parquet_sink", "spark")
@@ -46,7 +45,7 @@ class Loggers:
 
     def set(self, call: Call) -> Reply:
         """For the logger and those below it."""
-        given = bodies.texts_of(bodies.object_of(call.body, "the level"), "the body")
+        given = texts_of(object_of(call.body, "the level"), "the body")
         text = given.get("level")
         if text is None:
             raise RestError(400, "Desired 'level' parameter was not specified in request.")

@@ -2,14 +2,28 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from math import isinf
 from typing import Any, Final
 
 from parquet_sink.worker.herder.errors import HerderError, OffsetsRefused, WrongState
 from parquet_sink.worker.herder.protocol import Herder
 from parquet_sink.worker.herder.values import OFFSET, PARTITION, TOPIC, StoredOffset
-from parquet_sink.worker.rest import bodies, renderings, source_offsets
-from parquet_sink.worker.rest.call import Call, Reply, RestError
-from parquet_sink.worker.rest.failures import told
+from parquet_sink.worker.rest import renderings
+from parquet_sink.worker.rest.call import (
+    Call,
+    NumberText,
+    Reply,
+    RestError,
+    as_rest_errors,
+    known_fields,
+    object_of,
+    texts_of,
+    unreadable,
+)
+
+_PLAIN: Final = (str, int, float, bool, type(None))
+_LIMIT: Final = 2**63
+_MOST_DIGITS: Final = 20
 
 _LONGEST: Final = 19
 
@@ -26,14 +40,14 @@ class Offsets:
             return Reply(renderings.offsets(self._herder.offsets(call.connector), ends=call.flag("ends")))
 
     def alter(self, call: Call) -> Reply:
-        body = bodies.object_of(call.body, "offsets")
-        bodies.known_fields(body, ("offsets",))
+        body = object_of(call.body, "offsets")
+        known_fields(body, ("offsets",))
         given = body.get("offsets")
         if given is None or given == []:
             raise RestError(400, "Partitions / offsets need to be provided for an alter offsets request")
         if not isinstance(given, list):
-            raise bodies.unreadable('"offsets" is no JSON list; send one')
-        read = source_offsets.read if self._is_source(call.connector) else _read
+            raise unreadable('"offsets" is no JSON list; send one')
+        read = read_source_offset if self._is_source(call.connector) else _read
         wanted = tuple({tuple(one.partition.items()): one for one in map(read, given)}.values())
         what = self._words("Failed to alter", "consumer group offsets for connector", call.connector)
         with _refused(what, call.connector):
@@ -62,7 +76,7 @@ class Offsets:
 @contextmanager
 def _refused(what: str, name: str) -> Iterator[None]:
     """Within, what the broker or the worker refuses becomes Kafka Connect's words, with the cause behind them."""
-    with told():
+    with as_rest_errors():
         try:
             yield
         except OffsetsRefused as error:
@@ -78,8 +92,8 @@ def _refused(what: str, name: str) -> Iterator[None]:
 def _read(entry: Any) -> StoredOffset:
     """One of the list. Raises RestError."""
     if not isinstance(entry, dict):
-        raise bodies.unreadable("an entry of offsets is no JSON object; send partition and offset in one")
-    bodies.known_fields(entry, ("partition", "offset"))
+        raise unreadable("an entry of offsets is no JSON object; send partition and offset in one")
+    known_fields(entry, ("partition", "offset"))
     partition = _partition(_part(entry, "partition"))
     offset = _part(entry, "offset")
     if offset is None:
@@ -92,7 +106,7 @@ def _read(entry: Any) -> StoredOffset:
 def _part(entry: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
     found = entry.get(name)
     if found is not None and not isinstance(found, dict):
-        raise bodies.unreadable(f'"{name}" of an entry is no JSON object; send one')
+        raise unreadable(f'"{name}" of an entry is no JSON object; send one')
     return found
 
 
@@ -107,7 +121,7 @@ def _partition(given: Mapping[str, Any] | None) -> Mapping[str, Any]:
         raise RestError(400, "Kafka topic names must be valid strings and may not be null")
     if given[PARTITION] is None:
         raise RestError(400, "Kafka partitions must be valid numbers and may not be null")
-    topic = bodies.texts_of({TOPIC: given[TOPIC]}, "partition")[TOPIC]
+    topic = texts_of({TOPIC: given[TOPIC]}, "partition")[TOPIC]
     return {TOPIC: topic, PARTITION: _number(given[PARTITION], "partition", 32)}
 
 
@@ -122,3 +136,41 @@ def _number(given: Any, what: str, bits: int) -> int:
         f"Failed to parse the following Kafka {what} value in the provided offsets: '{shown}'. {what.capitalize()} "
         "values for sink connectors need to be integers.",
     )
+
+
+def read_source_offset(entry: Any) -> StoredOffset:
+    """One entry of the list. Raises RestError."""
+    if not isinstance(entry, dict):
+        raise unreadable("an entry of offsets is no JSON object; send partition and offset in one")
+    known_fields(entry, ("partition", "offset"))
+    partition = _flat(entry.get("partition"), "partition")
+    if partition is None:
+        raise RestError(500, "Partition objects cannot be null")
+    return StoredOffset(partition, _flat(entry.get("offset"), "offset"))
+
+
+def _flat(given: Any, name: str) -> Mapping[str, Any] | None:
+    if given is None:
+        return None
+    if not isinstance(given, dict):
+        raise unreadable(f'"{name}" of an entry is no JSON object; send one')
+    for field, value in given.items():
+        if not isinstance(value, _PLAIN):
+            raise RestError(
+                500, f"Offsets may only contain primitive types as values, but field {field} contains others"
+            )
+    return {field: _plain(value) for field, value in given.items()}
+
+
+def _plain(value: Any) -> Any:
+    """A number as Java has it: 64 bits, whole or not. Raises RestError."""
+    if not isinstance(value, NumberText):
+        return value
+    if value.lstrip("-").isdigit():
+        number = int(value) if len(value) <= _MOST_DIGITS else _LIMIT
+        if not -_LIMIT <= number < _LIMIT:
+            raise unreadable("a whole number of an entry is beyond 64 bits; send one that is not")
+        return number
+    if isinf(float(value)):
+        raise unreadable("a number of an entry is beyond what 64 bits hold; send one that is not")
+    return float(value)

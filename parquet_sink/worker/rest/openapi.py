@@ -1,14 +1,19 @@
 """The OpenAPI document, made from the table of endpoints."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
 from parquet_sink import __version__
+from parquet_sink.worker.herder.values import State
 from parquet_sink.worker.rest.endpoints import Endpoint, Parameter
-from parquet_sink.worker.rest.schemas import SCHEMAS
 
+_TEXT: Final = {"type": "string"}
+_WHOLE: Final = {"type": "integer"}
+_NUMBER: Final = {"type": "number"}
+_FLAG: Final = {"type": "boolean"}
+_STATES: Final = [one.value for one in State]
 _PARAMETER: Final = re.compile(r"\{(\w+)\}")
 _TEXT_PATHS: Final = frozenset({"Metrics"})
 
@@ -79,3 +84,197 @@ def _name(one: Endpoint) -> str:
 
 def _ref(name: str) -> dict[str, Any]:
     return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _object(properties: Mapping[str, Any], optional: tuple[str, ...] = ()) -> dict[str, Any]:
+    required = [name for name in properties if name not in optional]
+    return {"type": "object", "properties": dict(properties), **({"required": required} if required else {})}
+
+
+def _list(items: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": dict(items)}
+
+
+def _map(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "additionalProperties": dict(values)}
+
+
+def _or_null(type_: str) -> dict[str, Any]:
+    return {"type": [type_, "null"]}
+
+
+_TASK_ID: Final = _object({"connector": _TEXT, "task": _WHOLE})
+_STATE: Final = {"state": {"type": "string", "enum": _STATES}, "worker_id": _TEXT, "trace": _TEXT}
+_STATED: Final = {**_STATE, "version": _TEXT}
+_VALUE: Final = {"type": ["string", "number", "boolean"]}
+_PARTITION: Final = {"kafka_topic": _TEXT, "kafka_partition": _WHOLE}
+_TYPE: Final = {"enum": ["sink", "source", "unknown"]}
+_WORD: Final = {"type": ["string", "integer"]}
+
+_CONNECTOR: Final = {"name": _TEXT, "config": _map(_TEXT), "tasks": _list(_TASK_ID), "type": _TYPE}
+
+SCHEMAS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "Error": _object({"error_code": _WHOLE, "message": _TEXT}),
+    "Message": _object({"message": _TEXT}),
+    "Names": _list(_TEXT),
+    "Server": _object({"version": _TEXT, "commit": _TEXT, "kafka_cluster_id": _or_null("string")}),
+    "Health": _object({"status": {"type": "string", "enum": ["healthy", "starting", "unhealthy"]}, "message": _TEXT}),
+    "Metrics": _TEXT,
+    "Config": _map(_VALUE),
+    "ConfigPatch": _map({"type": ["string", "number", "boolean", "null"]}),
+    "NewConnector": _object(
+        {
+            "name": _TEXT,
+            "config": _ref("Config"),
+            "initial_state": {"type": "string", "enum": ["RUNNING", "PAUSED", "STOPPED"]},
+        },
+        ("initial_state",),
+    ),
+    "Connector": _object(_CONNECTOR),
+    "ChangedConnector": _object({**_CONNECTOR, "warnings": _list(_TEXT)}, ("warnings",)),
+    "Connectors": {
+        "oneOf": [
+            _ref("Names"),
+            _map(_object({"info": _ref("Connector"), "status": _ref("Status")}, ("info", "status"))),
+        ]
+    },
+    "Purged": _object({"left": _list(_TEXT)}),
+    "TaskStatus": _object({"id": _WHOLE, **_STATED}, ("trace",)),
+    "Status": _object(
+        {
+            "name": _TEXT,
+            "connector": _object(_STATED, ("trace",)),
+            "tasks": _list(_ref("TaskStatus")),
+            "type": _TYPE,
+        }
+    ),
+    "Tasks": _list(_object({"id": _TASK_ID, "config": _map(_TEXT)})),
+    "TasksConfig": _map(_map(_TEXT)),
+    "Topics": _map(_object({"topics": _list(_TEXT)})),
+    "Offsets": _object(
+        {
+            "offsets": _list(
+                _object(
+                    {
+                        "partition": _object(_PARTITION),
+                        "offset": _object({"kafka_offset": _WHOLE}),
+                        "end": {"type": ["integer", "null"]},
+                    },
+                    ("end",),
+                )
+            )
+        }
+    ),
+    "NewOffsets": _object(
+        {
+            "offsets": _list(
+                _object(
+                    {
+                        "partition": _object({"kafka_topic": _TEXT, "kafka_partition": _WORD}),
+                        "offset": {"oneOf": [_object({"kafka_offset": _WORD}), {"type": "null"}]},
+                    },
+                    ("offset",),
+                )
+            )
+        }
+    ),
+    "Plugins": _list(_object({"class": _TEXT, "type": _TEXT, "version": _TEXT})),
+    "Key": _object(
+        {
+            "name": _TEXT,
+            "type": {"enum": ["STRING", "BOOLEAN", "SHORT", "INT", "LONG", "LIST", "CLASS", "PASSWORD"]},
+            "required": _FLAG,
+            "default_value": _or_null("string"),
+            "importance": {"enum": ["HIGH", "MEDIUM", "LOW"]},
+            "documentation": _TEXT,
+            "group": _TEXT,
+            "order_in_group": _WHOLE,
+            "width": {"enum": ["NONE", "SHORT", "MEDIUM", "LONG"]},
+            "display_name": _TEXT,
+            "dependents": _list(_TEXT),
+            "order": _WHOLE,
+        }
+    ),
+    "Keys": _list(_ref("Key")),
+    "ConfigInfos": _object(
+        {
+            "name": _TEXT,
+            "error_count": _WHOLE,
+            "groups": _list(_TEXT),
+            "configs": _list(
+                _object(
+                    {
+                        "definition": {"oneOf": [_ref("Key"), {"type": "null"}]},
+                        "value": _object(
+                            {
+                                "name": _TEXT,
+                                "value": _or_null("string"),
+                                "recommended_values": _list(_TEXT),
+                                "errors": _list(_TEXT),
+                                "visible": _FLAG,
+                            }
+                        ),
+                    }
+                )
+            ),
+            "warnings": _list(_TEXT),
+        },
+        ("warnings",),
+    ),
+    "Level": _object({"level": {"enum": ["ALL", "TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL", "OFF"]}}),
+    "Logger": _object({"level": _TEXT, "last_modified": _or_null("integer")}),
+    "Loggers": _map(_ref("Logger")),
+    "Progress": _list(
+        _object(
+            {
+                "status": _object(
+                    {
+                        "name": _TEXT,
+                        "state": {"enum": _STATES},
+                        "worker_id": _TEXT,
+                        "tasks": _list(_object({"id": _WHOLE, "state": {"enum": _STATES}, **_STATE})),
+                        "trace": _TEXT,
+                        "waits_for": _TEXT,
+                    }
+                ),
+                "files": _WHOLE,
+                "rows": _WHOLE,
+                "size_bytes": _WHOLE,
+                "set_aside": _WHOLE,
+                **dict.fromkeys(("records", "archived", "not_archived", "archive_waiting"), _WHOLE),
+                "records": _WHOLE,
+                "kind": _TEXT,
+                "missing_topics": _list(_TEXT),
+                "warnings": _list(_TEXT),
+                "flushing": {
+                    "oneOf": [
+                        _object({"partitions": _WHOLE, "records": _WHOLE, "since_s": _NUMBER}),
+                        {"type": "null"},
+                    ]
+                },
+                "last_upload": {"oneOf": [_ref("Upload"), {"type": "null"}]},
+                "last_error": {"oneOf": [_ref("LastError"), {"type": "null"}]},
+                "partitions": _list(
+                    _object(
+                        {
+                            "topic": _TEXT,
+                            "partition": _WHOLE,
+                            "lag": _WHOLE,
+                            "oldest_s": _or_null("number"),
+                            "records_per_s": _NUMBER,
+                            "away": _FLAG,
+                        }
+                    )
+                ),
+            }
+        )
+    ),
+    "LastError": _object({"message": _TEXT, "at_s": _NUMBER, "healed_s": _or_null("number")}),
+    "Upload": _object(
+        {
+            "topic": _TEXT,
+            **dict.fromkeys(("partition", "first_offset", "last_offset", "rows", "size_bytes"), _WHOLE),
+            "at_s": _NUMBER,
+        }
+    ),
+}

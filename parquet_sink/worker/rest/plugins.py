@@ -1,23 +1,179 @@
-"""`/connector-plugins`: the classes that a configuration may name, their keys, and a configuration judged by them."""
+"""`/connector-plugins`: classes that a configuration may name, their keys, and a configuration validated by them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Final
 
 from parquet_sink import __version__, plugins
-from parquet_sink.config.key import Key
+from parquet_sink.config.key import Key, Type
+from parquet_sink.config.report import quoted
+from parquet_sink.config.values import decimal
+from parquet_sink.connectors import loading
+from parquet_sink.connectors.class_keys import keys_of
 from parquet_sink.connectors.connector_class import CONNECTOR_CLASSES, DEFAULT_CLASS, find_class
+from parquet_sink.connectors.hidden import hide, restore, unknown
+from parquet_sink.connectors.loading import Loaded
 from parquet_sink.convert import converters
-from parquet_sink.convert.keys import SETTINGS
+from parquet_sink.convert.keys import PREFIXES, SETTINGS, find_setting
+from parquet_sink.convert.settings import Side
 from parquet_sink.plugins import PluginUnusable
 from parquet_sink.worker.herder.errors import HerderError
 from parquet_sink.worker.herder.protocol import Herder
-from parquet_sink.worker.rest import bodies
-from parquet_sink.worker.rest.call import Call, Reply, RestError
-from parquet_sink.worker.rest.config_infos import NO_DEFAULTS, Judge, config_infos, plugin_keys
-from parquet_sink.worker.rest.definitions import definitions
+from parquet_sink.worker.rest.call import Call, Reply, RestError, object_of, texts_of
+from parquet_sink.worker.rest.definitions import (
+    COMMON,
+    CONNECT_LOOKS,
+    Definition,
+    class_keys,
+    definitions,
+    groups,
+    look_of,
+    steps,
+)
 from parquet_sink.worker.rest.renderings import type_of
-from parquet_sink.worker.rest.steps import class_keys
+from parquet_sink.worker_config.worker import Worker
+
+_MISSING: Final = 'Invalid [name]. Missing required configuration "name" which has no default value.'
+Validate = Callable[[Mapping[str, str]], Loaded]
+"""All that is wrong with a configuration, and all that is warned about."""
+_PROBLEM: Final = re.compile(r"(?:Invalid|Warning) \[(.*?)\]\. ", re.DOTALL)
+NO_DEFAULTS: Final[Mapping[str, str]] = MappingProxyType({})
+_SIDES: Final[tuple[Side, ...]] = ("key", "value", "header")
+_OVERRIDES: Final = ("consumer.override.", "producer.override.", "admin.override.")
+_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,19}")
+
+
+def validate_by_keys(worker: Worker) -> Validate:
+    """Validates by the tables of keys alone, on top of the worker file."""
+    return lambda config: loading.load(config, worker, source="the request")
+
+
+def config_infos(
+    config: Mapping[str, str], stored: Mapping[str, str], validate: Validate, defaults: Mapping[str, str] = NO_DEFAULTS
+) -> dict[str, Any]:
+    """ConfigInfos. config: with a connector.class that is there. stored: what `[hidden]` stands for, by key.
+
+    defaults: those that the worker file gives. Kafka Connect knows no warnings: where there are any they are beside its
+    fields, so that they count as no error.
+    """
+    problems, warned = _validated(config, stored, validate)
+    by_key: dict[str, list[str]] = {}
+    for problem in problems:
+        by_key.setdefault(_key_of(problem), []).append(problem)
+    warnings = [warning for warning in warned if _key_of(warning) not in by_key]
+    known = [_of_worker(one, defaults) for one in shown_keys(config)]
+    listed = [_info(one, config, by_key.pop(one.name, [])) for one in known]
+    others = [_other(name, reasons) for name, reasons in by_key.items()]
+    return {
+        "name": config["connector.class"],
+        "error_count": len(problems),
+        "groups": groups(known),
+        "configs": [*others, *listed],
+        **({"warnings": warnings} if warnings else {}),
+    }
+
+
+def _validated(
+    config: Mapping[str, str], stored: Mapping[str, str], validate: Validate
+) -> tuple[list[str], Sequence[str]]:
+    """Problems and warnings."""
+    keys = keys_of(config)
+    whole = restore(config, stored, keys)
+    loaded = validate(whole)
+    return [*name_problems(config.get("name")), *unknown(whole, keys), *loaded.problems], loaded.warnings
+
+
+def _key_of(text: str) -> str:
+    """The key that a problem or a warning is about."""
+    found = _PROBLEM.match(text)
+    return "connector.class" if found is None else found[1]
+
+
+def shown_keys(config: Mapping[str, str]) -> list[Definition]:
+    """The keys that clients are told of: those of the class that mean something here, and those of its steps."""
+    table = find_class(config["connector.class"].strip()).keys
+    return [one for one in definitions(table) if _concerns(one.key, config)] + steps(config)
+
+
+def plugin_keys(table: Sequence[Key]) -> list[Definition]:
+    """The keys of a class, without a configuration."""
+    return [one for one in definitions(table) if _concerns(one.key, {})]
+
+
+def _of_worker(one: Definition, defaults: Mapping[str, str]) -> Definition:
+    """A converter with the worker's as its default, and those that there are to choose from."""
+    side = one.name.removesuffix(".converter")
+    if side not in _SIDES:
+        return one
+    default = defaults.get(one.name)
+    look = one.look if default is None else replace(one.look, default=default)
+    return replace(one, look=look, offered=tuple(sorted(converters.class_names(side))))
+
+
+def _concerns(key: Key, config: Mapping[str, str]) -> bool:
+    if key.name in config or key.name in CONNECT_LOOKS:
+        return True
+    if key.no_effect or key.deprecated or key.name.startswith(_OVERRIDES):
+        return False
+    prefix = next((one for one in PREFIXES if key.name.startswith(one)), None)
+    return prefix is None or _of_converter(prefix, key, config)
+
+
+def _of_converter(prefix: str, key: Key, config: Mapping[str, str]) -> bool:
+    """Whether it is a setting of the converter that the configuration itself names."""
+    named = config.get(prefix.removesuffix("."), "").strip()
+    setting = find_setting(key.name.removeprefix(prefix))
+    converter = converters.find(named) if named and "${" not in named else None
+    return converter is not None and setting is not None and converter.kind in setting.kinds and not setting.unused
+
+
+def _info(one: Definition, config: Mapping[str, str], errors: Sequence[str]) -> dict[str, Any]:
+    text = None if errors and one.look.type == "CLASS" else _text(one, config)
+    return {"definition": one.as_json(), "value": _value(one.name, text, one.offered, errors)}
+
+
+def _other(name: str, errors: Sequence[str]) -> dict[str, Any]:
+    """What is wrong with a key that the class does not have. Defined all the same: clients look there for its name."""
+    key = Key(name, COMMON, Type.STRING, "A key that is not shown among those of this class.")
+    return {"definition": Definition(key, look_of(key, COMMON, 0)).as_json(), "value": _value(name, None, [], errors)}
+
+
+def _value(name: str, text: str | None, choices: Sequence[str], errors: Sequence[str]) -> dict[str, Any]:
+    """ConfigValueInfo."""
+    return {
+        "name": name,
+        "value": text,
+        "recommended_values": list(choices),
+        "errors": list(errors),
+        "visible": True,
+    }
+
+
+def _text(one: Definition, config: Mapping[str, str]) -> str | None:
+    """The value as it counts: None where it cannot be read, the default where there is none."""
+    key = one.key
+    if key.name not in config:
+        return one.default
+    text = hide({key.name: config[key.name]}, (key,))[key.name].strip()
+    if "${" in text or key.type in (Type.STRING, Type.PASSWORD):
+        return text
+    return next(_read(key, text), None)
+
+
+def _read(key: Key, text: str) -> Iterator[str]:
+    if key.type is Type.LIST:
+        yield ",".join(part.strip() for part in text.split(",")) if text else ""
+    elif key.type is Type.BOOLEAN:
+        yield from [text.lower()] if text.lower() in ("true", "false") else []
+    elif key.type is Type.DOUBLE:
+        number = decimal(text)
+        yield from [] if number is None else [str(number)]
+    elif _NUMBER.fullmatch(text):
+        yield str(int(text))
+
 
 _SUFFIX: Final = "Connector"
 _CLASS: Final = "connector.class"
@@ -28,9 +184,9 @@ _CONNECTORS: Final = ("sink", "source", "unknown")
 class Plugins:
     """The endpoints, each a method that may be called from any thread."""
 
-    def __init__(self, herder: Herder, judge: Judge, defaults: Mapping[str, str] = NO_DEFAULTS) -> None:
+    def __init__(self, herder: Herder, validate: Validate, defaults: Mapping[str, str] = NO_DEFAULTS) -> None:
         """defaults: of keys that the worker file gives."""
-        self._herder, self._judge, self._defaults = herder, judge, defaults
+        self._herder, self._validate, self._defaults = herder, validate, defaults
 
     def all(self, call: Call) -> Reply:
         """Connectors, or with `connectorsOnly=false` all classes."""
@@ -42,7 +198,7 @@ class Plugins:
 
     def validate(self, call: Call) -> Reply:
         """Nothing is refused: what is wrong stands beside each key."""
-        given = bodies.texts_of(bodies.object_of(call.body, "the configuration"), "the configuration")
+        given = texts_of(object_of(call.body, "the configuration"), "the configuration")
         config = {name: "" if text is None else text for name, text in given.items()}
         named, asked = config.get(_CLASS, "").strip(), call.path["plugin"]
         if not named:
@@ -51,11 +207,11 @@ class Plugins:
             raise RestError(400, f"Included connector type {named} does not match request type {asked}")
         require_class(named, 500)
         literal = {**config, _CLASS: self._literal(named)}
-        return Reply(config_infos(literal, self._stored(config), self._judge, self._defaults))
+        return Reply(config_infos(literal, self._stored(config), self._validate, self._defaults))
 
     def _literal(self, named: str) -> str:
         if "${" in named:
-            raise RestError(500, f"{_CLASS} is a placeholder here; write the class itself to have its keys judged.")
+            raise RestError(500, f"{_CLASS} is a placeholder here; write the class itself to have its keys validated.")
         return named
 
     def _stored(self, config: Mapping[str, str]) -> Mapping[str, str]:
@@ -134,3 +290,14 @@ def _keys(name: str, kind: str) -> Sequence[Key]:
 
 def _stem(name: str) -> str:
     return name.removesuffix(_SUFFIX) if len(name) > len(_SUFFIX) else name
+
+
+def name_problems(name: str | None) -> list[str]:
+    """What is wrong with a name beyond what the table of keys says; None: there is none."""
+    if name is None:
+        return [_MISSING]
+    if not name.strip():
+        return ["Invalid [name]. It is empty; name the connector."]
+    if name != name.strip():
+        return [f"Invalid [name]. {quoted(name)} begins or ends with a blank; remove it."]
+    return [f"Invalid [name]. {quoted(name)} holds a placeholder; write the name itself."] if "${" in name else []

@@ -7,8 +7,7 @@ from parquet_sink import __version__
 from parquet_sink.worker.herder.errors import ShuttingDown, TimedOut
 from parquet_sink.worker.herder.protocol import Herder
 from parquet_sink.worker.rest import renderings
-from parquet_sink.worker.rest.call import Call, Reply, RestError
-from parquet_sink.worker.rest.failures import SHUTTING_DOWN, told
+from parquet_sink.worker.rest.call import SHUTTING_DOWN, Call, Reply, RestError, as_rest_errors
 
 CONNECT_VERSION: Final = "4.1.2"
 """Whose API this is: clients turn features on by it."""
@@ -47,7 +46,7 @@ class Service:
         return _health("healthy", _HEALTHY, 200)
 
     def progress(self, call: Call) -> Reply:
-        with told():
+        with as_rest_errors():
             return Reply(renderings.progress(self._herder.progress()))
 
     def metrics(self, call: Call) -> Reply:

@@ -5,8 +5,7 @@ import pytest
 from parquet_sink.worker.herder import errors
 from parquet_sink.worker.herder.errors import HerderError
 from parquet_sink.worker.herder.values import State
-from parquet_sink.worker.rest.call import RestError
-from parquet_sink.worker.rest.failures import told
+from parquet_sink.worker.rest.call import RestError, as_rest_errors
 
 MADE = {
     "UnknownConnector": errors.UnknownConnector("c"),
@@ -45,6 +44,6 @@ def test_all_reasons_are_known() -> None:
 )
 def test_each_has_its_status(name: str, status: int) -> None:
     """And a message."""
-    with pytest.raises(RestError) as raised, told():
+    with pytest.raises(RestError) as raised, as_rest_errors():
         raise MADE[name]
     assert (raised.value.status, bool(raised.value.message)) == (status, True)

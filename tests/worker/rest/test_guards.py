@@ -80,7 +80,7 @@ def test_who_changed_what_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO), serving(herder, replace(SETTINGS, users=USERS)) as client:
         client.ask("GET", "/connectors", headers=signed)
         client.ask("PUT", "/connectors/a%0Ab/pause", headers=signed)
-    [told] = [one for one in caplog.records if one.name.endswith("rest.routes")]
+    [told] = [one for one in caplog.records if one.name.endswith("rest.app")]
     assert told.getMessage() == "REST API: PUT /connectors/a%0Ab/pause by böb at 127.0.0.1: 202"
     assert connector_of(told) == "a\nb"
 

@@ -10,7 +10,7 @@ from threading import Event
 
 import pytest
 
-from parquet_sink.worker.rest import app, routes, server
+from parquet_sink.worker.rest import app, server
 from tests.worker.rest.fake_herder import FakeHerder, Kept
 from tests.worker.rest.serving import GOOD, Client, serving
 
@@ -20,7 +20,7 @@ SOON_S = 0.3
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
     """A server that waits for nobody."""
-    monkeypatch.setattr(routes, "BODY_S", SOON_S)
+    monkeypatch.setattr(app, "BODY_S", SOON_S)
     monkeypatch.setattr(server, "MOST_CONNECTIONS", 5)
     monkeypatch.setattr(server, "IDLE_S", 1)
     herder = FakeHerder()

@@ -1,4 +1,4 @@
-"""`/connector-plugins`: classes, their keys, and configurations judged key by key."""
+"""`/connector-plugins`: classes, their keys, and configurations validated key by key."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +18,7 @@ from tests.worker.rest.serving import GOOD, Client
 VALIDATE = "/connector-plugins/EmsSink/config/validate"
 
 
-def _judged(api: Client, config: dict[str, Any]) -> dict[str, Any]:
+def _validated(api: Client, config: dict[str, Any]) -> dict[str, Any]:
     got = api.ask("PUT", VALIDATE, config)
     assert got.status == 200, got.raw
     found: dict[str, Any] = got.json
@@ -110,7 +110,7 @@ def test_a_plugin_that_is_not_there_is_404(api: Client, name: str) -> None:
 
 def test_a_good_configuration_has_no_errors(api: Client) -> None:
     """Each key has its definition and its value, the default where none is given; no password is shown."""
-    found = _judged(api, {**GOOD, "name": "c", "tasks.max": 2, "errors.log.enable": "TRUE"})
+    found = _validated(api, {**GOOD, "name": "c", "tasks.max": 2, "errors.log.enable": "TRUE"})
     values = _values(found)
     assert (found["name"], found["error_count"], _errors(found)) == ("parquet_sink.EmsSink", 0, {})
     assert values["connect.ems.authorization.key"]["value"] == "[hidden]"
@@ -126,7 +126,7 @@ def test_a_good_configuration_has_no_errors(api: Client) -> None:
 def test_what_is_wrong_stands_beside_its_key(api: Client) -> None:
     """Each problem once, counted; a value that cannot be read is null."""
     config = {**GOOD, "tasks.max": "many", "connect.ems.endpoint": "nonsense", "transforms": "a"}
-    found = _judged(api, config)
+    found = _validated(api, config)
     errors = _errors(found)
     assert set(errors) >= {"name", "tasks.max", "connect.ems.endpoint", "transforms.a.type"}
     assert found["error_count"] == sum(map(len, errors.values()))
@@ -139,7 +139,7 @@ def test_what_is_warned_about_is_no_error(api: Client) -> None:
     """A misspelt key with what was meant, one without effect; the rest is as without them, and no key is told twice."""
     good = {**GOOD, "name": "c"}
     odd = {**good, "connect.ems.obfuscation.feilds": "name", "connect.ems.obfuscation.sha512.salt": "pepper"}
-    found, plain = _judged(api, odd), _judged(api, good)
+    found, plain = _validated(api, odd), _validated(api, good)
     misspelt, idle = found.pop("warnings")
     assert misspelt.startswith("Warning [connect.ems.obfuscation.feilds]. It is unknown and has no effect.")
     assert misspelt.endswith("Did you mean connect.ems.obfuscation.fields?")
@@ -150,7 +150,7 @@ def test_what_is_warned_about_is_no_error(api: Client) -> None:
     assert [one["definition"]["name"] for one in found["configs"]] == [
         one["definition"]["name"] for one in plain["configs"]
     ]
-    nameless = _judged(api, GOOD)
+    nameless = _validated(api, GOOD)
     assert ("name" in _errors(nameless), nameless.get("warnings")) == (True, None)
 
 
@@ -158,26 +158,26 @@ def test_what_is_warned_about_is_no_error(api: Client) -> None:
     ("name", "reason"),
     [("", "is empty"), (" ", "is empty"), (" x", "begins or ends with a blank"), ("${env:X}", "a placeholder")],
 )
-def test_a_name_is_judged_as_it_is_when_a_connector_is_made(api: Client, name: str, reason: str) -> None:
+def test_a_name_is_validated_as_it_is_when_a_connector_is_made(api: Client, name: str, reason: str) -> None:
     """What POST refuses is refused here."""
-    errors = _errors(_judged(api, {**GOOD, "name": name}))
+    errors = _errors(_validated(api, {**GOOD, "name": name}))
     assert reason in errors["name"][0]
 
 
 def test_a_problem_with_a_key_of_no_definition_is_told_too(api: Client) -> None:
     """As in Kafka Connect with a null definition."""
-    found = _judged(
+    found = _validated(
         api, {**GOOD, "name": "c", "transforms": "a", "transforms.a.type": "Cast", "transforms.a.spec": "x:y:z"}
     )
     assert "transforms.a.spec" in _errors(found)
-    found = _judged(api, {**GOOD, "name": "c", "consumer.override.group.instance.id": "x"})
+    found = _validated(api, {**GOOD, "name": "c", "consumer.override.group.instance.id": "x"})
     for one in found["configs"]:
         assert (one["definition"] is None) <= bool(one["value"]["errors"])
 
 
 def test_the_keys_of_transforms_come_with_their_names(api: Client) -> None:
     """In a group for each, as in Kafka Connect; an unknown key is neither listed nor refused."""
-    found = _judged(
+    found = _validated(
         api,
         {
             **GOOD,
@@ -203,7 +203,7 @@ def test_the_keys_of_transforms_come_with_their_names(api: Client) -> None:
 
 def test_settings_of_a_named_converter_are_told(api: Client) -> None:
     """And not those of others, unless they are given."""
-    names = set(_values(_judged(api, {**GOOD, "name": "c"})))
+    names = set(_values(_validated(api, {**GOOD, "name": "c"})))
     assert "value.converter.schemas.enable" in names
     others = {name for name in names if name.startswith(("key.converter.", "header.converter."))}
     assert others == {"key.converter.plugin.version", "header.converter.plugin.version"}
@@ -212,7 +212,7 @@ def test_settings_of_a_named_converter_are_told(api: Client) -> None:
 
 def test_classes_are_offered_to_choose_from(api: Client) -> None:
     """Of transforms, predicates and converters, by full names; nothing for other keys of Kafka Connect."""
-    found = _values(_judged(api, {**GOOD, "name": "c", "transforms": "a", "predicates": "p"}))
+    found = _values(_validated(api, {**GOOD, "name": "c", "transforms": "a", "predicates": "p"}))
     assert "org.apache.kafka.connect.transforms.Cast$Value" in found["transforms.a.type"]["recommended_values"]
     predicates = found["predicates.p.type"]["recommended_values"]
     assert {name.rpartition(".")[2] for name in predicates} == {"HasHeaderKey", "RecordIsTombstone", "TopicNameMatches"}
@@ -232,17 +232,17 @@ def test_the_workers_converters_are_defaults() -> None:
 
 
 def test_a_hidden_password_stands_for_the_stored_one(api: Client, herder: FakeHerder) -> None:
-    """A configuration that was read may be judged as it is; without a stored one there is a problem."""
+    """A configuration that was read may be validated as it is; without a stored one there is a problem."""
     herder.kept["c"] = Kept({**GOOD, "name": "c"}, TargetState.STARTED)
     config = {**GOOD, "name": "c", "connect.ems.authorization.key": "[hidden]"}
-    assert _judged(api, config)["error_count"] == 0
-    other = _judged(api, {**config, "name": "new"})
+    assert _validated(api, config)["error_count"] == 0
+    other = _validated(api, {**config, "name": "new"})
     assert "[hidden] stands for the password that is stored" in _errors(other)["connect.ems.authorization.key"][0]
 
 
 def test_placeholders_are_shown_as_they_are_written(api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Never what they stand for."""
-    found = _judged(api, {**GOOD, "name": "c", "connect.ems.target.table": "${env:NOT_THERE}"})
+    found = _validated(api, {**GOOD, "name": "c", "connect.ems.target.table": "${env:NOT_THERE}"})
     assert _values(found)["connect.ems.target.table"]["value"] == "${env:NOT_THERE}"
     assert found["error_count"] == 1
 
@@ -257,24 +257,24 @@ def test_placeholders_are_shown_as_they_are_written(api: Client, monkeypatch: py
         (VALIDATE, ["x"], 500, "it is no JSON object"),
     ],
 )
-def test_what_cannot_be_judged_is_refused(api: Client, path: str, config: Any, status: int, message: str) -> None:
+def test_what_cannot_be_validated_is_refused(api: Client, path: str, config: Any, status: int, message: str) -> None:
     """With Kafka Connect's statuses, and never with the configuration itself."""
     found, text = api.ask("PUT", path, config).error
     assert (found, message in text) == (status, True), text
     assert "secret-key" not in text
 
 
-def test_a_configuration_is_judged_by_who_would_run_it() -> None:
-    """What only the machine knows is told, too, and the judge sees the stored password."""
+def test_a_configuration_is_validated_by_who_would_run_it() -> None:
+    """What only the machine knows is told, too, and that sees the stored password."""
     herder = FakeHerder()
     herder.kept["c"] = Kept({**GOOD, "name": "c"})
     seen: list[Mapping[str, str]] = []
 
-    def judge(config: Mapping[str, str]) -> Loaded:
+    def validate(config: Mapping[str, str]) -> Loaded:
         seen.append(config)
         return Loaded(None, ("Invalid [connect.ems.tmp.dir]. It is full; name another.",), (), "c")
 
-    plugins = Plugins(herder, judge)
+    plugins = Plugins(herder, validate)
     config = {**GOOD, "name": "c", "connect.ems.authorization.key": "[hidden]"}
     found = plugins.validate(Call({"plugin": "EmsSink"}, body=config)).content
     assert (_errors(found), found["error_count"]) == (

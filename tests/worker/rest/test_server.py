@@ -7,10 +7,8 @@ from dataclasses import replace
 import pytest
 
 from parquet_sink.errors import SetupError
-from parquet_sink.worker.rest import needed
 from parquet_sink.worker.rest.app import make_app
-from parquet_sink.worker.rest.listening import open_listeners
-from parquet_sink.worker.rest.server import RestServer
+from parquet_sink.worker.rest.server import RestServer, open_listeners
 from parquet_sink.worker_config.rest.addresses import Address
 from parquet_sink.worker_config.rest.settings import RestSettings
 from parquet_sink.worker_config.worker import Worker
@@ -89,13 +87,3 @@ def test_a_server_that_stops_leaves_nothing_behind() -> None:
         socket.create_connection(("127.0.0.1", port), timeout=5)
     assert [one.name for one in threading.enumerate() if one.name == "rest"] == []
     assert threading.active_count() <= before + 64
-
-
-def test_what_serves_it_may_not_be_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The message says which package, and how to get it."""
-    needed.require("The REST API")
-    monkeypatch.setattr(needed, "_NEEDED", ("starlette", "no_such_package"))
-    with pytest.raises(
-        SetupError, match=r"REST API needs the Python package no_such_package. Install the extra 'worker'"
-    ):
-        needed.require("The REST API")
