@@ -19,7 +19,7 @@ PURE_MODULES = (
     "parquet_sink.errors",
     "parquet_sink.planner.admission",
     "parquet_sink.spark.stream_offsets",
-    "parquet_sink.planner.task_assignment",
+    "parquet_sink.planner.admission",
     "parquet_sink.files.rotation",
     "parquet_sink.files.naming",
     "parquet_sink.files.schemas",

@@ -1,4 +1,4 @@
-"""Admission: which topic-partitions are due, up to which offset, and why.
+"""Decides which ranges are due, up to which offset and why, and which Spark task reads which: pure functions.
 
 A topic-partition is due when its unflushed records, their estimated Parquet bytes or the age of the oldest of them
 passes a threshold. The range [start, end) then becomes work of the next micro-batch. A range is bounded, so that a
@@ -12,6 +12,7 @@ from typing import Final
 
 from parquet_sink.files.rotation import NEARLY_FULL, Reason
 from parquet_sink.kafka.settings import FlushSettings
+from parquet_sink.model.ranges import PlannedRange
 
 RECORDS_PER_SECOND: Final = 100_000
 """What one Spark slot gets done, cautiously: `make bench` on 2 cores shows 200,000 where each core has a task, and
@@ -153,3 +154,32 @@ def select_batch(due_now: Sequence[tuple[int, Candidate]], flush: FlushSettings,
         taken.append((topic, partition, cut))
         budget -= len(cut)
     return taken
+
+
+MOST_TASKS: Final = 64
+"""Spark tasks of one micro-batch when `tasks.max` is not set."""
+
+
+def by_task(spans: Sequence[PlannedRange], tasks: int | None) -> list[list[PlannedRange]]:
+    """Ranges dealt to at most `tasks` Spark tasks, longest first, each to the task with the least so far.
+
+    tasks None: one each, but no more than MOST_TASKS.
+    """
+    piles: list[list[PlannedRange]] = [[] for _ in range(min(tasks or MOST_TASKS, len(spans)))]
+    loads = [0] * len(piles)
+    for span in sorted(spans, key=lambda s: (s.start - s.end, s.topic, s.partition)):
+        lightest = loads.index(min(loads))
+        piles[lightest].append(span)
+        loads[lightest] += span.end - span.start
+    return piles
+
+
+def with_reading(piles: list[list[PlannedRange]], slots: int, cores: int) -> list[list[PlannedRange]]:
+    """The same work, where each task reads ahead while it writes if there are cores for that, else reads itself.
+
+    slots: of Spark; cores: of the driver's machine, which runs all tasks when Spark is local. Where every core has a
+    task of its own a second thread only makes them wait for Python's lock and for memory: 3.6 µs of CPU per record
+    without and 4.0 with it (2 cores, JSON of 150 bytes).
+    """
+    spare = len(piles) < cores or len(piles) * 2 < slots
+    return [[replace(planned, read_ahead=spare) for planned in pile] for pile in piles]

@@ -7,7 +7,7 @@ again, as the same files. While no broker answers ticks are lost, nothing else.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Final
 
@@ -23,22 +23,78 @@ from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.planner.admission import Candidate, due_range
-from parquet_sink.planner.broker_outage import BrokerOutage
 from parquet_sink.planner.clients import FirstRecords
 from parquet_sink.planner.context import PartitionOffsets, PlanningContext
 from parquet_sink.planner.discovery import Discovery
-from parquet_sink.planner.drain import Drain
 from parquet_sink.planner.first_timestamps import FirstTimestamps
-from parquet_sink.planner.group_monitor import GroupMonitor
-from parquet_sink.planner.late_flushes import LateFlushes
 from parquet_sink.planner.range_plans import RangePlans
-from parquet_sink.planner.record_ages import RecordAges
+from parquet_sink.planner.record_ages import LateFlushes, RecordAges
 from parquet_sink.planner.record_sizes import RecordSizes
 from parquet_sink.planner.recreated_topics import RecreatedTopics
 from parquet_sink.planner.start_offsets import TopicIds, topics_of
-from parquet_sink.planner.unavailable import BackgroundProbe, EndOffsets, UnavailablePartitions
+from parquet_sink.planner.unavailable import BackgroundProbe, BrokerOutage, EndOffsets, UnavailablePartitions
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import DRAINED, PAUSE, SLOTS, STOP
+
+CHECK_S: Final = 5.0
+"""How often an idle connector looks whether another instance took its group over, or a topic was made anew."""
+RECOMMIT_S: Final = 3_600.0
+"""How often all offsets are committed again, moved or not: Kafka forgets those of a group without members, each by its
+own age (`offsets.retention.minutes`, a week by default)."""
+
+
+class GroupMonitor:
+    """Looks every few seconds, and signs all offsets every hour."""
+
+    def __init__(self, context: PlanningContext, recreated: RecreatedTopics, plans: RangePlans) -> None:
+        self._context, self._recreated, self._plans = context, recreated, plans
+        self._checked = self._recommitted = 0.0
+
+    def start(self) -> None:
+        """All offsets were signed just now."""
+        self._checked = self._recommitted = self._context.now()
+
+    def check(self) -> None:
+        """Looks and signs if it is time. Raises OffsetsLost, AnotherInstance, KafkaFailed."""
+        starts, group, now = self._context.offsets.starts, self._context.group, self._context.now
+        if now() - self._checked >= CHECK_S:
+            self._recreated.check(topics_of(starts))
+            group.verify()
+            self._checked = now()
+        if now() - self._recommitted >= RECOMMIT_S:
+            self._recreated.check(topics_of(starts))
+            group.recommit(starts, self._plans.plans())
+            self._recommitted = now()
+
+
+class Drain:
+    """Up to where each topic-partition is read. active: whether a drain was asked for."""
+
+    def __init__(self) -> None:
+        self.active = False
+        self._ends: dict[PartitionKey, int | None] | None = None
+
+    @property
+    def begun(self) -> bool:
+        """Whether ends were noted before."""
+        return self._ends is not None
+
+    def note(self, ends: Mapping[PartitionKey, int], known: Iterable[PartitionKey]) -> None:
+        """Notes where each topic-partition ended when it answered for the first time.
+
+        known: those there are when the drain begins, unavailable ones too. Others, which come later, are not read.
+        """
+        if self._ends is None:
+            self._ends = dict.fromkeys(known)
+        self._ends |= {key: end for key, end in ends.items() if key in self._ends and self._ends[key] is None}
+
+    def limit(self, key: PartitionKey, start: int, end: int) -> int:
+        """The end of what may be read of a topic-partition that stands at `start` and ends at `end`."""
+        if self._ends is None:
+            return end
+        noted = self._ends.get(key)
+        return min(end, start if noted is None else noted)
+
 
 PATIENCE_S: Final = 60.0
 """How long the broker may stay away at the start, unless `default.api.timeout.ms` says otherwise."""

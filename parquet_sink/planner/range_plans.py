@@ -1,8 +1,8 @@
-"""Which ranges are in flight or pending: put down beside the group's offsets when taken, committed when accepted."""
+"""Which ranges are in flight or retried: recorded beside the group's offsets when taken, committed when accepted."""
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from parquet_sink.errors import RunFilesLost
 from parquet_sink.files.rotation import Reason
@@ -10,13 +10,47 @@ from parquet_sink.kafka.group.committed import RangePlan
 from parquet_sink.model.events import OffsetCommitted, RangePlanned
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.progress import Accepted
-from parquet_sink.model.ranges import Known, PlannedRange
+from parquet_sink.model.ranges import Known, PlannedRange, Trying
 from parquet_sink.planner.admission import Candidate, Range, select_batch
 from parquet_sink.planner.context import PlanningContext
-from parquet_sink.planner.pending_retry import PendingRetry, pending_retry
 from parquet_sink.planner.recreated_topics import RecreatedTopics
 from parquet_sink.planner.start_offsets import topics_of
 from parquet_sink.state.store import REPORTED, SLOTS
+
+
+@dataclass(frozen=True)
+class PendingRetry:
+    """A range whose rest is not accepted yet, and when (by the planner's clock) it may be tried again."""
+
+    planned: PlannedRange
+    tried_s: float
+    due_s: float
+
+    def now(self, seconds: float) -> PlannedRange:
+        """The work of the next attempt; the time since the first counts on."""
+        tries = self.planned.tries
+        elapsed_s = tries.elapsed_s + max(seconds - self.tried_s, 0.0)
+        return replace(self.planned, tries=replace(tries, elapsed_s=elapsed_s))
+
+
+def pending_retry(
+    planned: PlannedRange, found: Accepted | None, now_s: float, taken_s: float | None = None
+) -> PendingRetry | None:
+    """What is left of a range after a micro-batch; None when nothing is, or it is not ours to try again.
+
+    taken_s: when the micro-batch was planned, by the same clock. A transform's tries take as long as all that is done
+    for them; uploads are timed where they are made.
+    """
+    if found is None or (found.start, found.end) != (planned.start, planned.end) or found.again is None:
+        return None
+    if found.next_offset >= planned.end:
+        return None
+    tries = found.again.tries
+    if taken_s is not None and tries.trying is planned.tries.trying is Trying.TRANSFORM:
+        tries = replace(tries, elapsed_s=tries.elapsed_s + max(now_s - taken_s, 0.0))
+    repeated = planned.repeated or (planned.tries.may_be_there and not tries.log)  # else its first file tells itself
+    tried = replace(planned, accepted=found.next_offset, tries=tries, repeated=repeated)
+    return PendingRetry(tried, now_s, now_s + found.again.wait_s)
 
 
 class RangePlans:

@@ -20,7 +20,7 @@ from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordBatch, RecordParts
-from parquet_sink.planner.task_assignment import by_task, with_reading
+from parquet_sink.planner.admission import by_task, with_reading
 from parquet_sink.process.logs import configure_worker
 from parquet_sink.settings.connector import TopicSettings
 from parquet_sink.spark import handoff, rows, stream_offsets

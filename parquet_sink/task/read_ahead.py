@@ -1,7 +1,7 @@
 """Batches of several ranges, read in a thread of their own while earlier ones are written, or in turn with writing.
 
 librdkafka and Arrow let go of Python's lock, so that reading and writing of one topic-partition overlap where there is
-a core for each; where there is not, taking turns costs less (`planner.task_assignment.with_reading`).
+a core for each; where there is not, taking turns costs less (`planner.admission.with_reading`).
 """
 
 import sys

@@ -24,8 +24,7 @@ from parquet_sink.model.progress import Accepted
 from parquet_sink.model.ranges import Again, Known, Tries
 from parquet_sink.planner.admission import Range
 from parquet_sink.planner.discovery import METADATA_S, named
-from parquet_sink.planner.group_monitor import CHECK_S, RECOMMIT_S
-from parquet_sink.planner.planner import PATIENCE_S, Planner
+from parquet_sink.planner.planner import CHECK_S, PATIENCE_S, RECOMMIT_S, Planner
 from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import DRAINED, PAUSE, SLOTS, STOP

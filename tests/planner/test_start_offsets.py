@@ -21,7 +21,7 @@ from parquet_sink.model.events import OffsetsPassedOver, TopicsMissing
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.progress import Accepted
 from parquet_sink.planner.discovery import METADATA_S, MISSING_LOG_S
-from parquet_sink.planner.group_monitor import CHECK_S, RECOMMIT_S
+from parquet_sink.planner.planner import CHECK_S, RECOMMIT_S
 from parquet_sink.planner.start_offsets import is_another_topic
 from parquet_sink.planner.unavailable import ASK_S
 from parquet_sink.settings.record_sink import RecordSinkSettings

@@ -13,8 +13,14 @@ from parquet_sink.kafka.cluster.cluster import KafkaCluster
 from parquet_sink.kafka.cluster.watermarks import End
 from parquet_sink.model.events import ConnectorRunning, ConnectorWaiting, PartitionAvailable, PartitionUnavailable
 from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.planner.broker_outage import REPORT_S, BrokerOutage
-from parquet_sink.planner.unavailable import ASK_S, BackgroundProbe, EndOffsets, UnavailablePartitions
+from parquet_sink.planner.unavailable import (
+    ASK_S,
+    REPORT_S,
+    BackgroundProbe,
+    BrokerOutage,
+    EndOffsets,
+    UnavailablePartitions,
+)
 from parquet_sink.process.threads import in_thread
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import STARTED

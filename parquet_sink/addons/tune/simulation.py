@@ -17,8 +17,7 @@ from parquet_sink.addons.tune.model import Durations, Load, Machine, PartitionLo
 from parquet_sink.addons.tune.work import RangeFiles, Sent, Slots, run_batch
 from parquet_sink.files.rotation import Limits, Reason
 from parquet_sink.model.ranges import PlannedRange
-from parquet_sink.planner.admission import Candidate, due_range, records_per_file, select_batch
-from parquet_sink.planner.task_assignment import by_task
+from parquet_sink.planner.admission import Candidate, by_task, due_range, records_per_file, select_batch
 from parquet_sink.spark.slots import share
 
 TYPICAL_RECORDS: Final = 10_000

@@ -5,7 +5,7 @@ import pytest
 from parquet_sink.model.attempts import Attempt
 from parquet_sink.model.progress import Accepted
 from parquet_sink.model.ranges import Again, PlannedRange, Tries, Trying
-from parquet_sink.planner.pending_retry import pending_retry
+from parquet_sink.planner.range_plans import pending_retry
 from parquet_sink.task.transform_retry import TransformRetry
 
 RANGE = PlannedRange("orders", 0, 0, 10, "records")

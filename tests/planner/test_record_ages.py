@@ -6,7 +6,7 @@ import pytest
 
 from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.model.events import FlushIntervalExceeded
-from parquet_sink.planner.late_flushes import LOG_S
+from parquet_sink.planner.record_ages import LOG_S
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import PAUSE
 from tests.factories import Clock
