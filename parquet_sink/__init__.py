@@ -16,6 +16,7 @@ _MOVED: Final = {
     "connectors.source": "addons.sources.connector",
     "pipeline.settings": "settings.sink",
     "pipeline": "task",
+    "rows.keys": "rows.settings",
     "shape": "rows",
 }
 """Rooms that plug-ins imported from before there was `parquet_sink.api`, and where they are now."""

@@ -68,9 +68,9 @@ if TYPE_CHECKING:  # the same names for the type checker
     from parquet_sink.model.records import RecordParts as RecordParts
     from parquet_sink.model.source_records import SourceRecord as SourceRecord
     from parquet_sink.net.settings import HttpSettings as HttpSettings
-    from parquet_sink.rows.keys import OBFUSCATION_KEYS as OBFUSCATION_KEYS
-    from parquet_sink.rows.keys import SHAPE_KEYS as SHAPE_KEYS
     from parquet_sink.rows.run import Run as Run
+    from parquet_sink.rows.settings import OBFUSCATION_KEYS as OBFUSCATION_KEYS
+    from parquet_sink.rows.settings import SHAPE_KEYS as SHAPE_KEYS
     from parquet_sink.rows.settings import ShapeSettings as ShapeSettings
     from parquet_sink.rows.shaper import Shaper as Shaper
     from parquet_sink.settings.connector import ErrorSettings as ErrorSettings
@@ -164,8 +164,8 @@ _PATHS: Final = {
     "CONNECTOR_KEYS": "connectors.connect_keys:CONNECTOR_KEYS",
     "CONVERTER_KEYS": "convert.keys:CONVERTER_KEYS",
     "TRANSFORM_KEYS": "transform.keys:TRANSFORM_KEYS",
-    "SHAPE_KEYS": "rows.keys:SHAPE_KEYS",
-    "OBFUSCATION_KEYS": "rows.keys:OBFUSCATION_KEYS",
+    "SHAPE_KEYS": "rows.settings:SHAPE_KEYS",
+    "OBFUSCATION_KEYS": "rows.settings:OBFUSCATION_KEYS",
     "LocalPath": "config.declared:LocalPath",
     "declared": "config.declared:declared",
     "filled_by": "config.declared:filled_by",

@@ -33,10 +33,11 @@ default. `kw_only=True` for a base lets its subclasses have fields without a def
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, field, replace
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from inspect import get_annotations
 from types import NoneType, UnionType
 from typing import (
+    TYPE_CHECKING,
     Annotated,
     Any,
     ClassVar,
@@ -55,6 +56,9 @@ from parquet_sink.config.machine import Machine
 from parquet_sink.config.report import Report
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.values import Values
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 _Settings = TypeVar("_Settings")
 _Computed = Callable[[Values, Machine], object]
@@ -118,6 +122,7 @@ def key(
     doc: str,
     *,
     default: object = MISSING,
+    unread: object = MISSING,
     default_text: str = "",
     missing: str = "",
     minimum: int | None = None,
@@ -137,8 +142,8 @@ def key(
     """A field that a key fills; most of it is what `config.key.Key` says.
 
     name: without the prefix of its class. default: of the key, and of the field where no file is read; without one the
-    field must be given. missing: the cure where the file has no such key, which is a problem then. needs: another key,
-    by its short name where it is of the same class.
+    field must be given. unread: the field's own default, where it is another. missing: the cure where the file has no
+    such key, which is a problem then. needs: another key, by its short name where it is of the same class.
     computed: makes the field's value from all that the file says, in place of the key's own; with a `default_text` what
     it makes of no key is the default. type_: an annotation for the key, where the field's is not that of a key.
     origin: another than that of the class.
@@ -162,7 +167,8 @@ def key(
         deprecated=deprecated,
         since=since,
     )
-    return field(default=default, metadata={_STATED: _Stated(name, stated, missing, computed, type_, origin)})
+    own = default if unread is MISSING else unread
+    return field(default=own, metadata={_STATED: _Stated(name, stated, missing, computed, type_, origin)})
 
 
 def filled_by(name: str, *, default: object = MISSING, missing: str = "", computed: _Computed | None = None) -> Any:
@@ -210,6 +216,21 @@ def names_of(cls: type) -> frozenset[str]:
     """All keys that settings of a class depend on, those documented elsewhere included, by their full names."""
     found = [{part.name} if part.group is None else names_of(part.group) for part in _parts(cls).values()]
     return frozenset[str]().union(*found)
+
+
+def by_key(settings: "DataclassInstance") -> dict[str, object]:
+    """What settings hold, by the key that fills each field, or by the field's name where none does.
+
+    So what is kept of them outlives new names of classes and fields. A group that is not there has no keys.
+    """
+    found: dict[str, object] = {}
+    for one in fields(settings):
+        part, value = _parts(type(settings)).get(one.name, _Part()), getattr(settings, one.name)
+        if part.group is None:
+            found[part.name or one.name] = value
+        elif value is not None:
+            found |= by_key(value)
+    return found
 
 
 def check(cls: type, values: Values, report: Report, *others: str) -> None:

@@ -45,13 +45,13 @@ def digest(*settings: object) -> str:
 
 
 def _clear(value: object) -> object:
-    """Settings as nested tuples, with secrets in clear."""
+    """Settings as nested tuples, with secrets in clear, and without names of fields, which may change."""
     if isinstance(value, Secret):
         return value.reveal()
     if is_dataclass(value) and not isinstance(value, type):
-        return tuple((one.name, _clear(getattr(value, one.name))) for one in fields(value))
+        return tuple(_clear(getattr(value, one.name)) for one in fields(value))
     if isinstance(value, tuple | list):
         return tuple(map(_clear, value))
     if isinstance(value, dict):
-        return tuple((key, _clear(one)) for key, one in value.items())
+        return tuple((key, _clear(value[key])) for key in sorted(value))
     return value

@@ -2,11 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from parquet_sink.config.declared import Bytes, Milliseconds, declared, key
 from parquet_sink.config.key import Origin, ems
 from parquet_sink.config.secret import Secret
+
+COMMIT_SIZE: Final = ems("commit.size.bytes")
+COMMIT_RECORDS: Final = ems("commit.records")
+INTERVAL: Final = ems("commit.interval.ms")
 
 
 @dataclass(frozen=True)
@@ -56,20 +60,20 @@ class FlushSettings:
     """When a topic-partition is due, and when a file is full."""
 
     commit_size_bytes: Bytes = key(
-        ems("commit.size.bytes"),
+        COMMIT_SIZE,
         "Upload when a topic-partition has records for a Parquet file of this size. The finished file exceeds it by at "
         "most one row group.",
         missing="give the size in bytes at which a file is uploaded, for example 10000000.",
         minimum=100_000,
     )
     commit_records: int = key(
-        ems("commit.records"),
+        COMMIT_RECORDS,
         "Upload when a topic-partition has this many records.",
         missing="give the number of records at which a file is uploaded, for example 100000.",
         minimum=1,
     )
     commit_interval_ms: Milliseconds = key(
-        ems("commit.interval.ms"),
+        INTERVAL,
         "Upload when the oldest record of a topic-partition that is not uploaded yet arrived this many milliseconds "
         "ago, on idle and busy topics alike. The EMS connector wants more than 1000; here 1000 itself is possible.",
         missing="give the age in milliseconds at which a file is uploaded, for example 30000.",

@@ -2,16 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Self
+from typing import Final, Literal, Self
 
 from parquet_sink import __version__
 from parquet_sink.archive.settings import ArchiveSettings
+from parquet_sink.config.declared import by_key
 from parquet_sink.config.secret import digest
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.files import naming
-from parquet_sink.files.settings import FileSettings
+from parquet_sink.files.settings import CODEC, ROW_GROUP, FileSettings
 from parquet_sink.history.settings import HistorySettings
-from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
+from parquet_sink.kafka.settings import COMMIT_RECORDS, COMMIT_SIZE, FlushSettings, KafkaSettings
 from parquet_sink.parked.settings import ParkedSettings
 from parquet_sink.rows.settings import ShapeSettings
 from parquet_sink.settings import description
@@ -19,6 +20,8 @@ from parquet_sink.settings.connector import ErrorSettings, RestartSettings, Topi
 from parquet_sink.targets.settings import RetrySettings, TargetSettings
 from parquet_sink.targets.table_map import MAP_KEY, TableMap
 from parquet_sink.transform.settings import StepSettings
+
+TOLERANCE: Final = "errors.tolerance"
 
 
 @dataclass(frozen=True)
@@ -108,11 +111,17 @@ class SinkSettings(TopicSinkSettings):
 
     @property
     def fingerprint(self) -> str:
-        """Stands for the settings, and the version, that the files of a range depend on.
+        """Stands for the settings, and the version, that the files of a range depend on, by the names of their keys.
 
         Of secrets those that change what is in a file: salts and keys of obfuscation, all of a user's own classes.
         """
-        limits = (self.flush.commit_size_bytes, self.flush.commit_records)
-        files = (self.files.codec, self.files.row_group_size_bytes, self.errors.invalid_records)
         converters = [(repr(one), one and one.own) for one in (self.value, self.key, self.header)]
-        return digest(__version__, self.shape, converters, limits, files, self.transforms)
+        keys = {
+            **by_key(self.shape),
+            COMMIT_SIZE: self.flush.commit_size_bytes,
+            COMMIT_RECORDS: self.flush.commit_records,
+            CODEC: self.files.codec,
+            ROW_GROUP: self.files.row_group_size_bytes,
+            TOLERANCE: self.errors.invalid_records,
+        }
+        return digest(__version__, keys, converters, self.transforms)

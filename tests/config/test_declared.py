@@ -15,6 +15,7 @@ from parquet_sink.config.declared import (
     LocalPath,
     Long,
     Milliseconds,
+    by_key,
     check,
     declared,
     filled_by,
@@ -388,3 +389,32 @@ def test_limits_hold_at_every_value(low: int, span: int, value: int) -> None:
         limited: type[Any] = declared(group="g", prefix="shop.")(type("Limited", (), fields))
         _, report = reading(limited, {"one": str(value)})
         assert (report.problems == []) is (low <= value <= low + span)
+
+
+def test_settings_are_told_by_their_keys() -> None:
+    """A field without a key by its own name; of a group its keys, and of one that is not there nothing."""
+    told = by_key(shop(proxy_host="h", proxy_port="1"))
+    assert told["shop.pause.ms"] == 500
+    assert told["started"] == "never"
+    assert told["name"] == "none"
+    assert (told["shop.proxy.host"], told["shop.proxy.port"]) == ("h", 1)
+    assert not {"proxy", "login", "shop.user", "shop.dry"} & told.keys()
+
+
+def test_a_field_may_have_a_default_of_its_own() -> None:
+    """Where no file is read; the key keeps its own."""
+
+    @declared(group="Rows", prefix="rows.")
+    class Rows:
+        many: bool = key(
+            *("mode", "How many."),
+            default="one",
+            type_=Literal["one", "all"],
+            computed=lambda values, machine: values.text("rows.mode") == "all",
+            unread=False,
+        )
+
+    (mode,) = keys_of(Rows)
+    values = read((mode,), Resolved({}, {}), Report())
+    assert (mode.default, mode.choices, Rows().many) == ("one", ("one", "all"), False)
+    assert made(Rows, values, MACHINE) == Rows(many=False)

@@ -39,7 +39,7 @@ registries = st.builds(
 )
 converters = st.builds(ConverterSettings, registry=st.none() | registries, encoding=texts)
 obfuscations = st.builds(
-    ObfuscationSettings, fields=st.lists(texts).map(tuple), salt=st.none() | secrets, key=st.none() | secrets
+    ObfuscationSettings, fields=st.lists(texts).map(tuple), salt=st.none() | secrets, hmac_key=st.none() | secrets
 )
 shapes = st.builds(ShapeSettings, obfuscation=st.none() | obfuscations, chunks=st.none() | st.integers())
 all_settings = st.builds(
@@ -55,7 +55,7 @@ ONE = SinkSettings(
     name="n",
     kafka=KafkaSettings(topics=("t",), client={"sasl.password": Secret(CANARY), "a": "b"}),
     flush=FlushSettings(1, 2, 3),
-    shape=ShapeSettings(primary_keys=("a", "b"), obfuscation=ObfuscationSettings(("c",), key=Secret(CANARY))),
+    shape=ShapeSettings(primary_keys=("a", "b"), obfuscation=ObfuscationSettings(("c",), hmac_key=Secret(CANARY))),
     files=FileSettings("/tmp"),
     target=PushSettings("https://h", Secret(CANARY), "T", proxy=ProxySettings("h", 1, password=Secret(CANARY))),
     value=ConverterSettings("avro", RegistrySettings(("https://r",), "u", Secret(CANARY))),

@@ -4,7 +4,6 @@ from typing import Any, cast
 
 from parquet_sink.archive.settings import URL, ArchiveSettings
 from parquet_sink.config.declared import made
-from parquet_sink.config.key import ems
 from parquet_sink.config.values import Values
 from parquet_sink.connectors.ems.build_target import is_s3, target_settings
 from parquet_sink.connectors.ems.raw_checks import is_raw
@@ -17,7 +16,7 @@ from parquet_sink.files.settings import CODEC, Codec, FileSettings
 from parquet_sink.history.settings import HistorySettings
 from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.parked.settings import ParkedSettings
-from parquet_sink.rows.settings import RAW_ORDER, ObfuscationMethod, ObfuscationSettings, ShapeSettings
+from parquet_sink.rows.settings import PRIMARY_KEYS, RAW_ORDER, ShapeSettings
 from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.settings import RetrySettings
@@ -34,7 +33,7 @@ def build(values: Values, worker: Worker) -> SinkSettings:
         name=text(values, "name"),
         kafka=kafka,
         flush=made(FlushSettings, values, machine),
-        shape=_raw_shape(values) if raw else _shape(values),
+        shape=_raw_shape(values) if raw else made(ShapeSettings, values, machine),
         files=files,
         target=target_settings(values, worker),
         tables=_tables(values),
@@ -77,37 +76,5 @@ def _tables(values: Values) -> TableMap:
 
 
 def _raw_shape(values: Values) -> ShapeSettings:
-    primary_keys = values.names(ems("data.primary.key"))
+    primary_keys = values.names(PRIMARY_KEYS)
     return ShapeSettings(raw=True, primary_keys=primary_keys, order_field=RAW_ORDER if primary_keys else None)
-
-
-def _shape(values: Values) -> ShapeSettings:
-    primary_keys = values.names(ems("data.primary.key"))
-    chunks = values.number(ems("flattener.jsonblob.chunks"))
-    return ShapeSettings(
-        flatten=values.flag(ems("flattener.enable")),
-        discard_collections=values.flag(ems("flattener.collections.discard")),
-        embed_metadata=values.flag(ems("embed.kafka.metadata")),
-        primary_keys=primary_keys,
-        allow_null_primary_keys=values.flag(ems("allow.null.pk")),
-        order_field=values.text(ems("order.field.name")) if primary_keys else None,
-        decimals_to_double=values.flag(ems("convert.decimals.to.double")),
-        lowercase=values.flag(ems("convert.lowercase.fields")),
-        chunks=chunks,
-        chunk_bytes=None if chunks is None else values.number(ems("data.fallback.varchar.length")),
-        explode=values.text(ems("explode.mode")) == "List",
-        obfuscation=_obfuscation(values),
-        tombstone_column=values.text(ems("tombstones.column")) if values.text(ems("tombstones")) == "row" else None,
-    )
-
-
-def _obfuscation(values: Values) -> ObfuscationSettings | None:
-    """Salt and key only where the method uses them; a fixed salt wins over random ones, as in the EMS connector."""
-    fields = values.names(ems("obfuscation.fields"))
-    if not fields:
-        return None
-    method = cast(ObfuscationMethod, values.text(ems("obfuscation.method")))
-    salt = values.secret(ems("obfuscation.sha512.salt")) if method == "sha512" else None
-    random_salt = method == "sha512" and salt is None and values.flag(ems("obfuscation.sha512.randomsalt"))
-    key = values.secret(ems("obfuscation.hmac.key")) if method == "hmac-sha256" else None
-    return ObfuscationSettings(fields=fields, method=method, salt=salt, random_salt=random_salt, key=key)

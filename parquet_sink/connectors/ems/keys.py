@@ -14,7 +14,7 @@ from parquet_sink.kafka.keys import OVERRIDE_KEYS, TOPIC_KEYS
 from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.net.settings import HttpSettings
 from parquet_sink.parked.settings import ParkedSettings
-from parquet_sink.rows.keys import OBFUSCATION_KEYS, SHAPE_KEYS
+from parquet_sink.rows.settings import OBFUSCATION_KEYS, SHAPE_KEYS
 from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.targets.keys import ERROR_KEYS, TARGET_KEYS
 from parquet_sink.targets.s3.settings import S3_KEYS

@@ -6,8 +6,7 @@ from parquet_sink.config.key import ems
 from parquet_sink.config.report import Report, quoted
 from parquet_sink.config.values import Values
 from parquet_sink.convert.chosen import SIDES
-from parquet_sink.rows.keys import SHAPE_KEYS
-from parquet_sink.rows.settings import RAW_IDENTITY, RAW_ORDER
+from parquet_sink.rows.settings import RAW_IDENTITY, RAW_ORDER, SHAPE_KEYS
 
 MODE: Final = ems("mode")
 _KEYS, _ORDER, _FIELDS = ems("data.primary.key"), ems("order.field.name"), ems("obfuscation.fields")

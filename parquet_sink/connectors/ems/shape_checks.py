@@ -5,8 +5,7 @@ from parquet_sink.config.key import ems
 from parquet_sink.config.report import Report, quoted
 from parquet_sink.config.values import Values
 from parquet_sink.connectors.ems.build_target import is_s3
-from parquet_sink.rows.settings import MOST_VARCHAR_BYTES
-from parquet_sink.rows.value_checks import SHORTEST_HMAC_KEY
+from parquet_sink.rows.settings import MOST_VARCHAR_BYTES, SHORTEST_HMAC_KEY
 from parquet_sink.targets.directory.address import is_directory
 from parquet_sink.targets.s3.settings import BUCKET
 

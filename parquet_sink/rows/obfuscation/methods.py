@@ -83,7 +83,7 @@ def _digests(settings: ObfuscationSettings, fresh_salt: FreshSalt) -> _Digests |
         case "sha256":
             return _sha256
         case "hmac-sha256":
-            return _keyed(_revealed(settings.key))
+            return _keyed(_revealed(settings.hmac_key))
         case "sha512" if settings.random_salt:
             return _freshly_salted(fresh_salt)
         case "sha512":

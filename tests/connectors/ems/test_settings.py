@@ -82,7 +82,13 @@ def test_every_key_arrives_in_the_settings() -> None:
         name="orders",
         kafka=KafkaSettings(("orders",), None, "my-group", client, "read_uncommitted", "none", "CONTINUE", tasks_max=3),
         flush=FlushSettings(10_000_000, 1000, 30_000),
-        shape=ShapeSettings(True, True, False, ("id", "_line"), True, "ts"),
+        shape=ShapeSettings(
+            discard_collections=True,
+            embed_metadata=False,
+            primary_keys=("id", "_line"),
+            allow_null_primary_keys=True,
+            order_field="ts",
+        ),
         files=FileSettings("/home/u/data/tmp", "zstd", 4096, True),
         target=PushSettings(
             endpoint=GOOD[f"{E}endpoint"],

@@ -80,7 +80,7 @@ METHODS = [
     ),
     (
         {"obfuscation.method": "HMAC-SHA256", "obfuscation.hmac.key": "${env:SECRET}"},
-        ObfuscationSettings(("name",), "hmac-sha256", key=Secret(CANARY)),
+        ObfuscationSettings(("name",), "hmac-sha256", hmac_key=Secret(CANARY)),
     ),
     ({"obfuscation.fields": " a.b , c_d,a.b,"}, ObfuscationSettings(("a.b", "c_d"))),
     (

@@ -21,7 +21,7 @@ FIX = ObfuscationSettings(("a",))
 SHA1 = ObfuscationSettings(("a",), method="sha1")
 SHA256 = ObfuscationSettings(("a",), method="sha256")
 SALTED = ObfuscationSettings(("a",), method="sha512", salt=Secret("pépper"))
-KEYED = ObfuscationSettings(("a",), method="hmac-sha256", key=Secret("schlüssel"))
+KEYED = ObfuscationSettings(("a",), method="hmac-sha256", hmac_key=Secret("schlüssel"))
 FRESH = ObfuscationSettings(("a",), method="sha512", random_salt=True)
 REPEATABLE = (FIX, SHA1, SHA256, SALTED, KEYED)
 
