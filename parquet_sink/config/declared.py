@@ -37,7 +37,6 @@ from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from inspect import get_annotations
 from types import NoneType, UnionType
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Any,
     ClassVar,
@@ -56,9 +55,6 @@ from parquet_sink.config.machine import Machine
 from parquet_sink.config.report import Report
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.values import Values
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
 _Settings = TypeVar("_Settings")
 _Computed = Callable[[Values, Machine], object]
@@ -218,7 +214,7 @@ def names_of(cls: type) -> frozenset[str]:
     return frozenset[str]().union(*found)
 
 
-def by_key(settings: "DataclassInstance") -> dict[str, object]:
+def by_key(settings: Any) -> dict[str, object]:
     """What settings hold, by the key that fills each field, or by the field's name where none does.
 
     So what is kept of them outlives new names of classes and fields. A group that is not there has no keys.
