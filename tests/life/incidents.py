@@ -43,6 +43,7 @@ def killed(who: Dies) -> Befalls:
     def befalls(world: World, sink: Sink, number: int) -> Incident:
         def die(gate: str) -> bool:
             world.promises.touched.add(Hand.PROCESSES)
+            world.promises.interruptions += 1
             return world.effects.kill(who)
 
         return die
@@ -58,6 +59,7 @@ def state_lost(world: World, sink: Sink, number: int) -> Incident:
     def lose() -> None:
         world.promises.may_cut_anew()
         world.promises.touched.add(Hand.FILES)
+        world.promises.interruptions += 1
         for name in names:
             (sink.own_folder / name).unlink(missing_ok=True)
         if not names:

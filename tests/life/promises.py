@@ -35,6 +35,8 @@ class Hand(StrEnum):
     TARGET = "answers of the target"
 
 
+MOST_RESTARTS = 3
+"""Starts of a query without progress, after which a connector stops with the cause of the last."""
 EXPLAINS: dict[str, set[Hand]] = {
     "UploadRefused": {Hand.TARGET},
     "UploadExhausted": {Hand.TARGET},
@@ -44,6 +46,7 @@ EXPLAINS: dict[str, set[Hand]] = {
     "BrokerAway": {Hand.TOPICS, Hand.GROUP, Hand.BROKERS},
     "TopicGone": {Hand.TOPICS, Hand.GROUP},
     "StorageFailed": {Hand.FILES},
+    "RunFilesLost": {Hand.FILES},
     "Defect": {Hand.PROCESSES},
 }
 """What a connector may stop for, by the name of its error; a record without a row beside these."""
@@ -79,6 +82,8 @@ class Promises:
     """Topic-partitions, with the number of their topic, that the group has had an offset of."""
     cuts: Counter[PartitionKey] = field(default_factory=Counter)
     touched: set[Hand] = field(default_factory=set)
+    interruptions: int = 0
+    """Processes that died, and files of the state that were lost: each is one more start of the query."""
     sent: dict[str, Acceptance] = field(default_factory=dict)
     """By the names of files, what their rows are accepted as; a file may arrive long after it was sent."""
     sender_is_current: bool = True
@@ -193,6 +198,8 @@ class Promises:
             explained = any(one.kind in {Kind.POISON, Kind.LATER} for one in blamed) or Hand.TOPICS in self.touched
         else:
             explained = bool(EXPLAINS.get(failure.kind, set()) & self.touched)
+        if failure.kind == "RunFilesLost":
+            explained = explained and self.interruptions > MOST_RESTARTS
         if not explained or (failure.kind == "Defect" and "was killed" not in failure.message):
             self._broke(f"it stopped without such a cause: {failure.kind}: {failure.message}")
 

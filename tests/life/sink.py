@@ -19,6 +19,7 @@ from parquet_sink.worker.loop.aside import at_once
 from parquet_sink.worker.loop.connector import Connector
 from parquet_sink.worker.loop.status import Status
 from tests.life.effects import Crash
+from tests.life.promises import MOST_RESTARTS
 from tests.life.query import Query
 from tests.life.world import World
 
@@ -58,7 +59,7 @@ class Wishes:
                 refused_files=self.error_policy == "CONTINUE",
             ),
             history=HistorySettings(enabled=False),
-            restart=RestartSettings(most=3),
+            restart=RestartSettings(most=MOST_RESTARTS),
         )
 
 
