@@ -70,20 +70,21 @@ def host(plan: Plan, store: ConfigStore, known: Mapping[str, Loaded], listeners:
 
     Raises SetupError, ConnectorError.
     """
-    from parquet_sink.worker.loop.book import Book  # after the files were found right: it takes a second
-    from parquet_sink.worker.loop.commands import Commands
-    from parquet_sink.worker.loop.events import EventDispatcher
+    from parquet_sink.worker.loop.connector_registry import ConnectorRegistry
+    from parquet_sink.worker.loop.event_aggregator import (
+        EventAggregator,
+    )  # after the files were found right: it takes a second
+    from parquet_sink.worker.loop.events import EventDispatcher, Isolated
     from parquet_sink.worker.loop.herder import LocalHerder, brokers_of
-    from parquet_sink.worker.loop.isolated import Isolated
-    from parquet_sink.worker.loop.roster import Roster
+    from parquet_sink.worker.loop.request_queue import RequestQueue
     from parquet_sink.worker.loop.worker import Worker as Host
 
     listening = _listening(plan.worker.rest) if plan.serves else None
     settings = plan.worker.rest if listening is None else listening.settings
-    book, commands = Book(), Commands()
-    roster = Roster(store, loader(plan), book, settings.worker_id)
-    herder = LocalHerder(roster, commands, brokers_of(plan.worker))
-    told = [*listeners, *trace_listeners(), Isolated("the worker's book", lambda: book)]
+    aggregator, queue = EventAggregator(), RequestQueue()
+    registry = ConnectorRegistry(store, loader(plan), aggregator, settings.worker_id)
+    herder = LocalHerder(registry, queue, brokers_of(plan.worker))
+    told = [*listeners, *trace_listeners(), Isolated("the figures of connectors", lambda: aggregator)]
     metrics = None
     if listening is not None:
         from parquet_sink.worker.metrics.exposition import Metrics
@@ -91,7 +92,7 @@ def host(plan: Plan, store: ConfigStore, known: Mapping[str, Loaded], listeners:
         metrics = Metrics(herder.progress)
         told.append(Isolated("the metrics", lambda: metrics))
     hosting = Host(
-        roster,
+        registry,
         known,
         master=plan.master,
         spark_conf=plan.spark_conf,
@@ -99,7 +100,7 @@ def host(plan: Plan, store: ConfigStore, known: Mapping[str, Loaded], listeners:
         stays=plan.serves,
         track_topics=settings.topic_tracking,
         observer=EventDispatcher(told),
-        commands=commands,
+        queue=queue,
         publish=herder.publish,
         stop_request=plan.stop_request,
     )
@@ -146,7 +147,7 @@ def _served(herder: "LocalHerder", plan: Plan, listening: "Listening", metrics: 
 
 def log_lines() -> "Listener":
     """A log line for each file, and for each connector that begins or ends."""
-    from parquet_sink.worker.loop.isolated import Isolated
+    from parquet_sink.worker.loop.events import Isolated
     from parquet_sink.worker.loop.log_lines import LogLines
 
     return Isolated("log lines", LogLines)

@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _live_view() -> "Listener":
     """The view on the terminal; log lines when it cannot be drawn."""
-    from parquet_sink.worker.loop.isolated import Isolated
+    from parquet_sink.worker.loop.events import Isolated
     from parquet_sink.worker.loop.log_lines import LogLines
 
     return Isolated("the live view", _make_live_view, LogLines)

@@ -36,6 +36,6 @@ def trace_listeners(environment: Mapping[str, str] | None = None) -> "list[Liste
     except ModuleNotFoundError as error:
         log.warning("%s names a collector, but traces need an extra (%s). %s", named, error, install("traces"))
         return []
-    from parquet_sink.worker.loop.isolated import Isolated
+    from parquet_sink.worker.loop.events import Isolated
 
     return [Isolated("traces", Traces)]

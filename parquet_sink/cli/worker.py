@@ -14,7 +14,7 @@ from parquet_sink.connectors.check import read_worker
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.spark import options
 from parquet_sink.spark.slots import EXPECTED, local_master
-from parquet_sink.worker.herder.file_store import FOLDER_KEY, FileConfigStore
+from parquet_sink.worker.herder.store import FOLDER_KEY, FileConfigStore
 
 log = logging.getLogger(__name__)
 

@@ -15,8 +15,7 @@ from parquet_sink.cli.main import main
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.errors import SetupError
 from parquet_sink.process.signals import StopRequest
-from parquet_sink.worker.herder.file_store import FileConfigStore
-from parquet_sink.worker.herder.store import StoredConnector
+from parquet_sink.worker.herder.store import FileConfigStore, StoredConnector
 from parquet_sink.worker.herder.values import TargetState
 from parquet_sink.worker.loop import worker
 from parquet_sink.worker_config.worker import Worker
@@ -31,16 +30,16 @@ class Ends:
     configs: Sequence[Mapping[str, str]] = ()
     found: Sequence[Loaded] = ()
 
-    def __init__(self, roster: object, known: object, **more: object) -> None:
-        self._roster, self._more = roster, more
+    def __init__(self, registry: object, known: object, **more: object) -> None:
+        self._registry, self._more = registry, more
 
     def run(self) -> int:
-        self._roster.begin({})  # type: ignore[attr-defined]
+        self._registry.begin({})  # type: ignore[attr-defined]
         self._more["publish"]()  # type: ignore[operator]
         if Ends.url:
             Ends.answers = [requests.get(Ends.url + path, timeout=20).json() for path in ("/connectors", "/progress")]
         assert self._more["stays"] is True
-        Ends.found = [self._roster.load(config, config["name"]) for config in Ends.configs]  # type: ignore[attr-defined]
+        Ends.found = [self._registry.load(config, config["name"]) for config in Ends.configs]  # type: ignore[attr-defined]
         return 0
 
 

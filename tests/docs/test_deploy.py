@@ -20,7 +20,7 @@ from parquet_sink.config.properties import parse_properties
 from parquet_sink.connectors.ems.keys import EMS_KEYS
 from parquet_sink.connectors.loading import load
 from parquet_sink.spark import options
-from parquet_sink.worker.herder.file_store import FOLDER_KEY
+from parquet_sink.worker.herder.store import FOLDER_KEY
 from parquet_sink.worker.loop.herder import PING_S
 from parquet_sink.worker_config.worker_file import LoadedWorker, load_worker
 from tests.docs import deployments

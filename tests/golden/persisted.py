@@ -47,7 +47,7 @@ from parquet_sink.targets.s3 import objects
 from parquet_sink.targets.s3 import target as s3_target
 from parquet_sink.task.policies import classes_of
 from parquet_sink.transform.classes import class_name
-from parquet_sink.worker.herder import file_store
+from parquet_sink.worker.herder import store as connector_store
 from parquet_sink.worker_config.worker import Worker
 from tests.connectors.ems.connector_files import MACHINE
 
@@ -209,7 +209,7 @@ def _files() -> dict[str, Any]:
         "parked records": str(parked.SCHEMA).splitlines(),
         "parked files say": {key.decode(): text.decode() for key, text in parked.metadata_of("orders", 1).items()},
         "objects in S3 say": [objects.DIGEST, *s3_target._metadata(mock.Mock(topic="a/b"))],
-        "connectors made by REST": json.loads(file_store._text(3, {})),
+        "connectors made by REST": json.loads(connector_store._text(3, {})),
         "a replay that was stopped": {
             "files": [journal.PLAN, journal.PROGRESS, journal.FILES, journal.LOCK],
             "format": journal.FORMAT,

@@ -15,8 +15,8 @@ from parquet_sink.settings.connector import ErrorSettings, RestartSettings
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.settings import RetrySettings
-from parquet_sink.worker.loop.aside import at_once
 from parquet_sink.worker.loop.connector import Connector
+from parquet_sink.worker.loop.request_queue import at_once
 from parquet_sink.worker.loop.status import Status
 from tests.life.effects import Crash
 from tests.life.promises import MOST_RESTARTS
@@ -95,7 +95,7 @@ class Sink:
         self.world.starts += 1
         settings = self.wishes.settings(self._folder / "tmp")
         run_folder = self.world.folder / f"run{self.world.starts}"
-        self._connector = _Connector(self, settings, run_folder, until_caught_up=draining, aside=at_once)
+        self._connector = _Connector(self, settings, run_folder, until_caught_up=draining, background=at_once)
         self._guarded(lambda: self._connector and self._connector.start(None, slots=2))  # type: ignore[arg-type]
 
     def query(self, folder: Path) -> Query:
@@ -142,7 +142,7 @@ class Sink:
         except Crash:
             self._die()
             return
-        except Exception as error:  # noqa: BLE001 - as `worker.loop.hosted` does
+        except Exception as error:  # noqa: BLE001 - as `worker.loop.managed_connector` does
             self._connector.fail_unexpectedly(error)
         if self._connector.ended:
             if self._connector.status is Status.FAILED:

@@ -1,6 +1,6 @@
 """One connector's life: prepare, start, supervise, stop. What differs between kinds of connectors is its `Flow`.
 
-Nothing here waits: what may take long is done aside, and followed up at a later poll.
+Nothing here waits: what may take long is done in the background, and followed up at a later poll.
 
 A query that fails for a reason waiting may cure (a lost worker, no answer from a broker in the middle of a range) is
 started again from the group's offsets, a bounded number of times without progress; every other reason ends the
@@ -36,10 +36,9 @@ from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.spark.causes import failure_of
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import BEGUN, COMING, PAUSE, SLOTS, STARTED, STOP, WARM_UP
-from parquet_sink.worker.loop.aside import Aside, Pending, at_once
-from parquet_sink.worker.loop.clock_steps import ClockSteps
 from parquet_sink.worker.loop.flow import flow_of
-from parquet_sink.worker.loop.restarts import PAUSE_S, RestartPolicy
+from parquet_sink.worker.loop.request_queue import Background, BackgroundTask, at_once
+from parquet_sink.worker.loop.restarts import PAUSE_S, ClockSteps, RestartPolicy
 from parquet_sink.worker.loop.run_files import RunFiles
 from parquet_sink.worker.loop.status import Status
 
@@ -53,7 +52,7 @@ class Connector:
     """Owns the files and the streaming query of one connector. emit: takes its events, and raises nothing.
 
     waits: for brokers as long as its settings say also at the start. launch: starts queries, which takes a second or
-    more, in a thread that knows the Spark session. aside: asks Kafka. started_again: whether an earlier query ended.
+    more, in a thread that knows the Spark session. background: asks Kafka. started_again: an earlier query ended.
     """
 
     def __init__(
@@ -64,10 +63,10 @@ class Connector:
         until_caught_up: bool = False,
         waits: bool = False,
         emit: Callable[[Event], None] = lambda event: None,
-        launch: Aside = at_once,
-        aside: Aside = in_thread,
+        launch: Background = at_once,
+        background: Background = in_thread,
     ) -> None:
-        self._launch_aside, self._aside = launch, aside
+        self._launch_in_background, self._background = launch, background
         self.settings, self.folder = settings, folder
         self.status = Status.STARTING
         self.failure: Failure | None = None
@@ -76,7 +75,7 @@ class Connector:
         self._files = RunFiles(settings, folder, self._flow.make_ready)
         self._query: StreamingQuery | None = None
         self._launching: Future[StreamingQuery] | None = None
-        self._pending: Pending[Any] | None = None
+        self._pending: BackgroundTask[Any] | None = None
         self._slots, self._paused = 1, False
         self._begun = self.started_again = False
         self._clock = ClockSteps(time.time(), time.monotonic())
@@ -116,7 +115,7 @@ class Connector:
     def ended(self) -> bool:
         """Whether nothing of it runs any more, so that it may be closed."""
         late = time.monotonic() >= self._stop_by_s
-        over = self.status in {Status.DONE, Status.FAILED} and (late or not self._busy_aside())
+        over = self.status in {Status.DONE, Status.FAILED} and (late or not self._busy_in_background())
         return over and self.at_rest
 
     @property
@@ -126,7 +125,7 @@ class Connector:
         since_s = time.monotonic() if self._stop_asked_s is None else self._stop_asked_s
         return self._flow.at_rest(max(since_s + timeout_s - time.monotonic(), 0.0))
 
-    def _busy_aside(self) -> bool:
+    def _busy_in_background(self) -> bool:
         """Whether a thread is at work for it."""
         stopping = self._stopper is not None and self._stopper.is_alive()
         return stopping or (self._pending is not None and not self._pending.future.done())
@@ -207,7 +206,7 @@ class Connector:
         except Exception as error:  # noqa: BLE001 - whatever it is, the other connectors go on
             self._not_launched(error)
             return
-        self._launching = self._launch_aside(partial(self._launched, spark))
+        self._launching = self._launch_in_background(partial(self._launched, spark))
         self._poll_launch()
 
     def _launched(self, spark: SparkSession) -> StreamingQuery:
@@ -251,7 +250,7 @@ class Connector:
             self._poll_query(self._query)
 
     def _is_pending(self) -> bool:
-        """Whether something is done aside; what follows it is done here, once that has ended."""
+        """Whether something is done in the background; what follows it is done here, once that has ended."""
         if self._pending is not None and self._pending.future.done():
             pending, self._pending = self._pending, None
             pending.follow_up()
@@ -269,20 +268,22 @@ class Connector:
         """Ends a query that cannot go on as it is. why: the beginning of a sentence."""
         told = f"{why} the query is started again from {self._flow.origin}."
         log.warning("connector %s: %s", self.settings.name, told)
-        self._pending = Pending(self._aside(query.stop), lambda done: self._schedule_restart(PAUSE_S, told))
+        self._pending = BackgroundTask(self._background(query.stop), lambda done: self._schedule_restart(PAUSE_S, told))
         self._is_pending()
 
     def _on_query_end(self, failure: Failure | None) -> None:
         """The query ended by itself, or did not start."""
-        self._pending = Pending(self._aside(partial(self._judged, failure)), partial(self._on_judged, failure))
+        self._pending = BackgroundTask(
+            self._background(partial(self._settled, failure)), partial(self._on_settled, failure)
+        )
         self._is_pending()
 
-    def _judged(self, failure: Failure | None) -> float | None:
+    def _settled(self, failure: Failure | None) -> float | None:
         """Settles what was delivered. Seconds until the query is started again; None: it is not."""
         self._settle_flow()
         return None if failure is None else self._pause_before_restart(failure)
 
-    def _on_judged(self, failure: Failure | None, pause_s: float | None) -> None:
+    def _on_settled(self, failure: Failure | None, pause_s: float | None) -> None:
         if failure is None:
             self._stopped()
         elif pause_s is None:
@@ -418,4 +419,4 @@ class Connector:
         """Releases the lock and removes the run folder."""
         self._given_up = True
         self._flow.close()
-        self._files.close(in_use=self._busy_aside())
+        self._files.close(in_use=self._busy_in_background())

@@ -8,8 +8,9 @@ from functools import partial
 from typing import Final, TypeVar
 
 from parquet_sink.connectors.loading import Loaded
-from parquet_sink.errors import ConnectorError, WrongPlace
+from parquet_sink.errors import ConnectorError, SinkError, WrongPlace
 from parquet_sink.kafka import client_settings
+from parquet_sink.kafka.group import manual_offsets
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.worker.herder.errors import HerderError, NotPurged, OffsetsRefused, TimedOut, UnknownConnector
@@ -22,20 +23,19 @@ from parquet_sink.worker.herder.values import (
     TargetState,
 )
 from parquet_sink.worker.loop import purging
-from parquet_sink.worker.loop.cluster_id import ClusterId
-from parquet_sink.worker.loop.commands import Commands
-from parquet_sink.worker.loop.judging import NOTHING, judge
-from parquet_sink.worker.loop.requests import NOT_READ, Outdated, Requests
-from parquet_sink.worker.loop.roster import Roster, Snapshot
+from parquet_sink.worker.loop.connector_registry import ConnectorRegistry, Snapshot
+from parquet_sink.worker.loop.request_queue import RequestQueue
+from parquet_sink.worker.loop.requests import NOT_READ, NOTHING, Outdated, Requests, validate
 from parquet_sink.worker.loop.stored_offsets import stored_offsets_of
 from parquet_sink.worker_config.worker import Worker
 
+AGAIN_S: Final = 10.0
+"""How long it is remembered that no broker answered: who asks for it again and again does not wait each time."""
 T = TypeVar("T")
-
 PING_S: Final = 10.0
 _LOOK_S: Final = 0.1
 MOST_CHANGES: Final = 10
-"""By others, while a configuration is judged."""
+"""By others, while a configuration is validated."""
 
 
 class LocalHerder:
@@ -44,16 +44,16 @@ class LocalHerder:
     brokers: of the worker file. What asks Kafka is done in the caller's thread.
     """
 
-    def __init__(self, roster: Roster, commands: Commands, brokers: KafkaSettings) -> None:
-        self._roster, self._commands = roster, commands
-        self._requests = Requests(roster)
+    def __init__(self, registry: ConnectorRegistry, queue: RequestQueue, brokers: KafkaSettings) -> None:
+        self._registry, self._queue = registry, queue
+        self._requests = Requests(registry)
         self._cluster_id = ClusterId(brokers)
         self._snapshot = Snapshot()
         self._begun = threading.Event()
 
     def publish(self) -> None:
         """From now on reads answer with how everything stands now. For the loop."""
-        self._snapshot = self._roster.snapshot()
+        self._snapshot = self._registry.snapshot()
         self._begun.set()
 
     @property
@@ -65,13 +65,13 @@ class LocalHerder:
 
     @property
     def worker_id(self) -> str:
-        return self._roster.worker_id
+        return self._registry.worker_id
 
     def kafka_cluster_id(self) -> str:
         return self._cluster_id.get()
 
     def ping(self) -> None:
-        self._commands.ask(lambda: None, PING_S)
+        self._queue.ask(lambda: None, PING_S)
 
     def names(self) -> tuple[str, ...]:
         return tuple(self._published.infos)
@@ -86,14 +86,14 @@ class LocalHerder:
         return self._published.progress
 
     def create(self, name: str, config: Mapping[str, str], target: TargetState | None = None) -> ConnectorInfo:
-        judged = judge(name, config, NOTHING, self._roster.load)
-        return self._commands.ask(partial(self._requests.create, name, judged, target), TIMEOUT_S)
+        validated = validate(name, config, NOTHING, self._registry.load)
+        return self._queue.ask(partial(self._requests.create, name, validated, target), TIMEOUT_S)
 
     def put(self, name: str, config: Mapping[str, str]) -> tuple[ConnectorInfo, bool]:
         def put() -> tuple[ConnectorInfo, bool]:
             known = self._published.infos.get(name)
-            judged = judge(name, config, NOTHING if known is None else known.config, self._roster.load)
-            return self._commands.ask(partial(self._requests.put, name, judged), TIMEOUT_S)
+            validated = validate(name, config, NOTHING if known is None else known.config, self._registry.load)
+            return self._queue.ask(partial(self._requests.put, name, validated), TIMEOUT_S)
 
         return _up_to_date(put)
 
@@ -101,13 +101,13 @@ class LocalHerder:
         def patch() -> ConnectorInfo:
             before = self.info(name).config
             merged = {key: text for key, text in {**before, **changes}.items() if text is not None}
-            judged = judge(name, merged, before, self._roster.load)
-            return self._commands.ask(partial(self._requests.put, name, judged), TIMEOUT_S)[0]
+            validated = validate(name, merged, before, self._registry.load)
+            return self._queue.ask(partial(self._requests.put, name, validated), TIMEOUT_S)[0]
 
         return _up_to_date(patch)
 
     def delete(self, name: str) -> None:
-        self._commands.ask(partial(self._requests.delete, name), TIMEOUT_S)
+        self._queue.ask(partial(self._requests.delete, name), TIMEOUT_S)
 
     def purge(self, name: str) -> tuple[str, ...]:
         settings = _found(self._published.settings, name)
@@ -116,7 +116,7 @@ class LocalHerder:
         purging.require(settings)
         self.delete(name)
         deadline_s = time.monotonic() + TIMEOUT_S
-        while self._commands.ask(lambda: any(one.name == name for one in self._roster.leaving), TIMEOUT_S):
+        while self._queue.ask(lambda: any(one.name == name for one in self._registry.leaving), TIMEOUT_S):
             if time.monotonic() >= deadline_s:
                 raise TimedOut(f"Connector {name} is deleted and still ends; what it left is not removed.")
             time.sleep(_LOOK_S)
@@ -126,34 +126,34 @@ class LocalHerder:
         def aim() -> None:
             before = _found(self._published.targets, name)
             leaves = before is TargetState.STOPPED and target is not TargetState.STOPPED
-            loaded = self._judged_again(name) if leaves else None
-            self._commands.ask(partial(self._requests.set_target, name, target, loaded), TIMEOUT_S)
+            loaded = self._validated_again(name) if leaves else None
+            self._queue.ask(partial(self._requests.set_target, name, target, loaded), TIMEOUT_S)
 
         _up_to_date(aim)
 
     def restart(self, name: str, *, include_tasks: bool, only_failed: bool) -> ConnectorStatus:
         def restart() -> ConnectorStatus:
-            act = partial(self._requests.restart, name, self._judged_again(name), only_failed=only_failed)
-            return self._commands.ask(act, TIMEOUT_S)
+            act = partial(self._requests.restart, name, self._validated_again(name), only_failed=only_failed)
+            return self._queue.ask(act, TIMEOUT_S)
 
         return _up_to_date(restart)
 
     def restart_task(self, name: str, task: int) -> None:
         def restart() -> None:
-            loaded = self._judged_again(name)
-            self._commands.ask(partial(self._requests.restart_task, name, task, loaded), TIMEOUT_S)
+            loaded = self._validated_again(name)
+            self._queue.ask(partial(self._requests.restart_task, name, task, loaded), TIMEOUT_S)
 
         _up_to_date(restart)
 
-    def _judged_again(self, name: str) -> Loaded:
+    def _validated_again(self, name: str) -> Loaded:
         """What is stored of a connector, with what config providers say now."""
-        return self._roster.load(self.info(name).config, name)
+        return self._registry.load(self.info(name).config, name)
 
     def topics(self, name: str) -> tuple[str, ...]:
         return self._published.topics.get(name, ())
 
     def reset_topics(self, name: str) -> None:
-        self._commands.ask(partial(self._requests.reset_topics, name), TIMEOUT_S)
+        self._queue.ask(partial(self._requests.reset_topics, name), TIMEOUT_S)
 
     def offsets(self, name: str) -> tuple[StoredOffset, ...]:
         published = self._published
@@ -177,10 +177,10 @@ class LocalHerder:
         """The connector is stopped, and stays so within."""
         by = object()
         try:
-            yield self._commands.ask(partial(self._requests.begin_alter, name, by), TIMEOUT_S)
+            yield self._queue.ask(partial(self._requests.begin_alter, name, by), TIMEOUT_S)
         finally:
             with suppress(HerderError):  # the worker ends, and starts nothing any more
-                self._commands.tell(partial(self._requests.end_alter, by))
+                self._queue.tell(partial(self._requests.end_alter, by))
 
 
 @contextmanager
@@ -192,7 +192,7 @@ def _refusals() -> Iterator[None]:
 
 
 def _up_to_date(act: Callable[[], T]) -> T:
-    """Somebody may change a configuration while it is judged: then it is judged again. Raises TimedOut in the end."""
+    """Somebody may change a configuration while it is validated: then it is again. Raises TimedOut in the end."""
     for _ in range(MOST_CHANGES):
         with suppress(Outdated):
             return act()
@@ -208,3 +208,32 @@ def _found(published: Mapping[str, T], name: str) -> T:
 def brokers_of(worker: Worker) -> KafkaSettings:
     """Those of the worker file, as all its connectors reach them."""
     return KafkaSettings(client=client_settings.merge(worker.bootstrap_servers, worker.consumer, {}), group="worker")
+
+
+class ClusterId:
+    """May be asked by several threads; one of them asks Kafka. clock: seconds."""
+
+    def __init__(
+        self,
+        brokers: KafkaSettings,
+        ask: Callable[[KafkaSettings], str | None] = manual_offsets.cluster_id,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._brokers, self._ask, self._clock = brokers, ask, clock
+        self._guard = threading.Lock()
+        self._known: str | None = None
+        self._failed: tuple[float, str] | None = None
+
+    def get(self) -> str:
+        """Raises TimedOut when no broker answers, or did not some seconds ago."""
+        with self._guard:
+            if self._known is not None:
+                return self._known
+            if self._failed is not None and self._clock() - self._failed[0] < AGAIN_S:
+                raise TimedOut(self._failed[1])
+            try:
+                self._known = self._ask(self._brokers) or ""
+            except SinkError as error:
+                self._failed = self._clock(), f"The id of the Kafka cluster is not known: {error}"
+                raise TimedOut(self._failed[1]) from None
+            return self._known

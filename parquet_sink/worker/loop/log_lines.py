@@ -2,7 +2,8 @@
 
 import logging
 from collections.abc import Sequence
-from typing import Final
+from dataclasses import asdict
+from typing import Any, Final
 
 from parquet_sink.model.events import (
     Event,
@@ -13,11 +14,12 @@ from parquet_sink.model.events import (
     RecordsSetAside,
     SourcePolled,
 )
+from parquet_sink.model.failure import Failure
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.process.log_format import about
-from parquet_sink.worker.loop.event_fields import fields_of
 from parquet_sink.worker.loop.status import Status, status_after
 
+_LEFT_OUT: Final = {"at_s", "receipt", "failure", "tried", "answers", "seconds"}
 log = logging.getLogger(__name__)
 
 STATUS_LINES: Final = {Status.STARTING: "starting; it waits for Java and Spark, which take about 10 s to load"}
@@ -128,3 +130,24 @@ def describe_file(receipt: Receipt) -> str:
         f"({_rows(receipt)}, {receipt.size_bytes} bytes, rotated by {receipt.reason}, "
         f"upload {upload_s:.2f} s{attempts})"
     )
+
+
+def fields_of(event: Event) -> dict[str, Any]:
+    """`event`, its class's name, and what it has to say: of a file what its receipt says; what is not known is absent.
+
+    Times are of the line that it stands in; attempts one by one are in the history.
+    """
+    fields = {"event": type(event).__name__, **_plain(asdict(event))}
+    receipt: Receipt | None = getattr(event, "receipt", None)
+    if receipt is not None:
+        fields |= {**_plain(asdict(receipt)), **{f"{name}_s": round(s, 3) for name, s in receipt.seconds.items()}}
+    failure: Failure | None = receipt.failure if receipt is not None else getattr(event, "failure", None)
+    if failure is not None:
+        fields |= {"error": failure.kind, "failure": failure.message}
+        if failure.topic_partition is not None:
+            fields |= dict(zip(("topic", "partition"), failure.topic_partition, strict=True))
+    return fields
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name not in _LEFT_OUT and value is not None}

@@ -12,6 +12,8 @@ from parquet_sink.model.failure import Failure, Restart
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.settings.connector import RestartSettings
 
+NOTICED_S: Final = 2.0
+"""What is less is not worth a new start of the query: it waits that long."""
 WINDOW_S: Final = 600.0
 """Failures with no range in flight count together when they come within so many seconds."""
 PAUSE_S: Final = 2.0
@@ -132,3 +134,19 @@ class RestartPolicy:
             if pause_s is not None:
                 return pause_s
         return self._restarts.pause_s(now_s, failure.topic_partition, positions())
+
+
+class ClockSteps:
+    """Notices that the time of day (epoch seconds) was set back, by a clock that nobody sets (monotonic seconds).
+
+    Spark waits for a query's next trigger until a time of day: set back by an hour, it would wait an hour longer.
+    """
+
+    def __init__(self, wall_s: float, monotonic_s: float) -> None:
+        self._ahead_s = wall_s - monotonic_s
+
+    def back_s(self, wall_s: float, monotonic_s: float) -> float:
+        """By how many seconds the time of day was set back since it was asked last; 0 when it was not, or by little."""
+        before, self._ahead_s = self._ahead_s, wall_s - monotonic_s
+        back_s = before - self._ahead_s
+        return back_s if back_s >= NOTICED_S else 0.0

@@ -23,22 +23,23 @@ from parquet_sink.process.signals import StopRequest
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.spark.causes import message_of
 from parquet_sink.spark.run_folder import RunFolder, run_folder
-from parquet_sink.spark.slots import EXPECTED, local_master
+from parquet_sink.spark.slots import EXPECTED, local_master, most_beside_others, share
 from parquet_sink.worker.herder.errors import HerderError
-from parquet_sink.worker.loop.aside import Aside, at_once
-from parquet_sink.worker.loop.commands import Commands
 from parquet_sink.worker.loop.connector import Connector
-from parquet_sink.worker.loop.hosting import Hosting
-from parquet_sink.worker.loop.roster import Roster
-from parquet_sink.worker.loop.slot_shares import SlotShares
+from parquet_sink.worker.loop.connector_registry import ConnectorRegistry
+from parquet_sink.worker.loop.request_queue import Background, RequestQueue, at_once
+from parquet_sink.worker.loop.supervisor import Supervisor
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from parquet_sink.spark.session import Session
 
-log = logging.getLogger(__name__)
-
+LOOK_S: Final = 2.0
+PATIENCE_S: Final = 60.0
+"""How long a cluster may have too few slots before that is told: executors take a while to come."""
+_LOCAL: Final = "start the worker again, which gives each its own, or with more (--master local[N,4])"
+_CLUSTER: Final = "give Spark more of the cluster (--conf spark.cores.max=N, spark.executor.instances=N, more machines)"
 T = TypeVar("T")
 _FLUSH: Final = "; the flush in progress is finished first, for at most {:g} s"
 _AT_ONCE: Final = "; a second signal ends it at once"
@@ -53,6 +54,44 @@ SPARK_ENDED: Final = (
 POLL_S: Final = 0.25
 GIVE_UP_S: Final = 5.0
 """How long a start of Spark that is given up may take to notice."""
+log = logging.getLogger(__name__)
+
+
+class SlotShares:
+    """cores: of the machine that bound what one connector may take beside others, None for any number of slots.
+
+    tells: whether too few are warned about.
+    """
+
+    def __init__(self, *, local: bool, cores: int | None, tells: bool) -> None:
+        self._local, self._cores, self._tells = local, cores, tells
+        self._seen: tuple[int, int] | None = None
+        self._look_at_s, self._short_since_s, self._told = 0.0, 0.0, False
+        self.each = 1
+        """Slots that each connector may take at once."""
+
+    def changed(self, connectors: int, count: Callable[[], int], now_s: float) -> bool:
+        """Whether `each` is new. count: asks Spark; when connectors come or go, and on a cluster every LOOK_S."""
+        same = self._seen is not None and self._seen[0] == connectors
+        if same and (self._local or now_s < self._look_at_s):
+            return False
+        self._look_at_s = now_s + LOOK_S
+        seen = connectors, count()
+        if seen != self._seen:
+            self._short_since_s, self._told = now_s, False
+        self._seen, before = seen, self.each
+        self._tell(*seen, now_s - self._short_since_s)
+        most = None if self._cores is None else most_beside_others(connectors, self._cores)
+        self.each = share(seen[1], connectors, most)
+        return not same or self.each != before
+
+    def _tell(self, connectors: int, slots: int, short_s: float) -> None:
+        """Once for each shortage."""
+        if self._told or not self._tells or connectors <= slots or (not self._local and short_s < PATIENCE_S):
+            return
+        self._told = True
+        cure = _LOCAL if self._local else _CLUSTER
+        log.warning("%d connectors share %d slots of Spark, so that some wait for others; %s", connectors, slots, cure)
 
 
 def stop_notice(most_s: float) -> str:
@@ -69,16 +108,16 @@ class Observer(Protocol):
 
 
 class Worker:
-    """Runs the connectors of a roster until they are done or have failed, or a stop is wished for.
+    """Runs the connectors of a registry until they are done or have failed, or a stop is wished for.
 
-    known: configurations of the roster's store that were validated already. stays: it lives on without connectors,
+    known: configurations of the registry's store that were validated already. stays: it lives on without connectors,
     since more may come by `cli`. publish: called when something may have changed. stop_request: None listens by
     itself.
     """
 
     def __init__(
         self,
-        roster: Roster,
+        registry: ConnectorRegistry,
         known: Mapping[str, Loaded],
         *,
         master: str | None = None,
@@ -87,19 +126,19 @@ class Worker:
         stays: bool = False,
         track_topics: bool = True,
         observer: Observer,
-        commands: Commands | None = None,
+        queue: RequestQueue | None = None,
         publish: Callable[[], None] = lambda: None,
         stop_request: StopRequest | None = None,
     ) -> None:
-        self._roster, self._known, self._master, self._stays = roster, known, master, stays
+        self._registry, self._known, self._master, self._stays = registry, known, master, stays
         self._until_caught_up, self._spark_conf, self._observer = until_caught_up, spark_conf, observer
-        self._commands, self._publish = commands or Commands(), publish
+        self._queue, self._publish = queue or RequestQueue(), publish
         self._stop_request = StopRequest() if stop_request is None else stop_request
-        self._hosting = Hosting(roster, self._made, track_topics=track_topics)
+        self._supervisor = Supervisor(registry, self._made, track_topics=track_topics)
         self._folder: RunFolder | None = None
         self._made_so_far = 0
         self._session: Session | None = None
-        self._launch: Aside = at_once
+        self._launch: Background = at_once
         local = (master or "local").startswith("local")
         bound = usable_cores() if stays and master is None else None
         self._shares = SlotShares(local=local, cores=bound, tells=stays or not local)
@@ -120,7 +159,7 @@ class Worker:
                     return 0
                 raise
             finally:
-                self._commands.close()
+                self._queue.close()
 
     def _made(self, settings: ConnectorSettings) -> Connector:
         assert self._folder is not None
@@ -143,23 +182,23 @@ class Worker:
         """Prepares connectors before Spark starts, so that one that runs already fails at once."""
         self._folder = folder
         try:
-            self._roster.begin(self._known)
+            self._registry.begin(self._known)
             self._step()
             self._publish()
-            if self._stays or self._hosting.busy:
+            if self._stays or self._supervisor.busy:
                 self._run_on_spark(folder)
         finally:
-            self._commands.close()
+            self._queue.close()
             self._publish()
-            self._observer.close(self._roster.runs)
-            for connector in self._roster.runs:
+            self._observer.close(self._registry.runs)
+            for connector in self._registry.runs:
                 connector.close()
-        return int(not self._stays and self._hosting.failed)
+        return int(not self._stays and self._supervisor.failed)
 
     def _run_on_spark(self, folder: RunFolder) -> None:
         from parquet_sink.spark.session import Session  # takes a second to import
 
-        connectors = self._hosting.sharers()
+        connectors = self._supervisor.sharers()
         master = self._master or local_master(max(connectors, EXPECTED) if self._stays else connectors)
         session = self._session = Session(master, folder.path, self._spark_conf)
         try:
@@ -183,19 +222,19 @@ class Worker:
             except Exception as error:  # noqa: BLE001 - raised below, in the main thread
                 errors.append(error)
             with suppress(HerderError):  # which ends the loop's wait
-                self._commands.tell(lambda: None)
+                self._queue.tell(lambda: None)
 
         starter = Thread(target=start, name="spark-start", daemon=True)
         starter.start()
         while starter.is_alive() and not self._stop_request:
             self._step()
-            self._observer.poll(self._roster.runs)
+            self._observer.poll(self._registry.runs)
             self._publish()
-            self._commands.work(POLL_S, self._publish)
+            self._queue.work(POLL_S, self._publish)
         if self._stop_request:
             session.java.kill()
             starter.join(GIVE_UP_S)
-            self._hosting.step(self._stop_request.requested_at_s)
+            self._supervisor.step(self._stop_request.requested_at_s)
             return None
         if errors:
             raise _not_started(session, errors[0]) from errors[0]
@@ -206,14 +245,14 @@ class Worker:
             raise _not_started(session, error) from error
 
     def _supervise(self, spark: "SparkSession") -> None:
-        while not self._stop_request and (self._stays or self._hosting.busy):
+        while not self._stop_request and (self._stays or self._supervisor.busy):
             self._round(spark)
-        self._commands.close()
+        self._queue.close()
         if self._stop_request and self._session is not None:
             self._session.hush()
         stop_at_s = self._stop_request.requested_at_s or time.monotonic()
-        self._hosting.step(stop_at_s)
-        while self._hosting.active:
+        self._supervisor.step(stop_at_s)
+        while self._supervisor.active:
             self._round(spark, stop_at_s)
 
     def _round(self, spark: "SparkSession", stop_at_s: float | None = None) -> None:
@@ -225,31 +264,31 @@ class Worker:
         self._step(stop_at_s)
         if stop_at_s is None:
             self._start_next(spark)
-        for connector in self._roster.runs:
+        for connector in self._registry.runs:
             self._alone(connector, partial(connector.poll, spark))
-        self._observer.poll(self._roster.runs)
+        self._observer.poll(self._registry.runs)
         self._publish()
         self._wait()
 
     def _step(self, stop_at_s: float | None = None) -> None:
-        self._hosting.step(stop_at_s)
-        self._stop_request.notice = stop_notice(self._hosting.longest_stop_s())
+        self._supervisor.step(stop_at_s)
+        self._stop_request.notice = stop_notice(self._supervisor.longest_stop_s())
 
     def _wait(self) -> None:
         """Until it is time for the next round, or something was asked for."""
         if self._stop_request:
             time.sleep(POLL_S)
         else:
-            self._commands.work(POLL_S, self._publish)
+            self._queue.work(POLL_S, self._publish)
 
     def _start_next(self, spark: "SparkSession") -> None:
         """Slots are shared anew when connectors come or go, or executors of a cluster. Raises ConnectorError."""
         now_s = time.monotonic()
-        if self._shares.changed(self._hosting.sharers(), partial(self._slots, spark), now_s):
-            self._hosting.share(self._shares.each)
-        connector = self._hosting.next_to_start(now_s)
+        if self._shares.changed(self._supervisor.sharers(), partial(self._slots, spark), now_s):
+            self._supervisor.share(self._shares.each)
+        connector = self._supervisor.next_to_start(now_s)
         if connector is not None:
-            self._alone(connector, partial(self._hosting.start, connector, spark, self._shares.each))
+            self._alone(connector, partial(self._supervisor.start, connector, spark, self._shares.each))
 
     def _slots(self, spark: "SparkSession") -> int:
         from parquet_sink.spark.session import slots

@@ -4,25 +4,133 @@
 each task: Spark deals ranges to tasks anew each time, so that a task of ours has no figures of its own.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from prometheus_client.core import Metric, UntypedMetricFamily
 
 from parquet_sink import __version__
+from parquet_sink.model.events import (
+    ConnectorFailed,
+    Event,
+    FileAccepted,
+    FileFailed,
+    OffsetCommitted,
+    RangeFlushed,
+    RangePostponed,
+    RecordsDelivered,
+    RecordsSetAside,
+    SourcePolled,
+)
 from parquet_sink.worker.herder.values import ConnectorProgress, State
-from parquet_sink.worker.metrics.connector_sums import ConnectorSums
 from parquet_sink.worker.metrics.labels import label
 
+WINDOW_S: Final = 60
 WORKER: Final = "kafka_connect_connect_worker_metrics_"
 CONNECTOR: Final = "kafka_connect_connector_metrics"
 TASK: Final = "kafka_connect_connector_task_metrics_"
 SINK: Final = "kafka_connect_sink_task_metrics_"
 SOURCE: Final = "kafka_connect_source_task_metrics_"
 ERRORS: Final = "kafka_connect_task_error_metrics_"
-
 Sample = tuple[Mapping[str, str], float]
+APP: Final = "kafka_connect_app"
+OF_THE_WORKER: Final = (
+    (f"{WORKER}connector_count", "Connectors of this worker."),
+    (f"{WORKER}task_count", "Tasks of this worker."),
+)
+
+
+@dataclass
+class Recent:
+    """Of one kind of thing; takes a bucket for each second, however much happens. Seconds come from one clock."""
+
+    _buckets: deque[tuple[int, int, float, float]] = field(default_factory=deque)
+    """Second, how often, sum, maximum."""
+
+    def add(self, now_s: float, amount: float) -> None:
+        """It happened now, so much of it."""
+        second, times, total, most = int(now_s), 1, amount, amount
+        if self._buckets and self._buckets[-1][0] >= second:
+            second, before, sum_before, most_before = self._buckets.pop()
+            times, total, most = before + 1, sum_before + amount, max(most_before, amount)
+        self._buckets.append((second, times, total, most))
+        self._drop(now_s)
+
+    def rate(self, now_s: float) -> float:
+        """Of the sum, in a second."""
+        self._drop(now_s)
+        return sum(total for _, _, total, _ in self._buckets) / WINDOW_S
+
+    def mean(self, now_s: float) -> float:
+        """Of the amounts; 0 when there are none."""
+        self._drop(now_s)
+        times = sum(times for _, times, _, _ in self._buckets)
+        return sum(total for _, _, total, _ in self._buckets) / times if times else 0.0
+
+    def maximum(self, now_s: float) -> float:
+        """Of the amounts; 0 when there are none."""
+        self._drop(now_s)
+        return max((most for _, _, _, most in self._buckets), default=0.0)
+
+    def _drop(self, now_s: float) -> None:
+        while self._buckets and self._buckets[0][0] <= now_s - WINDOW_S:
+            self._buckets.popleft()
+
+
+@dataclass
+class ConnectorSums:
+    """clock: epoch seconds. Counts are of records, but `commits`, of offsets, and `retries`. last_error_s: epoch."""
+
+    clock: Callable[[], float]
+    read: int = 0
+    sent: int = 0
+    set_aside: int = 0
+    dead_letters: int = 0
+    commits: int = 0
+    retries: int = 0
+    last_error_s: float = 0.0
+    recently_read: Recent = field(default_factory=Recent)
+    recently_sent: Recent = field(default_factory=Recent)
+    recent_commits: Recent = field(default_factory=Recent)
+    recent_uploads_s: Recent = field(default_factory=Recent)
+    polled: int = 0
+    recently_polled: Recent = field(default_factory=Recent)
+    recent_polls_s: Recent = field(default_factory=Recent)
+
+    def add(self, event: Event) -> None:
+        """Adds what an event of the connector tells."""
+        now_s = self.clock()
+        match event:
+            case FileAccepted():
+                self.sent += event.receipt.records
+                self.recently_sent.add(now_s, event.receipt.records)
+                self.recent_uploads_s.add(now_s, event.receipt.seconds.get("upload", 0.0))
+                self.retries += max(sum(one.count for one in event.receipt.answers) - 1, 0)
+            case RecordsDelivered():
+                self.sent += event.records
+                self.recently_sent.add(now_s, event.records)
+            case SourcePolled():
+                self.polled += event.polled
+                self.set_aside += event.passed_over
+                self.last_error_s = event.at_s if event.passed_over else self.last_error_s
+                self.recently_polled.add(now_s, event.polled)
+                self.recent_polls_s.add(now_s, event.longest_poll_s)
+            case RangeFlushed():
+                self.read += event.read
+                self.recently_read.add(now_s, event.read)
+            case RangePostponed():
+                self.retries += max(sum(one.count for one in event.answers), 1)
+            case RecordsSetAside():
+                self.set_aside += event.count
+                self.dead_letters += event.count if event.dead_letters else 0
+                self.last_error_s = event.at_s
+            case OffsetCommitted():
+                self.commits += 1
+                self.recent_commits.add(now_s, 1)
+            case FileFailed() | ConnectorFailed():
+                self.last_error_s = event.at_s
 
 
 @dataclass(frozen=True)
@@ -164,11 +272,6 @@ NAMES: Final[Sequence[ConnectName]] = (
         "When a record was set aside, a file failed or the connector did; epoch milliseconds, 0 for never.",
         lambda one: round(1000 * one.sums.last_error_s),
     ),
-)
-APP: Final = "kafka_connect_app"
-OF_THE_WORKER: Final = (
-    (f"{WORKER}connector_count", "Connectors of this worker."),
-    (f"{WORKER}task_count", "Tasks of this worker."),
 )
 
 

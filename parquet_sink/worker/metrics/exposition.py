@@ -21,10 +21,9 @@ from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.worker.herder.errors import HerderError
 from parquet_sink.worker.herder.values import ConnectorProgress
 from parquet_sink.worker.metrics import connect_names, standing
-from parquet_sink.worker.metrics.connector_sums import ConnectorSums
-from parquet_sink.worker.metrics.counted import Counted
-from parquet_sink.worker.metrics.counting import Counting
-from parquet_sink.worker.metrics.machine import Machine
+from parquet_sink.worker.metrics.connect_names import ConnectorSums
+from parquet_sink.worker.metrics.counting import Counted, Counting
+from parquet_sink.worker.metrics.standing import Machine
 
 
 class Watched(Protocol):

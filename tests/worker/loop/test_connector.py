@@ -29,8 +29,8 @@ from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.spark import handoff
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import DRAINED, PAUSE, SLOTS, STARTED
-from parquet_sink.worker.loop.aside import at_once
 from parquet_sink.worker.loop.connector import Connector
+from parquet_sink.worker.loop.request_queue import at_once
 from parquet_sink.worker.loop.restarts import PAUSE_S, WINDOW_S, RestartPolicy
 from parquet_sink.worker.loop.status import Status
 from tests.factories import Clock, settings
@@ -55,7 +55,7 @@ def make(tmp_path: Path, launched: list[Query]) -> Iterator[Callable[..., Connec
 
     def made(name: str = "orders") -> Connector:
         folder = tmp_path / f"run{len(connectors)}"
-        connectors.append(Connector(settings(tmp_path / "tmp", name), folder, aside=at_once))
+        connectors.append(Connector(settings(tmp_path / "tmp", name), folder, background=at_once))
         return connectors[-1]
 
     yield made
@@ -97,7 +97,7 @@ def test_a_folder_that_is_of_no_use_fails_the_connector(tmp_path: Path, launched
 def test_a_connector_s_life_is_events(tmp_path: Path, launched: list[Query], clock: Clock) -> None:
     """Its beginning, the wish to stop and its end are told, each once, with the time."""
     events: list[Event] = []
-    connector = Connector(settings(tmp_path / "tmp"), tmp_path / "run", emit=events.append, aside=at_once)
+    connector = Connector(settings(tmp_path / "tmp"), tmp_path / "run", emit=events.append, background=at_once)
     connector.start(SPARK)
     clock.sleep(5)
     connector.request_stop()
@@ -115,7 +115,7 @@ def test_a_connector_s_life_is_events(tmp_path: Path, launched: list[Query], clo
 def test_a_restart_is_an_event(tmp_path: Path, launched: list[Query], clock: Clock) -> None:
     """It says why the query ended, and when it is started again."""
     events: list[Event] = []
-    connector = Connector(settings(tmp_path / "tmp"), tmp_path / "run", emit=events.append, aside=at_once)
+    connector = Connector(settings(tmp_path / "tmp"), tmp_path / "run", emit=events.append, background=at_once)
     connector.start(SPARK)
     launched[0].fail()
     connector.poll(SPARK)
@@ -128,7 +128,7 @@ def test_a_restart_is_an_event(tmp_path: Path, launched: list[Query], clock: Clo
 def test_a_failure_is_an_event(tmp_path: Path, launched: list[Query], clock: Clock) -> None:
     """It carries the failure with its reaction, as the connector has it."""
     events: list[Event] = []
-    connector = Connector(settings(tmp_path / "tmp"), tmp_path / "run", emit=events.append, aside=at_once)
+    connector = Connector(settings(tmp_path / "tmp"), tmp_path / "run", emit=events.append, background=at_once)
     connector.start(SPARK)
     assert connector.state is not None
     connector.state.record_failure(failure_named("UploadRefused", "the target answered 403"))
@@ -615,7 +615,7 @@ def test_failures_are_logged_once(running: Connector, launched: list[Query], cap
 
 
 class Slow:
-    """What is done aside, and ends when the test says so."""
+    """What is done in the background, and ends when the test says so."""
 
     def __init__(self) -> None:
         self.waiting: list[tuple[Callable[[], Any], Future[Any]]] = []
@@ -638,34 +638,34 @@ class Slow:
 @pytest.fixture
 def slow(tmp_path: Path, launched: list[Query]) -> Iterator[tuple[Connector, Slow]]:
     """A connector whose queries start, and whose questions to Kafka end, when the test says so."""
-    aside = Slow()
-    connector = Connector(settings(tmp_path / "tmp"), tmp_path / "run", launch=aside, aside=aside)
-    yield connector, aside
+    background = Slow()
+    connector = Connector(settings(tmp_path / "tmp"), tmp_path / "run", launch=background, background=background)
+    yield connector, background
     connector.close()
 
 
 def test_nothing_waits_for_a_query_to_start(slow: tuple[Connector, Slow], launched: list[Query]) -> None:
     """Polls go on meanwhile."""
-    connector, aside = slow
+    connector, background = slow
     connector.start(SPARK)
     connector.poll(SPARK)
     assert (connector.status, launched) == (Status.RUNNING, [])
-    aside.go_on()
+    background.go_on()
     connector.poll(SPARK)
     launched[0].isActive = False
     connector.poll(SPARK)
     connector.poll(SPARK)
     assert connector.status is Status.RUNNING
-    aside.go_on()
+    background.go_on()
     connector.poll(SPARK)
     assert connector.status is Status.DONE
 
 
 def test_nothing_waits_for_kafka_after_a_failure(slow: tuple[Connector, Slow], launched: list[Query]) -> None:
     """What follows is decided once Kafka has answered; until then it is RUNNING, and can be stopped."""
-    connector, aside = slow
+    connector, background = slow
     connector.start(SPARK)
-    aside.go_on()
+    background.go_on()
     connector.poll(SPARK)
     assert connector.state is not None
     connector.state.record_failure(failure_named("UploadRefused", "403"))
@@ -673,7 +673,7 @@ def test_nothing_waits_for_kafka_after_a_failure(slow: tuple[Connector, Slow], l
     for _ in range(3):
         connector.poll(SPARK)
     assert connector.status is Status.RUNNING
-    aside.go_on()
+    background.go_on()
     connector.poll(SPARK)
     assert connector.status is Status.FAILED
 
@@ -682,11 +682,11 @@ def test_a_stop_while_the_query_starts_ends_it(
     slow: tuple[Connector, Slow], launched: list[Query], clock: Clock
 ) -> None:
     """Also one that starts so late that nobody waits for it any more."""
-    connector, aside = slow
+    connector, background = slow
     connector.start(SPARK)
     connector.request_stop()
     connector.close()
-    aside.go_on()
+    background.go_on()
     assert launched[0].stopped
 
 

@@ -11,8 +11,7 @@ from parquet_sink.worker.herder.errors import OffsetsRefused, TimedOut, UnknownC
 from parquet_sink.worker.herder.values import OFFSET, PARTITION, TOPIC, State, StoredOffset, TargetState
 from parquet_sink.worker.loop import herder as module
 from parquet_sink.worker.loop import stored_offsets
-from parquet_sink.worker.loop.cluster_id import AGAIN_S, ClusterId
-from parquet_sink.worker.loop.herder import LocalHerder
+from parquet_sink.worker.loop.herder import AGAIN_S, ClusterId, LocalHerder
 from tests.factories import Clock
 from tests.worker.loop.worker_doubles import Loop
 
@@ -147,7 +146,7 @@ def test_nobody_is_told_that_there_are_no_connectors_before_they_were_read(
 ) -> None:
     """Who asks while the worker begins waits, and is told in the end that it has not."""
     monkeypatch.setattr(module, "TIMEOUT_S", 0.01)
-    early = LocalHerder(loop.roster, loop.commands, KafkaSettings())
+    early = LocalHerder(loop.registry, loop.queue, KafkaSettings())
     for read in (early.names, early.progress, lambda: early.status("one")):
         with pytest.raises(TimedOut, match="still reading its connectors"):
             read()

@@ -100,7 +100,7 @@ def disturb(loop: Loop, chance: random.Random, queries: list[Query]) -> None:
     living = [query for query in queries if query.isActive]
     if not living or chance.random() < 0.8:
         return
-    for run in loop.roster.runs:
+    for run in loop.registry.runs:
         if run.state is not None and chance.random() < 0.5:
             run.state.record_failure(failure_named("UploadRefused", "no"))
     chance.choice(living).fail()
@@ -108,8 +108,8 @@ def disturb(loop: Loop, chance: random.Random, queries: list[Query]) -> None:
 
 def check_runs(loop: Loop) -> None:
     """Never two of one name or group at once."""
-    names = [run.settings.name for run in loop.roster.runs]
-    groups = [run.settings.kafka.group for run in loop.roster.runs]
+    names = [run.settings.name for run in loop.registry.runs]
+    groups = [run.settings.kafka.group for run in loop.registry.runs]
     assert len(set(names)) == len(names)
     assert len(set(groups)) == len(groups)
 
@@ -124,7 +124,7 @@ def test_random_requests_end_where_they_should(loop: Loop, launched: list[Query]
         disturb(loop, chance, launched)
         loop.round(chance.randint(0, 4))
         check_runs(loop)
-        states = set(loop.roster.snapshot().statuses.values())
+        states = set(loop.registry.snapshot().statuses.values())
         assert {task.state for status in states for task in status.tasks} <= set(State) - {State.STOPPED}
     loop.drains = True
     loop.round(400)
@@ -132,17 +132,17 @@ def test_random_requests_end_where_they_should(loop: Loop, launched: list[Query]
         if target is not TargetState.STOPPED and loop.state(name) is State.FAILED:
             loop.requests.restart(name, include_tasks=True, only_failed=True)
     loop.round(60)
-    found = loop.roster.snapshot()
+    found = loop.registry.snapshot()
     assert {
         name: (status.state, found.infos[name].config["records"]) for name, status in found.statuses.items()
     } == dict(sorted(model.expected().items()))
     assert {
-        name: (dict(one.config), one.target) for name, one in loop.roster.store.connectors().items()
+        name: (dict(one.config), one.target) for name, one in loop.registry.store.connectors().items()
     } == model.wishes
     runs = {name for name, (_, target) in model.wishes.items() if target is not TargetState.STOPPED}
-    assert {run.settings.name for run in loop.roster.runs} == runs
-    assert {run.settings.flush.commit_records for run in loop.roster.runs} <= {1, 2, 3, 4}
-    for run in loop.roster.runs:
+    assert {run.settings.name for run in loop.registry.runs} == runs
+    assert {run.settings.flush.commit_records for run in loop.registry.runs} <= {1, 2, 3, 4}
+    for run in loop.registry.runs:
         assert run.status is Status.RUNNING
         assert str(run.settings.flush.commit_records) == model.wishes[run.settings.name][0]["records"]
     assert sum(query.isActive for query in launched) == len(runs)

@@ -40,10 +40,10 @@ def test_a_new_connector_runs(loop: Loop, launched: list[Query]) -> None:
     """It is stored with its name, has no tasks until it begins, then as many as tasks.max."""
     info = loop.requests.create("one", {"tasks": "3"})
     assert (info.config, info.tasks) == ({"tasks": "3", "name": "one"}, 0)
-    assert loop.roster.store.connectors() == {"one": StoredConnector({"tasks": "3", "name": "one"})}
+    assert loop.registry.store.connectors() == {"one": StoredConnector({"tasks": "3", "name": "one"})}
     assert loop.state("one") is State.UNASSIGNED
     loop.settle()
-    status = loop.roster.snapshot().statuses["one"]
+    status = loop.registry.snapshot().statuses["one"]
     assert (status.state, status.worker_id, status.trace) == (State.RUNNING, "localhost:8083", "")
     assert [(task.id, task.state, task.worker_id) for task in status.tasks] == [
         (number, State.RUNNING, "localhost:8083") for number in range(3)
@@ -53,7 +53,7 @@ def test_a_new_connector_runs(loop: Loop, launched: list[Query]) -> None:
 
 def state_and_reason(loop: Loop) -> tuple[State, str, int]:
     """Of connector one: its state, what it waits for, its tasks."""
-    status = loop.roster.snapshot().statuses["one"]
+    status = loop.registry.snapshot().statuses["one"]
     return status.state, status.waits_for, len(status.tasks)
 
 
@@ -64,7 +64,7 @@ def test_it_runs_once_the_checks_of_its_start_are_done(loop: Loop, launched: lis
     loop.checks = False
     loop.requests.create("one", {}, target)
     assert state_and_reason(loop)[1].startswith("It begins next")
-    loop.hosting.step()
+    loop.supervisor.step()
     loop.requests.publish()
     assert state_and_reason(loop) == (State.UNASSIGNED, "Spark starts, or others begin before it.", 0)
     loop.settle()
@@ -121,9 +121,9 @@ def test_a_new_connector_may_begin_paused_or_stopped(loop: Loop, launched: list[
     assert len(launched) == (target is TargetState.PAUSED)
     if target is TargetState.PAUSED:
         assert loop.paused("one")
-        assert [task.state for task in loop.roster.snapshot().statuses["one"].tasks] == [State.PAUSED]
+        assert [task.state for task in loop.registry.snapshot().statuses["one"].tasks] == [State.PAUSED]
     else:
-        assert loop.roster.snapshot().statuses["one"].tasks == ()
+        assert loop.registry.snapshot().statuses["one"].tasks == ()
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_a_wrong_connector_is_refused_whole(loop: Loop, config: dict[str, str], 
     loop.requests.create("other", {})
     with pytest.raises(InvalidConnector, match=problem):
         loop.requests.create("one", config)
-    assert list(loop.roster.store.connectors()) == ["other"]
+    assert list(loop.registry.store.connectors()) == ["other"]
     with pytest.raises(UnknownConnector):
         loop.requests.delete("one")
 
@@ -156,7 +156,7 @@ def test_a_name_without_its_blanks_is_another(loop: Loop, name: str) -> None:
     """Names of groups and folders have none at their ends."""
     with pytest.raises(InvalidConnector, match=r"Invalid \[name\]"):
         loop.requests.put(name, {})
-    assert loop.roster.store.connectors() == {}
+    assert loop.registry.store.connectors() == {}
 
 
 def test_how_a_stopped_connector_stood_is_not_told(loop: Loop) -> None:
@@ -174,7 +174,7 @@ def test_a_name_is_had_once(loop: Loop) -> None:
     loop.requests.create("one", {"records": "1"})
     with pytest.raises(ConnectorExists, match="Connector one already exists"):
         loop.requests.create("one", {"records": "2"})
-    assert loop.roster.store.connectors()["one"].config["records"] == "1"
+    assert loop.registry.store.connectors()["one"].config["records"] == "1"
 
 
 @pytest.mark.parametrize("name", ["a/b", "100 %", "…", "x" * 200, "..", "-"])
@@ -185,7 +185,7 @@ def test_odd_names(loop: Loop, launched: list[Query], name: str) -> None:
     assert loop.state(name) is State.RUNNING
     loop.requests.delete(name)
     loop.settle()
-    assert loop.roster.runs == []
+    assert loop.registry.runs == []
     assert launched[0].stopped
 
 
@@ -198,7 +198,7 @@ def test_another_configuration_takes_effect_after_the_flush(loop: Loop, launched
     info, new = loop.requests.put("one", {"records": "7"})
     assert (info.config["records"], new) == ("7", False)
     loop.round(4)
-    status = loop.roster.snapshot().statuses["one"]
+    status = loop.registry.snapshot().statuses["one"]
     assert (status.state, status.waits_for) == (State.RESTARTING, "The flush in progress is finished first.")
     assert not launched[0].stopped
     state = loop.run("one").state
@@ -223,7 +223,7 @@ def test_a_wrong_change_lets_the_old_one_run_on(loop: Loop, launched: list[Query
         with pytest.raises(InvalidConnector):
             change()
         loop.settle()
-    assert loop.roster.store.connectors()["one"].config == {"name": "one", "records": "1"}
+    assert loop.registry.store.connectors()["one"].config == {"name": "one", "records": "1"}
     assert (loop.state("one"), len(launched), launched[0].stopped) == (State.RUNNING, 1, False)
 
 
@@ -234,7 +234,7 @@ def test_the_same_configuration_again_changes_nothing(loop: Loop, launched: list
     loop.requests.put("one", {"comment": "x"})
     loop.settle()
     assert (len(launched), launched[0].stopped) == (1, False)
-    assert loop.roster.store.connectors()["one"].config == {"comment": "x", "name": "one"}
+    assert loop.registry.store.connectors()["one"].config == {"comment": "x", "name": "one"}
 
 
 def test_a_patch_changes_and_removes_keys(loop: Loop) -> None:
@@ -252,7 +252,7 @@ def test_a_failed_connector_is_started_by_a_corrected_configuration(loop: Loop, 
     loop.requests.create("one", {})
     loop.settle()
     fail(loop, "one", launched)
-    status = loop.roster.snapshot().statuses["one"]
+    status = loop.registry.snapshot().statuses["one"]
     trace = "parquet_sink.errors.UploadRefused: the target answered 403"
     assert (status.state, status.trace, status.tasks[0].trace) == (State.FAILED, trace, trace)
     loop.requests.put("one", {})
@@ -353,7 +353,7 @@ def test_a_restart_reads_the_configuration_again(loop: Loop, launched: list[Quer
     loop.broken.add("one")
     loop.requests.restart("one", include_tasks=True, only_failed=False)
     loop.settle()
-    status = loop.roster.snapshot().statuses["one"]
+    status = loop.registry.snapshot().statuses["one"]
     assert (status.state, status.trace, status.tasks) == (State.FAILED, "Invalid [bad]. It is bad; remove it.", ())
     assert launched[0].stopped
     loop.broken.clear()
@@ -380,7 +380,7 @@ def test_a_deleted_connector_ends_in_order_and_its_name_is_free(loop: Loop, laun
     loop.settle()
     loop.drains = False
     loop.requests.delete("one")
-    assert loop.roster.snapshot().statuses == {}
+    assert loop.registry.snapshot().statuses == {}
     loop.requests.create("one", {"records": "5"})
     loop.round(8)
     assert (loop.state("one"), len(launched), launched[0].stopped) == (State.UNASSIGNED, 1, False)
@@ -415,13 +415,13 @@ def test_connectors_come_back_as_they_were(make_loop: Callable[..., Loop], launc
     )
     loop = make_loop(store)
     loop.round(20)
-    assert {name: one.state for name, one in loop.roster.snapshot().statuses.items()} == {
+    assert {name: one.state for name, one in loop.registry.snapshot().statuses.items()} == {
         "paused": State.PAUSED,
         "runs": State.RUNNING,
         "stopped": State.STOPPED,
         "wrong": State.FAILED,
     }
-    assert loop.hosting.failed
+    assert loop.supervisor.failed
 
 
 def test_what_cannot_be_stored_is_not_done(loop: Loop, launched: list[Query], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -443,7 +443,7 @@ def test_what_cannot_be_stored_is_not_done(loop: Loop, launched: list[Query], mo
         with pytest.raises(StoreFailed):
             act()
     loop.settle()
-    assert list(loop.roster.snapshot().statuses) == ["one"]
+    assert list(loop.registry.snapshot().statuses) == ["one"]
     assert (loop.state("one"), len(launched), launched[0].stopped) == (State.RUNNING, 1, False)
 
 
@@ -489,9 +489,9 @@ def test_a_connector_begins_after_the_one_before(loop: Loop, launched: list[Quer
     for name in ("one", "two", "three"):
         loop.requests.create(name, {})
     loop.round()
-    assert [run.status for run in loop.roster.runs] == [Status.RUNNING, Status.STARTING, Status.STARTING]
+    assert [run.status for run in loop.registry.runs] == [Status.RUNNING, Status.STARTING, Status.STARTING]
     loop.settle()
-    assert [run.status for run in loop.roster.runs] == [Status.RUNNING] * 3
+    assert [run.status for run in loop.registry.runs] == [Status.RUNNING] * 3
 
 
 def test_slots_are_shared_anew(loop: Loop) -> None:
@@ -499,11 +499,11 @@ def test_slots_are_shared_anew(loop: Loop) -> None:
     for name in ("one", "two"):
         loop.requests.create(name, {})
     loop.settle()
-    assert loop.hosting.sharers() == 2
+    assert loop.supervisor.sharers() == 2
     loop.requests.set_target("two", TargetState.STOPPED)
     loop.settle()
-    assert loop.hosting.sharers() == 1
-    loop.hosting.share(9)
+    assert loop.supervisor.sharers() == 1
+    loop.supervisor.share(9)
     state = loop.run("one").state
     assert state is not None
     assert state.get(SLOTS) == 9
@@ -512,13 +512,13 @@ def test_slots_are_shared_anew(loop: Loop) -> None:
 def test_active_topics_are_kept_until_they_are_reset(loop: Loop, make_loop: Callable[..., Loop]) -> None:
     """Also over a restart of the worker."""
     loop.requests.create("one", {})
-    loop.book.page("one").topics.add("orders")
+    loop.aggregator.snapshot("one").topics.add("orders")
     loop.settle()
-    again = make_loop(MemoryConfigStore(loop.roster.store.connectors()))
-    assert again.roster.snapshot().topics == {"one": ("orders",)}
+    again = make_loop(MemoryConfigStore(loop.registry.store.connectors()))
+    assert again.registry.snapshot().topics == {"one": ("orders",)}
     again.requests.reset_topics("one")
     again.settle()
-    assert again.roster.snapshot().topics == {"one": ()}
+    assert again.registry.snapshot().topics == {"one": ()}
 
 
 def test_a_stop_of_the_worker_ends_all_and_begins_none(loop: Loop, launched: list[Query], clock: Clock) -> None:
@@ -526,20 +526,20 @@ def test_a_stop_of_the_worker_ends_all_and_begins_none(loop: Loop, launched: lis
     loop.requests.create("one", {})
     loop.settle()
     loop.requests.create("two", {})
-    loop.hosting.step()
-    loop.hosting.step(clock.seconds)
-    loop.hosting.step(clock.seconds)
+    loop.supervisor.step()
+    loop.supervisor.step(clock.seconds)
+    loop.supervisor.step(clock.seconds)
     for _ in range(4):
         clock.sleep(30)
         loop.run("one").poll(SPARK)
-    assert {run.status for run in loop.roster.runs} == {Status.DONE}
+    assert {run.status for run in loop.registry.runs} == {Status.DONE}
     assert len(launched) == 1
 
 
 def test_a_change_of_another_is_not_lost(loop: Loop) -> None:
-    """A patch that was judged on what somebody changed meanwhile is judged again."""
+    """A patch that was validated on what somebody changed meanwhile is validated again."""
     loop.requests.create("one", {"records": "1", "tasks": "1"})
-    loop.commands.before = lambda: loop.requests.patch("one", {"tasks": "2"}) and None
+    loop.queue.before = lambda: loop.requests.patch("one", {"tasks": "2"}) and None
     info = loop.requests.patch("one", {"records": "5"})
     assert info.config == {"name": "one", "records": "5", "tasks": "2"}
 
@@ -547,11 +547,11 @@ def test_a_change_of_another_is_not_lost(loop: Loop) -> None:
 def test_a_connector_that_is_deleted_meanwhile_is_not_changed(loop: Loop) -> None:
     """Nor made anew by a patch; a PUT makes it."""
     loop.requests.create("one", {"records": "1"})
-    loop.commands.before = lambda: loop.requests.delete("one")
+    loop.queue.before = lambda: loop.requests.delete("one")
     with pytest.raises(UnknownConnector):
         loop.requests.patch("one", {"records": "5"})
     loop.requests.create("one", {"records": "1"})
-    loop.commands.before = lambda: loop.requests.delete("one")
+    loop.queue.before = lambda: loop.requests.delete("one")
     assert loop.requests.put("one", {"records": "5"})[1]
 
 
@@ -562,8 +562,8 @@ def test_who_is_always_outrun_is_told(loop: Loop) -> None:
 
     def outrun() -> None:
         loop.requests.put("one", {"comment": str(next(count))})
-        loop.commands.before = outrun
+        loop.queue.before = outrun
 
-    loop.commands.before = outrun
+    loop.queue.before = outrun
     with pytest.raises(TimedOut, match="It was not done"):
         loop.requests.patch("one", {"records": "5"})

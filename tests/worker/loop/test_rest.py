@@ -27,7 +27,7 @@ def test_a_connectors_life_over_http(loop: Loop) -> None:
             assert (status["connector"]["state"], len(status["tasks"])) == (state, tasks)
         shown = api.get(f"{path}/config").json
         assert api.ask("PUT", f"{path}/config", {**shown, "records": "7"}).status == 200
-        assert loop.roster.hosted["a/b"].stored.config["connect.ems.authorization.key"] == "AppKey k"
+        assert loop.registry.connectors["a/b"].stored.config["connect.ems.authorization.key"] == "AppKey k"
         refused = api.ask("PUT", f"{path}/config", {**shown, "bad": "x"})
         assert (refused.status, "Invalid [bad]. It is bad" in refused.json["message"]) == (400, True)
         assert api.get(f"{path}/config").json["records"] == "7"

@@ -19,18 +19,19 @@ from parquet_sink.model.events import Event
 from parquet_sink.process.signals import StopRequest
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.spark import session as session_module
+from parquet_sink.spark.slots import most_beside_others
 from parquet_sink.worker.herder.errors import ShuttingDown
 from parquet_sink.worker.herder.store import MemoryConfigStore, StoredConnector
 from parquet_sink.worker.herder.values import State, TargetState
-from parquet_sink.worker.loop import hosting
+from parquet_sink.worker.loop import supervisor
 from parquet_sink.worker.loop import worker as module
-from parquet_sink.worker.loop.book import Book
-from parquet_sink.worker.loop.commands import Commands
 from parquet_sink.worker.loop.connector import Connector
+from parquet_sink.worker.loop.connector_registry import ConnectorRegistry
+from parquet_sink.worker.loop.event_aggregator import EventAggregator
 from parquet_sink.worker.loop.herder import LocalHerder
-from parquet_sink.worker.loop.roster import Roster
+from parquet_sink.worker.loop.request_queue import RequestQueue
 from parquet_sink.worker.loop.status import Status
-from parquet_sink.worker.loop.worker import Worker, stop_notice
+from parquet_sink.worker.loop.worker import LOOK_S, PATIENCE_S, SlotShares, Worker, stop_notice
 from tests.factories import settings
 
 
@@ -111,7 +112,7 @@ def hosted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Wor
     monkeypatch.setattr(session_module, "slots", lambda spark: 4)
     monkeypatch.setattr(module, "find_java", lambda: "java")
     monkeypatch.setattr(module, "POLL_S", 0.001)
-    monkeypatch.setattr(hosting, "START_S", 0.0)
+    monkeypatch.setattr(supervisor, "START_S", 0.0)
     monkeypatch.setattr(Connector, "start", start)
     monkeypatch.setattr(Connector, "poll", poll)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -126,8 +127,8 @@ def hosted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Wor
 
         known = {name: load({"name": name}, name) for name in names}
         store = MemoryConfigStore({name: StoredConnector({"name": name}) for name in names})
-        roster = Roster(store, load, Book())
-        return Worker(roster, known, observer=observer, stop_request=stop_request, **more)
+        registry = ConnectorRegistry(store, load, EventAggregator())
+        return Worker(registry, known, observer=observer, stop_request=stop_request, **more)
 
     return make
 
@@ -157,7 +158,7 @@ def test_what_is_done_beside_a_query_is_waited_for(
     monkeypatch.setattr(Connector, "at_rest", property(lambda self: next(rests, True)))
 
     def end() -> None:
-        (run,) = worker._roster.runs
+        (run,) = worker._registry.runs
         if asked and not stop_request:
             signal.raise_signal(signal.SIGTERM)
         elif run.status is Status.RUNNING and not asked:
@@ -257,9 +258,9 @@ def test_a_worker_lives_on_without_connectors(
 ) -> None:
     """They come and go by requests of other threads; who failed is no reason for another status at the end."""
     monkeypatch.setattr(Connector, "begun", True)  # there is no planner to say so
-    observer, stop_request, commands = Observer(), StopRequest(), Commands()
-    worker = hosted(observer=observer, stop_request=stop_request, commands=commands, stays=True)
-    herder = LocalHerder(worker._roster, commands, KafkaSettings())
+    observer, stop_request, queue = Observer(), StopRequest(), RequestQueue()
+    worker = hosted(observer=observer, stop_request=stop_request, queue=queue, stays=True)
+    herder = LocalHerder(worker._registry, queue, KafkaSettings())
     worker._publish = herder.publish
 
     def until(state: State, name: str = "one") -> None:
@@ -310,7 +311,7 @@ def test_slots_of_a_cluster_are_shared_as_they_come(
     worker = hosted("one", observer=observer, stop_request=stop_request, master="spark://m:7077")
     found = iter([2, 2, 32])
     monkeypatch.setattr(session_module, "slots", lambda spark: next(found, 32))
-    monkeypatch.setattr("parquet_sink.worker.loop.slot_shares.LOOK_S", 0.0)
+    monkeypatch.setattr("parquet_sink.worker.loop.worker.LOOK_S", 0.0)
     monkeypatch.setattr(Connector, "share", lambda self, slots: shared.append(slots))
     observer.at_poll = lambda: stop_request.on_signal(signal.SIGTERM, None) if 32 in shared else None
     assert worker.run() == 0
@@ -344,3 +345,80 @@ def test_spark_that_has_stopped_ends_the_worker(
 def test_a_stop_promises_what_there_is(most_s: float, said: str) -> None:
     """Where nothing runs there is no flush to wait for, and none is told of."""
     assert stop_notice(most_s) == said
+
+
+class Cluster:
+    """Counts how often it was asked."""
+
+    def __init__(self, slots: int) -> None:
+        self.slots, self.asked = slots, 0
+
+    def count(self) -> int:
+        self.asked += 1
+        return self.slots
+
+
+def test_executors_that_come_later_are_used() -> None:
+    """Spark says 2 before the first executor of a cluster is there, and what there is afterwards."""
+    shares, cluster = SlotShares(local=False, cores=None, tells=True), Cluster(2)
+    assert shares.changed(1, cluster.count, 0.0)
+    assert shares.each == 2
+    cluster.slots = 32
+    assert not shares.changed(1, cluster.count, LOOK_S / 2)
+    assert shares.changed(1, cluster.count, LOOK_S)
+    assert shares.each == 32
+    cluster.slots = 16
+    assert shares.changed(1, cluster.count, 2 * LOOK_S)
+    assert shares.each == 16
+    assert not shares.changed(1, cluster.count, 3 * LOOK_S)
+
+
+def test_local_slots_are_asked_for_once_for_each_number_of_connectors() -> None:
+    """They are fixed, and the loop has better things to do."""
+    shares, spark = SlotShares(local=True, cores=5, tells=True), Cluster(11)
+    assert shares.changed(8, spark.count, 0.0)
+    assert not shares.changed(8, spark.count, 100.0)
+    assert (shares.each, spark.asked) == (4, 1)
+    assert shares.changed(10, spark.count, 101.0)
+    assert shares.each == 2
+
+
+def test_too_few_local_slots_are_told_at_once(caplog: pytest.LogCaptureFixture) -> None:
+    """With the cure; and again when it got worse."""
+    shares = SlotShares(local=True, cores=4, tells=True)
+    for connectors in (11, 12, 13):
+        shares.changed(connectors, Cluster(11).count, 0.0)
+    assert [message.split(";")[0] for message in caplog.messages] == [
+        "12 connectors share 11 slots of Spark, so that some wait for others",
+        "13 connectors share 11 slots of Spark, so that some wait for others",
+    ]
+    assert "--master local[N,4]" in caplog.text
+
+
+def test_too_few_slots_of_a_cluster_are_told_once_they_had_time_to_come(caplog: pytest.LogCaptureFixture) -> None:
+    """Executors that come within a minute are no shortage; a shortage is told once."""
+    shares, cluster = SlotShares(local=False, cores=None, tells=True), Cluster(2)
+    shares.changed(3, cluster.count, 0.0)
+    shares.changed(3, cluster.count, PATIENCE_S - 1)
+    assert caplog.messages == []
+    for second in range(3):
+        shares.changed(3, cluster.count, PATIENCE_S + second * LOOK_S)
+    (told,) = caplog.messages
+    assert "spark.cores.max" in told
+
+
+def test_what_runs_files_alone_locally_is_not_told(caplog: pytest.LogCaptureFixture) -> None:
+    """`run` has the slots that its files need, or those that its user chose."""
+    SlotShares(local=True, cores=None, tells=False).changed(3, Cluster(1).count, 0.0)
+    assert caplog.messages == []
+
+
+def test_one_alone_takes_four_and_beside_others_one_for_each_core_but_one() -> None:
+    """On two cores a backlog leaves the others their turn; more than five change nothing."""
+    shares = SlotShares(local=True, cores=2, tells=True)
+    found = []
+    for connectors in (1, 2, 4, 1):
+        assert shares.changed(connectors, Cluster(11).count, 0.0)
+        found.append(shares.each)
+    assert found == [4, 1, 1, 4]
+    assert [most_beside_others(3, cores) for cores in (0, 1, 2, 4, 5, 64)] == [1, 1, 1, 3, 4, 4]

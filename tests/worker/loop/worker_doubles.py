@@ -14,15 +14,14 @@ from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.state.store import BEGUN, DRAINED, PAUSE, STARTED, STOP
 from parquet_sink.worker.herder.store import ConfigStore, MemoryConfigStore
 from parquet_sink.worker.herder.values import State
-from parquet_sink.worker.loop.aside import at_once
-from parquet_sink.worker.loop.book import Book
-from parquet_sink.worker.loop.commands import Commands
 from parquet_sink.worker.loop.connector import Connector
+from parquet_sink.worker.loop.connector_registry import ConnectorRegistry
+from parquet_sink.worker.loop.event_aggregator import EventAggregator
 from parquet_sink.worker.loop.events import EventDispatcher
 from parquet_sink.worker.loop.herder import LocalHerder
-from parquet_sink.worker.loop.hosting import Hosting
+from parquet_sink.worker.loop.request_queue import RequestQueue, at_once
 from parquet_sink.worker.loop.requests import Requests
-from parquet_sink.worker.loop.roster import Roster
+from parquet_sink.worker.loop.supervisor import Supervisor
 from tests.factories import Clock, settings
 
 SPARK: Any = None
@@ -30,7 +29,7 @@ T = TypeVar("T")
 AWAY = "Invalid [key]. ${vault:key}: the vault does not answer."
 
 
-class AtOnceCommands(Commands):
+class QueueAtOnce(RequestQueue):
     """Of a test, which is the loop itself. before: happens once before the next request."""
 
     def __init__(self, publish: Callable[[], None]) -> None:
@@ -64,15 +63,15 @@ class Loop:
         self.drains = self.checks = True
         self.broken: set[str] = set()
         self.away: dict[str, RestartSettings] = {}
-        self.book = Book(clock)
-        self.roster = Roster(store or MemoryConfigStore(), self.load, self.book, "localhost:8083")
-        self.events = EventDispatcher([self.book], clock)
-        self.hosting = Hosting(self.roster, self._make, aside=at_once)
-        self.commands = AtOnceCommands(self._publish)
-        self.requests = LocalHerder(self.roster, self.commands, KafkaSettings())
-        self.inner = Requests(self.roster)
-        self.roster.begin({})
-        self.hosting.step()
+        self.aggregator = EventAggregator(clock)
+        self.registry = ConnectorRegistry(store or MemoryConfigStore(), self.load, self.aggregator, "localhost:8083")
+        self.events = EventDispatcher([self.aggregator], clock)
+        self.supervisor = Supervisor(self.registry, self._make, background=at_once)
+        self.queue = QueueAtOnce(self._publish)
+        self.requests = LocalHerder(self.registry, self.queue, KafkaSettings())
+        self.inner = Requests(self.registry)
+        self.registry.begin({})
+        self.supervisor.step()
         self._publish()
 
     def _publish(self) -> None:
@@ -95,21 +94,21 @@ class Loop:
 
     def _make(self, of: SinkSettings) -> Connector:
         folder = self.folder / f"run{len(self.made)}"
-        made = Connector(of, folder, emit=self.events.emit, aside=at_once)
+        made = Connector(of, folder, emit=self.events.emit, background=at_once)
         self.made.append(made)
         return made
 
     def round(self, times: int = 1) -> None:
         """Time passes meanwhile."""
         for _ in range(times):
-            self.hosting.step()
-            found = self.hosting.next_to_start(self.clock.seconds)
+            self.supervisor.step()
+            found = self.supervisor.next_to_start(self.clock.seconds)
             if found is not None:
-                self.hosting.start(found, SPARK, 4)
-            for connector in self.roster.runs:
+                self.supervisor.start(found, SPARK, 4)
+            for connector in self.registry.runs:
                 self._plan(connector)
                 connector.poll(SPARK)
-            self.events.poll(self.roster.runs)
+            self.events.poll(self.registry.runs)
             self._publish()
             self.clock.sleep(0.25)
 
@@ -132,11 +131,11 @@ class Loop:
         self.round(12)
 
     def state(self, name: str) -> State:
-        return self.roster.snapshot().statuses[name].state
+        return self.registry.snapshot().statuses[name].state
 
     def run(self, name: str) -> Connector:
         """What runs of a connector."""
-        found = self.roster.hosted[name].run
+        found = self.registry.connectors[name].run
         assert found is not None
         return found
 

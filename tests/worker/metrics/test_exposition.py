@@ -11,7 +11,7 @@ from parquet_sink.worker.herder.errors import ShuttingDown
 from parquet_sink.worker.herder.values import ConnectorProgress, PartitionProgress, State
 from parquet_sink.worker.metrics import standing
 from parquet_sink.worker.metrics.exposition import Metrics
-from parquet_sink.worker.metrics.machine import STANDS_S
+from parquet_sink.worker.metrics.standing import STANDS_S
 from tests.worker.metrics.figures import ACCEPTED, World, connector, watched
 
 LATE = PartitionProgress("t", 0, lag=100, oldest_s=90.0, records_per_s=5.0, away=False)

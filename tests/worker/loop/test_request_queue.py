@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from parquet_sink.worker.herder.errors import ShuttingDown, TimedOut, UnknownConnector
-from parquet_sink.worker.loop import commands as module
-from parquet_sink.worker.loop.commands import Commands
+from parquet_sink.worker.loop import request_queue as module
+from parquet_sink.worker.loop.request_queue import RequestQueue
 
 
 def nothing() -> None:
@@ -21,44 +21,44 @@ def refuse() -> None:
 
 def test_a_request_is_done_in_the_loop() -> None:
     """Its result, or what it raises, goes to who asked; what is to happen after it has happened by then."""
-    commands, order = Commands(), list[str]()
+    queue, order = RequestQueue(), list[str]()
 
     def act() -> int:
         order.append(f"done in {threading.current_thread().name}")
         return 7
 
     with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(commands.ask, act, 20.0)
-        commands.work(20.0, lambda: order.append("published"))
+        asked = pool.submit(queue.ask, act, 20.0)
+        queue.work(20.0, lambda: order.append("published"))
         assert asked.result(20) == 7
         assert order == [f"done in {threading.current_thread().name}", "published"]
-        refused = pool.submit(commands.ask, refuse, 20.0)
-        commands.work(20.0, nothing)
+        refused = pool.submit(queue.ask, refuse, 20.0)
+        queue.work(20.0, nothing)
         with pytest.raises(UnknownConnector):
             refused.result(20)
 
 
 def test_a_request_that_is_not_begun_in_time_is_not_done() -> None:
     """Who asked was told so."""
-    commands, done = Commands(), list[int]()
+    queue, done = RequestQueue(), list[int]()
     with pytest.raises(TimedOut, match="it was not done"):
-        commands.ask(lambda: done.append(1), 0.01)
-    commands.work(0.0, nothing)
+        queue.ask(lambda: done.append(1), 0.01)
+    queue.work(0.0, nothing)
     assert done == []
 
 
 def test_a_request_that_takes_too_long_may_still_be_done() -> None:
     """Who asked is told that, too."""
-    commands, begun, go_on = Commands(), threading.Event(), threading.Event()
+    queue, begun, go_on = RequestQueue(), threading.Event(), threading.Event()
 
     def slow() -> None:
         begun.set()
         assert go_on.wait(20)
 
     with ThreadPoolExecutor(2) as pool:
-        loop = pool.submit(commands.work, 20.0, nothing)
+        loop = pool.submit(queue.work, 20.0, nothing)
         with pytest.raises(TimedOut, match="may still do it"):
-            commands.ask(slow, 0.2)
+            queue.ask(slow, 0.2)
         assert begun.is_set()
         go_on.set()
         loop.result(20)
@@ -66,11 +66,11 @@ def test_a_request_that_takes_too_long_may_still_be_done() -> None:
 
 def test_what_nobody_foresaw_ends_no_loop(caplog: pytest.LogCaptureFixture) -> None:
     """Who asked gets it, the log has it, the next one is done."""
-    commands = Commands()
-    broken = commands.tell(lambda: 1 // 0)
-    fine = commands.tell(lambda: 1)
-    commands.work(0.1, nothing)
-    commands.work(0.1, nothing)
+    queue = RequestQueue()
+    broken = queue.tell(lambda: 1 // 0)
+    fine = queue.tell(lambda: 1)
+    queue.work(0.1, nothing)
+    queue.work(0.1, nothing)
     assert isinstance(broken.exception(0), ZeroDivisionError)
     assert fine.result(0) == 1
     assert "a request to the worker failed" in caplog.text
@@ -78,26 +78,26 @@ def test_what_nobody_foresaw_ends_no_loop(caplog: pytest.LogCaptureFixture) -> N
 
 def test_who_asks_a_worker_that_ends_is_told() -> None:
     """Those that wait, and those that come later."""
-    commands = Commands()
-    waits = commands.tell(lambda: 1)
-    commands.close()
-    commands.close()
+    queue = RequestQueue()
+    waits = queue.tell(lambda: 1)
+    queue.close()
+    queue.close()
     with pytest.raises(ShuttingDown):
         waits.result(0)
     with pytest.raises(ShuttingDown):
-        commands.ask(lambda: 1, 1.0)
+        queue.ask(lambda: 1, 1.0)
 
 
 def test_requests_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """One too many is told that it was not done."""
     monkeypatch.setattr(module, "MOST_WAITING", 2)
-    commands = Commands()
-    commands.tell(nothing)
-    commands.tell(nothing)
+    queue = RequestQueue()
+    queue.tell(nothing)
+    queue.tell(nothing)
     with pytest.raises(TimedOut, match="too many requests"):
-        commands.ask(nothing, 1.0)
+        queue.ask(nothing, 1.0)
 
 
 def test_a_loop_without_requests_waits_as_long_as_it_was_told() -> None:
     """And no longer: queries must be looked after."""
-    Commands().work(0.0, nothing)
+    RequestQueue().work(0.0, nothing)

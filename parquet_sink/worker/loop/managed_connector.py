@@ -32,7 +32,7 @@ _CHECKS: Final = "The checks of its start are done: brokers, topics and offsets 
 """Of a connector that is to run and has not begun."""
 
 
-class Hosted:
+class ManagedConnector:
     """stored: as the store has it. loaded: its configuration, validated when it was given, or when it is started.
 
     run: what runs, or ran and failed; None while there is nothing. A run is of one configuration: another one takes its

@@ -1,4 +1,4 @@
-"""Requests from other threads, done one after the other in the worker's loop."""
+"""Work between the worker's loop and other threads: tasks in the background, and the queue of requests to the loop."""
 
 import logging
 import queue
@@ -6,19 +6,47 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any, Final, TypeVar
+from dataclasses import dataclass
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from parquet_sink.worker.herder.errors import HerderError, ShuttingDown, TimedOut
-
-log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 MOST_WAITING: Final = 1_000
 """Requests that may wait; one more is told that the worker did not get to it."""
 ENDING: Final = "The worker is shutting down; ask again once it is back."
+log = logging.getLogger(__name__)
 
 
-class Commands:
+class Background(Protocol):
+    """A way to do something: `at_once`, `process.threads.in_thread`, or in a thread for that alone (`Launcher`)."""
+
+    def __call__(self, act: Callable[[], T], /) -> "Future[T]": ...
+
+
+def at_once(act: Callable[[], T], /) -> "Future[T]":
+    """Here and now, for who has nothing else to look after."""
+    future: Future[T] = Future()
+    try:
+        future.set_result(act())
+    except Exception as error:  # noqa: BLE001 - whoever asks for the result gets it
+        future.set_exception(error)
+    return future
+
+
+@dataclass(frozen=True)
+class BackgroundTask(Generic[T]):
+    """Something that is done in the background, and what follows it in the loop."""
+
+    future: "Future[T]"
+    then: Callable[[T], Any]
+
+    def follow_up(self) -> None:
+        """Raises what was raised there."""
+        self.then(self.future.result())
+
+
+class RequestQueue:
     """`ask` from any thread; `work` in the loop."""
 
     def __init__(self) -> None:

@@ -10,9 +10,9 @@ from parquet_sink.settings.connector import ConnectorSettings, RestartSettings
 from parquet_sink.worker.herder.errors import UnknownConnector
 from parquet_sink.worker.herder.store import ConfigStore, StoredConnector
 from parquet_sink.worker.herder.values import ConnectorInfo, ConnectorProgress, ConnectorStatus, TargetState
-from parquet_sink.worker.loop.book import Book
 from parquet_sink.worker.loop.connector import Connector
-from parquet_sink.worker.loop.hosted import Hosted
+from parquet_sink.worker.loop.event_aggregator import EventAggregator
+from parquet_sink.worker.loop.managed_connector import ManagedConnector
 
 log = logging.getLogger(__name__)
 
@@ -29,18 +29,22 @@ class Snapshot:
     targets: Mapping[str, TargetState] = field(default_factory=dict)
 
 
-class Roster:
-    """hosted: those that are there. leaving: those that were deleted, until what ran of them has ended.
+class ConnectorRegistry:
+    """connectors: those that are there. leaving: those that were deleted, until what ran of them has ended.
 
-    load: validates a configuration of a connector of that name, on top of the worker's. book: what events tell.
+    load: validates a configuration of a connector of that name, on top of the worker's. aggregator: what events tell.
     """
 
     def __init__(
-        self, store: ConfigStore, load: Callable[[Mapping[str, str], str], Loaded], book: Book, worker_id: str = ""
+        self,
+        store: ConfigStore,
+        load: Callable[[Mapping[str, str], str], Loaded],
+        aggregator: EventAggregator,
+        worker_id: str = "",
     ) -> None:
-        self.store, self.load, self.book, self.worker_id = store, load, book, worker_id
-        self.hosted: dict[str, Hosted] = {}
-        self.leaving: list[Hosted] = []
+        self.store, self.load, self.aggregator, self.worker_id = store, load, aggregator, worker_id
+        self.connectors: dict[str, ManagedConnector] = {}
+        self.leaving: list[ManagedConnector] = []
 
     def begin(self, known: Mapping[str, Loaded]) -> None:
         """Takes up what the store has. known: configurations that were validated already; the others are read later.
@@ -48,11 +52,11 @@ class Roster:
         One that is wrong by now fails alone.
         """
         for name, stored in self.store.connectors().items():
-            self.hosted[name] = Hosted(name, stored, known.get(name) or not_read_yet(name, stored))
+            self.connectors[name] = ManagedConnector(name, stored, known.get(name) or not_read_yet(name, stored))
 
-    def all(self) -> Iterator[Hosted]:
+    def all(self) -> Iterator[ManagedConnector]:
         """Those that are leaving included."""
-        yield from self.hosted.values()
+        yield from self.connectors.values()
         yield from self.leaving
 
     @property
@@ -60,24 +64,24 @@ class Roster:
         """All that run, or ran and failed, those that are leaving included."""
         return [one.run for one in self.all() if one.run is not None]
 
-    def named(self, name: str) -> Hosted:
+    def named(self, name: str) -> ManagedConnector:
         """Raises UnknownConnector."""
-        if name not in self.hosted:
+        if name not in self.connectors:
             raise UnknownConnector(name)
-        return self.hosted[name]
+        return self.connectors[name]
 
-    def keep(self, one: Hosted, stored: StoredConnector) -> None:
+    def keep(self, one: ManagedConnector, stored: StoredConnector) -> None:
         """Remembers what was changed of a connector. Raises StoreFailed, and changes nothing then."""
         self.store.put(one.name, stored)
         one.stored = stored
 
-    def status(self, one: Hosted) -> ConnectorStatus:
+    def status(self, one: ManagedConnector) -> ConnectorStatus:
         """With what is waited for."""
-        return one.status(self.worker_id, self.book.page(one.name).waits_for(time.time()))
+        return one.status(self.worker_id, self.aggregator.snapshot(one.name).waits_for(time.time()))
 
     def snapshot(self) -> Snapshot:
         """How everything stands now."""
-        ordered = sorted(self.hosted.items())
+        ordered = sorted(self.connectors.items())
         statuses = {name: self.status(one) for name, one in ordered}
         return Snapshot(
             {name: one.info() for name, one in ordered},
@@ -89,18 +93,18 @@ class Roster:
         )
 
     def _progress(self, status: ConnectorStatus) -> ConnectorProgress:
-        page = self.book.page(status.name)
-        sums = (page.totals.files, page.totals.rows, page.totals.size_bytes, page.totals.set_aside)
-        loaded = self.hosted[status.name].loaded
+        snapshot = self.aggregator.snapshot(status.name)
+        sums = (snapshot.totals.files, snapshot.totals.rows, snapshot.totals.size_bytes, snapshot.totals.set_aside)
+        loaded = self.connectors[status.name].loaded
         settings = loaded.settings
         kind = "sink" if settings is None else settings.kind
         return ConnectorProgress(
-            *(status, *sums, page.last_upload, page.last_error, page.partitions, page.totals.delivered),
-            *(page.totals.archived, page.totals.not_archived, page.archive_waiting),
+            *(status, *sums, snapshot.last_upload, snapshot.last_error, snapshot.partitions, snapshot.totals.delivered),
+            *(snapshot.totals.archived, snapshot.totals.not_archived, snapshot.archive_waiting),
             kind=kind,
-            missing_topics=page.missing_topics,
-            flushing=page.flushing,
-            warnings=(*loaded.warnings, *page.warnings),
+            missing_topics=snapshot.missing_topics,
+            flushing=snapshot.flushing,
+            warnings=(*loaded.warnings, *snapshot.warnings),
         )
 
 

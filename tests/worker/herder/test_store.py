@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from parquet_sink.errors import SetupError
-from parquet_sink.worker.herder import file_store
+from parquet_sink.worker.herder import store
 from parquet_sink.worker.herder.errors import StoreFailed
-from parquet_sink.worker.herder.file_store import FILE, FileConfigStore
-from parquet_sink.worker.herder.store import MemoryConfigStore, StoredConnector
+from parquet_sink.worker.herder.store import FILE, FileConfigStore, MemoryConfigStore, StoredConnector
 from parquet_sink.worker.herder.values import TargetState
 
 ONE = StoredConnector({"name": "one", "pass": "päss\n${env:X}"}, TargetState.PAUSED, ("a", "b"))
@@ -53,7 +52,7 @@ def test_two_workers_do_not_share_it(tmp_path: Path) -> None:
     FileConfigStore(tmp_path).close()
 
 
-BODY = {"format": file_store.FORMAT, "version": 1, "generation": 3, "connectors": {}}
+BODY = {"format": store.FORMAT, "version": 1, "generation": 3, "connectors": {}}
 
 
 @pytest.mark.parametrize(
@@ -66,7 +65,7 @@ BODY = {"format": file_store.FORMAT, "version": 1, "generation": 3, "connectors"
         ("[]", 'its "format" is not'),
         ("\xff\xfe", "no JSON|its parts|codec"),
         (json.dumps({**BODY, "version": 2}), "it is of version 2, and this program knows 1"),
-        (json.dumps({"format": file_store.FORMAT}), "its parts are not those expected"),
+        (json.dumps({"format": store.FORMAT}), "its parts are not those expected"),
         (json.dumps({**BODY, "generation": "x"}), "its parts"),
         (json.dumps({**BODY, "connectors": ["secret"]}), "its parts"),
         (

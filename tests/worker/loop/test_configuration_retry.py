@@ -14,7 +14,7 @@ from tests.worker.loop.worker_doubles import AWAY, Loop
 
 def status_of(loop: Loop, name: str = "one") -> tuple[State, str, str]:
     """State, trace, and what is waited for."""
-    found = loop.roster.snapshot().statuses[name]
+    found = loop.registry.snapshot().statuses[name]
     return found.state, found.trace, found.waits_for
 
 
@@ -94,7 +94,7 @@ def test_what_the_store_has_is_read_beside_the_loop(
     loop.requests.create("still", {}, TargetState.STOPPED)
     hangs: dict[str, Future[Any]] = {}
     later = make_loop()
-    later.roster.store = loop.roster.store
+    later.registry.store = loop.registry.store
 
     def aside(act: Callable[[], Any]) -> "Future[Any]":
         future: Future[Any] = Future()
@@ -105,9 +105,9 @@ def test_what_the_store_has_is_read_beside_the_loop(
             future.set_result(loaded)
         return future
 
-    monkeypatch.setattr(later.hosting._rereading, "_aside", aside)
+    monkeypatch.setattr(later.supervisor._configuration_retry, "_background", aside)
     loop.close()
-    later.roster.begin({})
+    later.registry.begin({})
     later.settle()
     states = {name: status_of(later, name)[0] for name in ("one", "two", "still")}
     assert states == {"one": State.UNASSIGNED, "two": State.RUNNING, "still": State.STOPPED}
@@ -125,14 +125,14 @@ def test_many_are_read_one_after_the_other(make_loop: Callable[..., Loop], loop:
     for name in names:
         loop.requests.create(name, {})
     loop.close()
-    later = make_loop(loop.roster.store)
-    read = [sum(one.settings is not None for one in later.roster.hosted.values())]
+    later = make_loop(loop.registry.store)
+    read = [sum(one.settings is not None for one in later.registry.connectors.values())]
     for _ in range(4):
-        later.hosting.step()
-        read.append(sum(one.settings is not None for one in later.roster.hosted.values()))
+        later.supervisor.step()
+        read.append(sum(one.settings is not None for one in later.registry.connectors.values()))
     assert read[0] < 10
     later.settle()
-    assert all(one.settings is not None for one in later.roster.hosted.values())
+    assert all(one.settings is not None for one in later.registry.connectors.values())
 
 
 def test_what_nobody_foresaw_is_the_connectors_failure(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +146,7 @@ def test_what_nobody_foresaw_is_the_connectors_failure(loop: Loop, monkeypatch: 
     def broken(config: object, name: str) -> Any:
         raise RuntimeError("secret")
 
-    monkeypatch.setattr(loop.roster, "load", broken)
+    monkeypatch.setattr(loop.registry, "load", broken)
     loop.settle()
     state, trace, _ = status_of(loop)
     assert (state, "RuntimeError" in trace, "secret" in trace) == (State.FAILED, True, False)

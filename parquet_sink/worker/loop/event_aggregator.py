@@ -46,7 +46,7 @@ LOOK_S: Final = 1.0
 
 
 @dataclass
-class Page:
+class ConnectorSnapshot:
     """Of one connector. topics: of which files were accepted. postponed: by topic-partition, until when and why.
 
     missing: topics that are not there, as far as that was told. late: while the flush interval is not kept. under_way:
@@ -116,64 +116,64 @@ def next_try(wait_s: float) -> str:
     return f"it is tried again in {wait_s:.0f} s" if wait_s >= 1 else "it is tried again now"
 
 
-class Book:
-    """A page for each connector. clock: epoch seconds."""
+class EventAggregator:
+    """A snapshot for each connector. clock: epoch seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
-        self._pages: dict[str, Page] = {}
+        self._snapshots: dict[str, ConnectorSnapshot] = {}
         self._looked_s = 0.0
 
-    def page(self, name: str) -> Page:
+    def snapshot(self, name: str) -> ConnectorSnapshot:
         """Of a connector; an empty one of one of which nothing is known."""
-        return self._pages.setdefault(name, Page(FileTotals(self._clock())))
+        return self._snapshots.setdefault(name, ConnectorSnapshot(FileTotals(self._clock())))
 
     def forget(self, name: str) -> None:
         """The connector is no more."""
-        self._pages.pop(name, None)
+        self._snapshots.pop(name, None)
 
     def on_event(self, event: Event) -> None:
-        page = self.page(event.connector)
+        snapshot = self.snapshot(event.connector)
         if isinstance(event, FileAccepted):
-            _accepted(page, event)
+            _accepted(snapshot, event)
         elif isinstance(event, FileArchived):
-            _archived(page, event.at_s, event.file_name, event.archive)
+            _archived(snapshot, event.at_s, event.file_name, event.archive)
         elif isinstance(event, RecordsDelivered):
-            _delivered(page, event)
+            _delivered(snapshot, event)
         elif isinstance(event, RecordsSetAside):
-            page.totals.set_aside += event.count
-            _error(page, event.at_s, f"{_records(event.count)} set aside; the first one: {event.reason}")
+            snapshot.totals.set_aside += event.count
+            _error(snapshot, event.at_s, f"{_records(event.count)} set aside; the first one: {event.reason}")
         elif isinstance(event, SourcePolled):
-            _polled(page, event)
+            _polled(snapshot, event)
         elif isinstance(event, RangePostponed):
-            _postponed(page, event)
+            _postponed(snapshot, event)
         elif isinstance(event, RangeFlushed | RangeFailed):
-            page.postponed.pop((event.topic, event.partition), None)
+            snapshot.postponed.pop((event.topic, event.partition), None)
             if isinstance(event, RangeFlushed):
-                page.heal(event.at_s, (event.topic, event.partition), OVERALL)
-        self._on_trouble(page, event)
-        _under_way(page, event)
+                snapshot.heal(event.at_s, (event.topic, event.partition), OVERALL)
+        self._on_trouble(snapshot, event)
+        _under_way(snapshot, event)
 
     @staticmethod
-    def _on_trouble(page: Page, event: Event) -> None:
+    def _on_trouble(snapshot: ConnectorSnapshot, event: Event) -> None:
         """What went wrong, what is waited for, and what of that is over."""
         if isinstance(event, FileFailed | RangeFailed | ConnectorFailed | ConnectorWaiting):
-            _trouble(page, event)
+            _trouble(snapshot, event)
         if isinstance(event, ConnectorWaiting):
-            page.away = event.reason
+            snapshot.away = event.reason
         elif isinstance(event, ConnectorRunning | ConnectorStarting | ConnectorFailed):
-            page.away = ""
+            snapshot.away = ""
         if isinstance(event, ConnectorRunning):
-            page.heal(event.at_s, OVERALL)
+            snapshot.heal(event.at_s, OVERALL)
         if isinstance(event, ConnectorStarting | ConnectorFailed | ConnectorStopped):
-            page.postponed.clear()
-            page.missing = page.late = None
+            snapshot.postponed.clear()
+            snapshot.missing = snapshot.late = None
         elif isinstance(event, TopicsMissing):
-            page.missing = event
+            snapshot.missing = event
         elif isinstance(event, FlushIntervalExceeded):
-            page.late = event if event.partitions else None
+            snapshot.late = event if event.partitions else None
         if isinstance(event, ConnectorStopped):
-            page.away, page.partitions = "", ()
+            snapshot.away, snapshot.partitions = "", ()
 
     def refresh(self, connectors: Sequence[Connector]) -> None:
         """Looks how topic-partitions stand, once a second at most."""
@@ -187,38 +187,38 @@ class Book:
     def _look(self, connector: Connector, now_s: float) -> None:
         if connector.state is None or connector.status is Status.DONE:
             return
-        page = self.page(connector.settings.name)
-        page.archive_waiting = waiting_files(connector.settings)
+        snapshot = self.snapshot(connector.settings.name)
+        snapshot.archive_waiting = waiting_files(connector.settings)
         accepted = {(one.topic, one.partition): one.next_offset for one in connector.state.accepted()}
-        page.partitions = tuple(
+        snapshot.partitions = tuple(
             PartitionProgress(one.topic, one.partition, one.lag, one.oldest_s, one.rate, one.away)
-            for one in page.totals.partitions(connector.state.progress(), accepted, now_s)
+            for one in snapshot.totals.partitions(connector.state.progress(), accepted, now_s)
         )
-        there = {(one.topic, one.partition) for one in page.partitions}
-        page.postponed = {key: wait for key, wait in page.postponed.items() if key in there}
+        there = {(one.topic, one.partition) for one in snapshot.partitions}
+        snapshot.postponed = {key: wait for key, wait in snapshot.postponed.items() if key in there}
 
     def close(self, connectors: Sequence[Connector]) -> None:
         """Nothing is shown, so nothing ends."""
 
 
-def _under_way(page: Page, event: Event) -> None:
+def _under_way(snapshot: ConnectorSnapshot, event: Event) -> None:
     if isinstance(event, RangePlanned):
-        page.under_way[event.topic, event.partition] = event
+        snapshot.under_way[event.topic, event.partition] = event
     elif isinstance(event, RangeFlushed | RangeFailed | RangePostponed):
-        page.under_way.pop((event.topic, event.partition), None)
+        snapshot.under_way.pop((event.topic, event.partition), None)
     elif isinstance(event, ConnectorStarting | ConnectorFailed | ConnectorStopped | ConnectorRestarting):
-        page.under_way.clear()
+        snapshot.under_way.clear()
 
 
-def _accepted(page: Page, event: FileAccepted) -> None:
+def _accepted(snapshot: ConnectorSnapshot, event: FileAccepted) -> None:
     receipt: Receipt = event.receipt
-    page.totals.add(receipt)
-    page.topics.add(event.topic)
-    page.heal(event.at_s, (event.topic, event.partition), OVERALL)
+    snapshot.totals.add(receipt)
+    snapshot.topics.add(event.topic)
+    snapshot.heal(event.at_s, (event.topic, event.partition), OVERALL)
     if receipt.archive is not None:
-        _archived(page, event.at_s, receipt.file_name, receipt.archive)
-    page.postponed.pop((event.topic, event.partition), None)
-    page.last_upload = LastUpload(
+        _archived(snapshot, event.at_s, receipt.file_name, receipt.archive)
+    snapshot.postponed.pop((event.topic, event.partition), None)
+    snapshot.last_upload = LastUpload(
         topic=event.topic,
         partition=event.partition,
         first_offset=receipt.first_offset,
@@ -229,42 +229,44 @@ def _accepted(page: Page, event: FileAccepted) -> None:
     )
 
 
-def _archived(page: Page, at_s: float, file_name: str, archive: Archiving) -> None:
-    page.totals.add_archived(archive)
+def _archived(snapshot: ConnectorSnapshot, at_s: float, file_name: str, archive: Archiving) -> None:
+    snapshot.totals.add_archived(archive)
     if archive.cause is not None:
-        _error(page, at_s, f"file {file_name} is not archived: {archive.cause}")
+        _error(snapshot, at_s, f"file {file_name} is not archived: {archive.cause}")
 
 
-def _delivered(page: Page, event: RecordsDelivered) -> None:
-    page.totals.add_records(event)
-    page.topics.add(event.topic)
-    page.heal(event.at_s, (event.topic, event.partition), OVERALL)
-    page.postponed.pop((event.topic, event.partition), None)
-    page.last_upload = LastUpload(event.topic, event.partition, event.first, event.last, event.records, 0, event.at_s)
+def _delivered(snapshot: ConnectorSnapshot, event: RecordsDelivered) -> None:
+    snapshot.totals.add_records(event)
+    snapshot.topics.add(event.topic)
+    snapshot.heal(event.at_s, (event.topic, event.partition), OVERALL)
+    snapshot.postponed.pop((event.topic, event.partition), None)
+    snapshot.last_upload = LastUpload(
+        event.topic, event.partition, event.first, event.last, event.records, 0, event.at_s
+    )
 
 
-def _polled(page: Page, event: SourcePolled) -> None:
+def _polled(snapshot: ConnectorSnapshot, event: SourcePolled) -> None:
     if event.passed_over:
-        page.totals.set_aside += event.passed_over
-        _error(page, event.at_s, f"{_records(event.passed_over)} passed over; the first one: {event.first_fault}")
+        snapshot.totals.set_aside += event.passed_over
+        _error(snapshot, event.at_s, f"{_records(event.passed_over)} passed over; the first one: {event.first_fault}")
 
 
 def _records(count: int) -> str:
     return f"{count:,} record{'' if count == 1 else 's'}"
 
 
-def _postponed(page: Page, event: RangePostponed) -> None:
+def _postponed(snapshot: ConnectorSnapshot, event: RangePostponed) -> None:
     why = f"not accepted at {event.attempts} attempts within {event.elapsed_s:.0f} s"
     if event.attempts == 1:
         why = "not accepted at the first attempt"
     if event.reason:
         why = f"{event.reason.rstrip('.')} ({why})"
-    page.postponed[event.topic, event.partition] = event.at_s + event.wait_s, why
+    snapshot.postponed[event.topic, event.partition] = event.at_s + event.wait_s, why
     if event.reason:
-        _error(page, event.at_s, event.reason, (event.topic, event.partition))
+        _error(snapshot, event.at_s, event.reason, (event.topic, event.partition))
 
 
-def _trouble(page: Page, event: FileFailed | RangeFailed | ConnectorFailed | ConnectorWaiting) -> None:
+def _trouble(snapshot: ConnectorSnapshot, event: FileFailed | RangeFailed | ConnectorFailed | ConnectorWaiting) -> None:
     if isinstance(event, ConnectorWaiting):
         message = event.reason
     elif isinstance(event, FileFailed):
@@ -273,8 +275,8 @@ def _trouble(page: Page, event: FileFailed | RangeFailed | ConnectorFailed | Con
         message = event.failure.message
     if message:
         where = (event.topic, event.partition) if isinstance(event, FileFailed | RangeFailed) else OVERALL
-        _error(page, event.at_s, message, where)
+        _error(snapshot, event.at_s, message, where)
 
 
-def _error(page: Page, at_s: float, message: str, trouble: PartitionKey | None = None) -> None:
-    page.last_error, page.trouble = LastError(message, at_s), trouble
+def _error(snapshot: ConnectorSnapshot, at_s: float, message: str, trouble: PartitionKey | None = None) -> None:
+    snapshot.last_error, snapshot.trouble = LastError(message, at_s), trouble

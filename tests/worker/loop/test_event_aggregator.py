@@ -1,0 +1,225 @@
+"""What events tell of a connector, for whoever asks."""
+
+from dataclasses import replace
+
+import pytest
+
+from parquet_sink.cli.status.text import connector_lines
+from parquet_sink.errors import failure_named
+from parquet_sink.model.archiving import Archiving
+from parquet_sink.model.events import (
+    ConnectorFailed,
+    ConnectorRestarting,
+    ConnectorRunning,
+    ConnectorStarting,
+    ConnectorStopped,
+    ConnectorWaiting,
+    Event,
+    FileAccepted,
+    FileArchived,
+    FlushIntervalExceeded,
+    RangeFlushed,
+    RangePlanned,
+    RangePostponed,
+    RecordsDelivered,
+    RecordsSetAside,
+    TopicsMissing,
+)
+from parquet_sink.model.ranges import Trying
+from parquet_sink.model.receipts import Receipt
+from parquet_sink.worker.herder.values import ConnectorProgress, ConnectorStatus, Flushing, LastError, LastUpload, State
+from parquet_sink.worker.loop.event_aggregator import EventAggregator
+from tests.factories import Clock
+
+RECEIPT = Receipt("one", "orders", 3, "f", 10, 19, 20, 9, 10, 1_000, "records", accepted_at=5.0)
+POSTPONED = RangePostponed(
+    "one", 100.0, "orders", 3, 0, 100, 10, attempts=3, elapsed_s=12.0, wait_s=30.0, reason="HTTP 503."
+)
+
+
+@pytest.fixture
+def aggregator() -> EventAggregator:
+    """At second 100."""
+    return EventAggregator(Clock(100.0))
+
+
+def test_accepted_files_are_summed_up(aggregator: EventAggregator) -> None:
+    """With the last one; its topic is active."""
+    aggregator.on_event(FileAccepted("one", 5.0, "orders", 3, RECEIPT))
+    aggregator.on_event(FileAccepted("one", 5.0, "orders", 3, RECEIPT))
+    snapshot = aggregator.snapshot("one")
+    assert (snapshot.totals.files, snapshot.totals.rows, snapshot.totals.size_bytes) == (2, 18, 2_000)
+    assert snapshot.last_upload == LastUpload("orders", 3, 10, 19, 9, 1_000, 5.0)
+    assert snapshot.topics == {"orders"}
+    assert aggregator.snapshot("two").topics == set()
+
+
+def test_what_became_of_files_at_an_archive(aggregator: EventAggregator) -> None:
+    """Counted, and one that is not archived is the last error; `status` says so in a line of its own."""
+    for cause in (None, None, "full"):
+        receipt = replace(RECEIPT, archive=Archiving("directory:/a", 1, cause))
+        aggregator.on_event(FileAccepted("one", 5.0, "orders", 3, receipt))
+    snapshot = aggregator.snapshot("one")
+    assert (snapshot.totals.archived, snapshot.totals.not_archived) == (2, 1)
+    assert snapshot.last_error == LastError("file f is not archived: full", 5.0)
+    for cause in (None, "away"):
+        aggregator.on_event(FileArchived("two", 6.0, "g", Archiving("directory:/a", 1, cause)))
+    behind = aggregator.snapshot("two")
+    assert (behind.totals.archived, behind.totals.not_archived, behind.totals.files) == (1, 1, 0)
+    assert behind.last_error == LastError("file g is not archived: away", 6.0)
+    status = ConnectorStatus("one", State.RUNNING, "here", ())
+    told = ConnectorProgress(status, 3, 27, 3_000, 0, None, None, (), archived=2, not_archived=1, archive_waiting=4)
+    lines = list(connector_lines(told, 10.0, partitions=False))
+    assert "  kept   2 files archived; 4 files waiting for it; 1 file not archived" in lines
+    without = replace(told, archived=0, not_archived=0, archive_waiting=0)
+    assert not any("kept" in line for line in connector_lines(without, 10.0, partitions=False))
+
+
+def test_an_error_heals_where_it_was(aggregator: EventAggregator) -> None:
+    """By what is accepted of its topic-partition; one of the connector by anything that is, or when it runs again."""
+    snapshot = aggregator.snapshot("one")
+    aggregator.on_event(POSTPONED)
+    aggregator.on_event(FileAccepted("one", 101.0, "orders", 4, RECEIPT))
+    assert snapshot.last_error == LastError("HTTP 503.", 100.0)
+    aggregator.on_event(FileAccepted("one", 112.0, "orders", 3, RECEIPT))
+    aggregator.on_event(FileAccepted("one", 113.0, "orders", 3, RECEIPT))
+    assert snapshot.last_error == LastError("HTTP 503.", 100.0, healed_s=112.0)
+    aggregator.on_event(ConnectorWaiting("one", 120.0, "No broker answers."))
+    assert snapshot.last_error == LastError("No broker answers.", 120.0)
+    aggregator.on_event(ConnectorRunning("one", 125.0))
+    assert snapshot.last_error == LastError("No broker answers.", 120.0, healed_s=125.0)
+
+
+def test_what_is_set_aside_does_not_heal(aggregator: EventAggregator) -> None:
+    """It stays aside until somebody replays it, whatever is accepted meanwhile."""
+    aggregator.on_event(RecordsSetAside("one", 7.0, "orders", 3, 5, 1, 9, {"SHAPE": 5}, "no JSON"))
+    aggregator.on_event(FileAccepted("one", 8.0, "orders", 3, RECEIPT))
+    aggregator.on_event(ConnectorRunning("one", 9.0))
+    assert aggregator.snapshot("one").last_error == LastError("5 records set aside; the first one: no JSON", 7.0)
+
+
+def test_records_without_a_file_are_summed_up(aggregator: EventAggregator) -> None:
+    """What a record sink took, or a source sent; nothing is waited for any more there."""
+    aggregator.on_event(replace(POSTPONED, trying=Trying.PUT))
+    aggregator.on_event(RecordsDelivered("one", 6.0, "orders", 3, 9, 10, 19, "file /out"))
+    snapshot = aggregator.snapshot("one")
+    assert (snapshot.totals.delivered, snapshot.totals.files, snapshot.postponed, snapshot.topics) == (
+        9,
+        0,
+        {},
+        {"orders"},
+    )
+    assert snapshot.last_upload == LastUpload("orders", 3, 10, 19, 9, 0, 6.0)
+    assert snapshot.totals.rate(("orders", 3), 6.0) == 9
+
+
+def test_what_is_tried_again_is_waited_for(aggregator: EventAggregator) -> None:
+    """With the reason and the time of the next try, until it is delivered."""
+    aggregator.on_event(POSTPONED)
+    snapshot = aggregator.snapshot("one")
+    assert snapshot.waits_for(110.0) == (
+        "Topic orders, topic-partition 3: HTTP 503 (not accepted at 3 attempts within 12 s); it is tried again in 20 s."
+    )
+    assert snapshot.waits_for(200.0).endswith("it is tried again now.")
+    assert snapshot.last_error == LastError("HTTP 503.", 100.0)
+    aggregator.on_event(RangeFlushed("one", 140.0, "orders", 3, 0, 100, 1, 1, 1, 1))
+    assert snapshot.waits_for(141.0) == ""
+
+
+def test_several_topic_partitions_are_counted(aggregator: EventAggregator) -> None:
+    """The next try comes first."""
+    aggregator.on_event(POSTPONED)
+    aggregator.on_event(RangePostponed("one", 100.0, "orders", 4, 0, 100, 10, attempts=1, elapsed_s=0.1, wait_s=5.0))
+    assert aggregator.snapshot("one").waits_for(100.0) == (
+        "Topic orders, topic-partition 4: not accepted at the first attempt; it is tried again in 5 s. So are 1 more "
+        "topic-partitions."
+    )
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        ConnectorStarting("one", 101.0),
+        ConnectorFailed("one", 101.0, failure_named("UploadExhausted", "away for good")),
+    ],
+)
+def test_a_new_begin_or_the_end_waits_for_nothing(aggregator: EventAggregator, end: Event) -> None:
+    """What was waited for is over."""
+    for event in (POSTPONED, ConnectorWaiting("one", 100.0, "No broker answers."), end):
+        aggregator.on_event(event)
+    assert aggregator.snapshot("one").waits_for(101.0) == ""
+
+
+def test_a_broker_is_waited_for_until_one_answers(aggregator: EventAggregator) -> None:
+    """In the words of who waits; it was the last error."""
+    aggregator.on_event(ConnectorWaiting("one", 100.0, "No broker answers."))
+    assert aggregator.snapshot("one").waits_for(100.0) == "No broker answers."
+    aggregator.on_event(ConnectorRunning("one", 101.0))
+    assert aggregator.snapshot("one").waits_for(101.0) == ""
+    assert aggregator.snapshot("one").last_error == LastError("No broker answers.", 100.0, healed_s=101.0)
+
+
+@pytest.mark.parametrize("end", [None, ConnectorStarting("one", 103.0), ConnectorStopped("one", 103.0)])
+def test_topics_that_are_missing_are_waited_for(aggregator: EventAggregator, end: Event | None) -> None:
+    """By name, until they are there, or the connector is not; a broker that is away goes first."""
+    aggregator.on_event(TopicsMissing("one", 100.0, ("items", "orders")))
+    aggregator.on_event(ConnectorRunning("one", 100.5))
+    snapshot = aggregator.snapshot("one")
+    assert snapshot.waits_for(101.0).startswith("Topics items, orders, not there (deleted, not made yet")
+    aggregator.on_event(ConnectorWaiting("one", 101.0, "No broker answers."))
+    assert snapshot.waits_for(101.0) == "No broker answers."
+    aggregator.on_event(ConnectorRunning("one", 102.0))
+    aggregator.on_event(TopicsMissing("one", 102.0, ("items",)))
+    assert snapshot.waits_for(102.0).startswith("Topic items, not there (deleted, not made yet")
+    assert snapshot.missing_topics == ("items",)
+    aggregator.on_event(end or TopicsMissing("one", 103.0))
+    assert (snapshot.waits_for(103.0), snapshot.missing_topics) == ("", ())
+
+
+def test_a_pattern_without_a_match_is_a_warning(aggregator: EventAggregator) -> None:
+    """Nothing is waited for by name: it may be as it is meant."""
+    aggregator.on_event(TopicsMissing("one", 100.0, (), "item.*"))
+    snapshot = aggregator.snapshot("one")
+    [warning] = snapshot.warnings
+    assert warning.startswith('Warning [topics.regex]. No topic matches "item.*"')
+    assert snapshot.waits_for(100.0) == ""
+    aggregator.on_event(TopicsMissing("one", 101.0))
+    assert snapshot.warnings == ()
+
+
+def test_what_was_set_aside_is_counted_and_told(aggregator: EventAggregator) -> None:
+    """The first reason is the last error."""
+    aggregator.on_event(RecordsSetAside("one", 7.0, "orders", 3, 5, 1, 9, {"VALUE_CONVERTER": 5}, "no JSON"))
+    assert aggregator.snapshot("one").totals.set_aside == 5
+    assert aggregator.snapshot("one").last_error == LastError("5 records set aside; the first one: no JSON", 7.0)
+
+
+def test_a_connector_that_is_gone_is_forgotten(aggregator: EventAggregator) -> None:
+    """One of its name begins with an empty snapshot."""
+    aggregator.on_event(FileAccepted("one", 5.0, "orders", 3, RECEIPT))
+    aggregator.forget("one")
+    aggregator.forget("one")
+    assert aggregator.snapshot("one").totals.files == 0
+
+
+def test_a_flush_interval_that_is_not_kept_is_a_warning(aggregator: EventAggregator) -> None:
+    """Until it is kept again."""
+    aggregator.on_event(FlushIntervalExceeded("one", 100.0, 300, 27.25, 3.0, 300, 26.1))
+    (warning,) = aggregator.snapshot("one").warnings
+    assert warning.startswith(
+        "Warning: the flush interval of 3 s is exceeded: 300 topic-partitions waited up to 27.2 s"
+    )
+    aggregator.on_event(FlushIntervalExceeded("one", 103.0, 0, 0.0, 3.0, 300, 1.0))
+    assert aggregator.snapshot("one").warnings == ()
+
+
+def test_what_is_being_flushed_is_known(aggregator: EventAggregator) -> None:
+    """From when it is taken until its outcome is told, or the query ends."""
+    assert aggregator.snapshot("one").flushing is None
+    for number in range(3):
+        aggregator.on_event(RangePlanned("one", 100.0 + number, "t", number, 10, 15, "interval"))
+    assert aggregator.snapshot("one").flushing == Flushing(3, 15, 100.0)
+    aggregator.on_event(RangeFlushed("one", 105.0, "t", 0, 10, 15, 15, 5, 5, 1, read=5))
+    assert aggregator.snapshot("one").flushing == Flushing(2, 10, 101.0)
+    aggregator.on_event(ConnectorRestarting("one", 106.0, "KafkaFailed", 5.0))
+    assert aggregator.snapshot("one").flushing is None
