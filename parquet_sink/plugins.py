@@ -75,7 +75,12 @@ BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
         for name in ("HasHeaderKey", "RecordIsTombstone", "TopicNameMatches")
     },
     CONVERTERS: {},
-    CONFIG_PROVIDERS: {},
+    CONFIG_PROVIDERS: {
+        f"org.apache.kafka.common.config.provider.{name}ConfigProvider": (
+            f"parquet_sink.config.built_in_providers:{class_}Provider"
+        )
+        for name, class_ in {"EnvVar": "Environment", "File": "File", "Directory": "Directory"}.items()
+    },
     COMMANDS: {
         name: f"parquet_sink.cli.built_in:{name.capitalize()}"
         for name in (

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import parquet_sink
+from parquet_sink import plugins
 
 ROOT = Path(parquet_sink.__file__).parent
 NAME = "parquet_sink"
@@ -336,6 +337,29 @@ def test_files_are_checked_before_anything_heavy_is_loaded(module: str) -> None:
     libraries = [one for one in HEAVY if not one.startswith(NAME)]
     heavy = (*libraries, "pyarrow", "numpy", "pyspark", "importlib.metadata")
     assert {name for name in done.stdout.split() if within(name, heavy)} == set()
+
+
+@pytest.mark.parametrize("group", plugins.BUILT_IN)
+def test_registered_classes_are_loaded_without_what_they_use(group: str) -> None:
+    """What is registered loads no HTTP, Kafka, Spark or SQL before it is used; transforms alone load Arrow."""
+    modules = {path.partition(":")[0] for path in plugins.BUILT_IN[group].values()}
+    program = f"import importlib, sys; [*map(importlib.import_module, {sorted(modules)})]; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    heavy = {
+        *HEAVY,
+        "pyarrow",
+        "numpy",
+        "pyspark",
+        "py4j",
+        "boto3",
+        "botocore",
+        "confluent_kafka",
+        "uvicorn",
+        "sqlite3",
+    }
+    arrow = {"pyarrow", "numpy", "orjson"} if group in (plugins.TRANSFORMS, plugins.PREDICATES) else set()
+    libraries = [one for one in heavy - arrow if not one.startswith(NAME)]
+    assert {name for name in done.stdout.split() if within(name, libraries)} == set()
 
 
 def test_tests_import_no_tests() -> None:

@@ -1,21 +1,56 @@
 """Kafka's own config providers: the environment, a properties file, a folder with a file for each value.
 
-name: what placeholders call it, for messages.
+The registry names them by Kafka's classes. name: what placeholders call it, for messages.
 """
 
 import posixpath
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final, Self
 
+from parquet_sink.config.key import Check, Key, Origin, Type, Value
 from parquet_sink.config.machine import Machine
 from parquet_sink.config.properties import parse_properties
 from parquet_sink.config.provider import Answer, NotGiven, Provider
+from parquet_sink.config.report import quoted
 from parquet_sink.errors import InvalidConfiguration
+
+if TYPE_CHECKING:
+    from parquet_sink.config.values import Values  # which asks providers itself
+
+
+def _absolute(value: Value) -> str | None:
+    wrong = [one for one in value if not one.startswith("/")] if isinstance(value, tuple) else []
+    return f"{quoted(wrong[0])} is no absolute path; write it from / on." if wrong else None
+
+
+def _pattern(value: Value) -> str | None:
+    try:
+        re.compile(str(value))
+    except re.error as error:
+        return f"{quoted(str(value))} is no regular expression ({error}); correct it."
+    return None
 
 
 class EnvironmentProvider:
     """`${env:NAME}`. allowed: names that it may give are all of what this matches; None: any."""
+
+    keys = (
+        Key(
+            "allowlist.pattern",
+            "Params",
+            Type.STRING,
+            "Regular expression; variables whose whole name it matches may be read.",
+            check=Check("a regular expression", _pattern),
+            origin=Origin.CONNECT,
+        ),
+    )
+
+    @classmethod
+    def on_machine(cls, machine: Machine, name: str, values: "Values") -> Self:
+        """As the worker file wants it."""
+        pattern = values.text("allowlist.pattern")
+        return cls(name, machine, None if pattern is None else re.compile(pattern))
 
     def __init__(self, name: str, machine: Machine, allowed: re.Pattern[str] | None = None) -> None:
         self._name, self._environ, self._allowed = name, machine.environ, allowed
@@ -37,6 +72,22 @@ class EnvironmentProvider:
 
 class _Files:
     """Reads files. allowed: folders, or files, that they must be in; None: any."""
+
+    keys = (
+        Key(
+            "allowed.paths",
+            "Params",
+            Type.LIST,
+            "Absolute paths of folders, or files, that may be read.",
+            check=Check("absolute paths", _absolute),
+            origin=Origin.CONNECT,
+        ),
+    )
+
+    @classmethod
+    def on_machine(cls, machine: Machine, name: str, values: "Values") -> Self:
+        """As the worker file wants it."""
+        return cls(name, machine, values.names("allowed.paths") if "allowed.paths" in values.given else None)
 
     def __init__(self, name: str, machine: Machine, allowed: Sequence[str] | None = None) -> None:
         self._name, self._machine = name, machine

@@ -1,4 +1,4 @@
-"""A config provider of one's own: a class that the worker file names by an entry point or as `package.module.Class`."""
+"""Classes of config providers, Kafka's own and a user's: by an entry point, or as `package.module.Class`."""
 
 import threading
 from collections.abc import Collection, Mapping, Sequence
@@ -7,7 +7,8 @@ from typing import Final, Protocol, runtime_checkable
 from parquet_sink import plugins
 from parquet_sink.config.class_settings import WrongSettings as WrongSettings  # noqa: PLC0414 - one door for authors
 from parquet_sink.config.key import Key
-from parquet_sink.config.provider import Answer, NotGiven
+from parquet_sink.config.machine import Machine
+from parquet_sink.config.provider import Answer, NotGiven, Provider
 from parquet_sink.config.provider import ProviderError as ProviderError  # noqa: PLC0414 - as above
 from parquet_sink.config.report import printable
 from parquet_sink.config.values import Values
@@ -42,6 +43,13 @@ class ProviderClass(Protocol):
     def __call__(self, values: Values) -> OwnProvider:
         """A provider. values: by the names of `keys`, defaults included. Raises WrongSettings."""
         ...
+
+
+@runtime_checkable
+class OfMachine(Protocol):
+    """What Kafka's own classes have beside that: they look at this machine, answer at once and say why they cannot."""
+
+    def on_machine(self, machine: Machine, name: str, values: Values) -> Provider: ...
 
 
 PROVIDER_CLASSES: Final[Kind[ProviderClass]] = Kind(

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from parquet_sink import plugins
+from parquet_sink.config.built_in_providers import BUILT_IN
 from parquet_sink.config.machine import Machine
 from parquet_sink.config.provider import NotGiven
 from parquet_sink.connectors.loading import Loaded, load
 from parquet_sink.settings.connector import RestartSettings
-from parquet_sink.worker_config.provider_class import GuardedProvider
+from parquet_sink.worker_config.provider_class import GuardedProvider, OfMachine, find_class
 from parquet_sink.worker_config.worker_file import LoadedWorker, load_worker
 from tests.connectors.ems.connector_files import GOOD, E
 
@@ -122,6 +124,15 @@ def test_kafkas_own_by_any_name() -> None:
         "${file:/s/worker:token} names the config provider file"
     )
     assert given("${env:SINK_KEY}", worker({})) == f"AppKey {CANARY}"
+
+
+def test_kafkas_own_are_in_the_registry() -> None:
+    """By Kafka's names, with their keys; without a list the same three are there."""
+    for name in plugins.BUILT_IN[plugins.CONFIG_PROVIDERS]:
+        class_ = find_class(name)
+        assert isinstance(class_, OfMachine)
+        assert {key.name for key in class_.keys} <= {"allowed.paths", "allowlist.pattern"}
+    assert {find_class(name) for name in plugins.BUILT_IN[plugins.CONFIG_PROVIDERS]} == set(BUILT_IN.values())
 
 
 def test_what_they_may_read_is_honoured() -> None:

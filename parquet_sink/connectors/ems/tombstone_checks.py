@@ -8,7 +8,6 @@ from parquet_sink.config.report import Report, quoted
 from parquet_sink.config.values import Values
 from parquet_sink.convert.chosen import choose
 from parquet_sink.convert.converters import JSON_CONVERTER
-from parquet_sink.rows.flatten.trees import column_name
 from parquet_sink.worker_config.worker import Worker
 
 _TOMBSTONES, _COLUMN, _KEYS = ems("tombstones"), ems("tombstones.column"), ems("data.primary.key")
@@ -142,5 +141,7 @@ def _obfuscation(values: Values, report: Report) -> None:
 
 def _columns_on_the_way(field: str) -> Iterator[str]:
     """The columns that may have what a path names: its own, or one of a list or an object that it leads through."""
+    from parquet_sink.rows.flatten.trees import column_name  # with Arrow, which other files are checked without
+
     steps = field.split(".")
     yield from (column_name(".".join(steps[:end])) for end in range(1, len(steps) + 1))
