@@ -22,7 +22,7 @@ from parquet_sink.config.secret import Secret
 from parquet_sink.connectors import reading
 from parquet_sink.connectors.connect_keys import CONNECTOR_KEYS
 from parquet_sink.files.settings import FileSettings
-from parquet_sink.kafka.keys import OVERRIDE_KEYS, TOPIC_KEYS
+from parquet_sink.kafka.settings import OVERRIDE_KEYS, TOPIC_KEYS
 from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.rows.settings import ShapeSettings

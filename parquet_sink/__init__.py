@@ -16,6 +16,7 @@ _MOVED: Final = {
     "connectors.source": "addons.sources.connector",
     "pipeline.settings": "settings.sink",
     "pipeline": "task",
+    "kafka.keys": "kafka.settings",
     "rows.keys": "rows.settings",
     "shape": "rows",
 }

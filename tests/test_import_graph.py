@@ -37,7 +37,7 @@ PURE_MODULES = (
 KEYS = (
     "parquet_sink.files.settings",
     "parquet_sink.history.settings",
-    "parquet_sink.kafka.keys",
+    "parquet_sink.kafka.settings",
     "parquet_sink.net.settings",
     "parquet_sink.targets.push.settings",
     "parquet_sink.targets.s3.settings",

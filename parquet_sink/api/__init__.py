@@ -59,8 +59,8 @@ if TYPE_CHECKING:  # the same names for the type checker
     from parquet_sink.errors import SourceFailed as SourceFailed
     from parquet_sink.files.accumulator import FinishedFile as FinishedFile
     from parquet_sink.files.settings import FileSettings as FileSettings
-    from parquet_sink.kafka.keys import OVERRIDE_KEYS as OVERRIDE_KEYS
-    from parquet_sink.kafka.keys import TOPIC_KEYS as TOPIC_KEYS
+    from parquet_sink.kafka.settings import OVERRIDE_KEYS as OVERRIDE_KEYS
+    from parquet_sink.kafka.settings import TOPIC_KEYS as TOPIC_KEYS
     from parquet_sink.kafka.settings import FlushSettings as FlushSettings
     from parquet_sink.kafka.settings import KafkaSettings as KafkaSettings
     from parquet_sink.model.records import VALUES_ONLY as VALUES_ONLY
@@ -178,8 +178,8 @@ _PATHS: Final = {
     "Milliseconds": "config.declared:Milliseconds",
     "RestartSettings": "settings.connector:RestartSettings",
     "HttpSettings": "net.settings:HttpSettings",
-    "OVERRIDE_KEYS": "kafka.keys:OVERRIDE_KEYS",
-    "TOPIC_KEYS": "kafka.keys:TOPIC_KEYS",
+    "OVERRIDE_KEYS": "kafka.settings:OVERRIDE_KEYS",
+    "TOPIC_KEYS": "kafka.settings:TOPIC_KEYS",
     "ErrorSettings": "settings.connector:ErrorSettings",
     "SinkSettings": "settings.sink:SinkSettings",
     "FlushSettings": "kafka.settings:FlushSettings",

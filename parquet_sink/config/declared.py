@@ -118,7 +118,7 @@ def key(
     doc: str,
     *,
     default: object = MISSING,
-    unread: object = MISSING,
+    absent: object = MISSING,
     default_text: str = "",
     missing: str = "",
     minimum: int | None = None,
@@ -138,19 +138,20 @@ def key(
     """A field that a key fills; most of it is what `config.key.Key` says.
 
     name: without the prefix of its class. default: of the key, and of the field where no file is read; without one the
-    field must be given. unread: the field's own default, where it is another. missing: the cure where the file has no
+    field must be given. absent: the key's default, where it is another. missing: the cure where the file has no
     such key, which is a problem then. needs: another key, by its short name where it is of the same class.
     computed: makes the field's value from all that the file says, in place of the key's own; with a `default_text` what
     it makes of no key is the default. type_: an annotation for the key, where the field's is not that of a key.
     origin: another than that of the class.
     """
-    fixed = default is MISSING or (computed is not None and bool(default_text))
+    if absent is MISSING:
+        absent = None if default is MISSING or (computed is not None and default_text) else default
     stated = Key(
         name,
         "",
         Type.STRING,
         doc,
-        default=None if fixed else _value(default),
+        default=_value(absent),
         default_text=default_text,
         minimum=minimum,
         maximum=maximum,
@@ -163,8 +164,7 @@ def key(
         deprecated=deprecated,
         since=since,
     )
-    own = default if unread is MISSING else unread
-    return field(default=own, metadata={_STATED: _Stated(name, stated, missing, computed, type_, origin)})
+    return field(default=default, metadata={_STATED: _Stated(name, stated, missing, computed, type_, origin)})
 
 
 def filled_by(name: str, *, default: object = MISSING, missing: str = "", computed: _Computed | None = None) -> Any:

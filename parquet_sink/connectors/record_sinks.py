@@ -8,15 +8,12 @@ from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values
 from parquet_sink.connectors import error_handling, reading
 from parquet_sink.connectors.connect_keys import CONNECT_KEYS, CONNECTOR_KEYS
-from parquet_sink.connectors.error_keys import ERROR_HANDLING_KEYS
 from parquet_sink.convert import configuration
 from parquet_sink.convert.configuration import build_converter, build_headers
 from parquet_sink.convert.keys import CONVERTER_KEYS
 from parquet_sink.convert.settings import ConverterSettings
-from parquet_sink.kafka.dead_letter_names import NAME_KEY
-from parquet_sink.kafka.keys import OVERRIDE_KEYS, TOPIC_KEYS
-from parquet_sink.kafka.settings import FlushSettings
-from parquet_sink.settings.connector import RestartSettings
+from parquet_sink.kafka.settings import INTERVAL, NAME_KEY, OVERRIDE_KEYS, TOPIC_KEYS, FlushSettings
+from parquet_sink.settings.connector import TOLERANCE, ErrorSettings, RestartSettings
 from parquet_sink.settings.record_sink import RecordSinkSettings
 from parquet_sink.targets.record_sink_setup import RecordSinkSetup
 from parquet_sink.targets.settings import ERRORS
@@ -24,7 +21,6 @@ from parquet_sink.transform.keys import TRANSFORM_KEYS
 from parquet_sink.worker_config.worker import Worker
 
 DELIVERY: Final = "Delivery: when records are handed over"
-INTERVAL: Final = ems("commit.interval.ms")
 TMP_DIR: Final = ems("tmp.dir")
 STOP: Final = ems("stop.timeout.ms")
 _MOST_BYTES: Final = 64_000_000
@@ -69,7 +65,7 @@ RECORD_SINK_KEYS: Final[tuple[Key, ...]] = (
     *TRANSFORM_KEYS,
     *DELIVERY_KEYS,
     *keys_of(RestartSettings),
-    *ERROR_HANDLING_KEYS,
+    *keys_of(ErrorSettings),
     *CONNECT_KEYS,
 )
 """Those of a class begin or end with these."""
@@ -80,9 +76,9 @@ def check(values: Values, worker: Worker, report: Report) -> None:
     reading.check(values, worker, report)
     configuration.check(values, worker.converters, worker.source, worker.machine, report)
     error_handling.check(values, worker, report)
-    if values.text("errors.tolerance") == "all" and values.text(NAME_KEY) is None:
+    if values.text(TOLERANCE) == "all" and values.text(NAME_KEY) is None:
         report.problem(
-            "errors.tolerance",
+            TOLERANCE,
             f"With all, records that fail are passed over, and there is no {NAME_KEY} to keep them in; name one, or "
             "leave none.",
         )

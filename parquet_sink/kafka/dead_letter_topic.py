@@ -11,8 +11,7 @@ from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.client.rights import Right, to_create
 from parquet_sink.kafka.cluster.requests import AdminRequests
 from parquet_sink.kafka.cluster.topics import described
-from parquet_sink.kafka.dead_letter_names import NAME_KEY, REPLICATION_KEY
-from parquet_sink.kafka.settings import DeadLetterSettings, KafkaSettings
+from parquet_sink.kafka.settings import NAME_KEY, REPLICATION_KEY, DeadLetterSettings, KafkaSettings
 
 PARTITIONS: Final = 1
 """As in Kafka Connect."""

@@ -173,10 +173,10 @@ class ShapeSettings:
         "key, value and headers as bytes, timestamp with its type, topic, partition, offset. No converter, nothing of "
         "this section but `connect.ems.data.primary.key` and `connect.ems.order.field.name` has an effect then. See "
         "[raw.md](raw.md).",
-        default="shaped",
+        default=False,
+        absent="shaped",
         type_=Literal["shaped", "raw"],
         computed=lambda values, machine: values.text(MODE) == "raw",
-        unread=False,
         origin=Origin.OWN,
     )
     primary_keys: tuple[str, ...] = key(
@@ -206,11 +206,11 @@ class ShapeSettings:
     tombstone_column: str | None = key(
         TOMBSTONE_COLUMN,
         "Name of that column: true in rows of tombstones, false in all others.",
-        default="__deleted",
+        default=None,
+        absent="__deleted",
         check=Check("a letter or `_`, then letters, digits, `_`", _wrong_column_name),
         needs=TOMBSTONES,
         computed=_tombstone_column,
-        unread=None,
         origin=Origin.OWN,
     )
     embed_metadata: bool = key(
@@ -245,11 +245,11 @@ class ShapeSettings:
         EXPLODE,
         "`List`: a record whose only field is a list of records becomes one row for each of them; no row when the list "
         "is empty.",
-        default="None",
+        default=False,
+        absent="None",
         type_=Literal["None", "List"],
         other_choice="None",
         computed=lambda values, machine: values.text(EXPLODE) == "List",
-        unread=False,
     )
     obfuscation: ObfuscationSettings | None = None
 

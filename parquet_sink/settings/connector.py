@@ -6,20 +6,36 @@ sources (`addons.sources.settings.SourceSettings`). What differs in a run is beh
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol, Self
+from typing import Final, Literal, Protocol, Self
 
-from parquet_sink.config.declared import Milliseconds, declared, key
+from parquet_sink.config.declared import Milliseconds, declared, filled_by, key
 from parquet_sink.config.key import Origin, ems
-from parquet_sink.kafka.settings import DeadLetterSettings, FlushSettings, KafkaSettings, PlanningSettings
+from parquet_sink.config.values import Values
+from parquet_sink.kafka.settings import SET_ASIDE, DeadLetterSettings, FlushSettings, KafkaSettings, PlanningSettings
 from parquet_sink.targets.settings import ERRORS
 from parquet_sink.transform.settings import StepSettings
+
+TOLERANCE: Final = "errors.tolerance"
+LOG: Final = "errors.log.enable"
+LOG_CONTENT: Final = "errors.log.include.messages"
+POLICY: Final = ems("error.policy")
+INVALID: Final = ems("error.policy.continue.on.invalid.input")
 
 ConnectorType = Literal["sink", "source"]
 """In Kafka Connect's words."""
 
 
-@dataclass(frozen=True)
+def _continues(values: Values) -> bool:
+    """By a key of the EMS connector, where a class has it."""
+    return values.knows(POLICY) and values.text(POLICY) == "CONTINUE"
+
+
+def tolerates(values: Values) -> bool:
+    """Whether records without a row are passed over: by Kafka Connect's key, or one of the EMS connector."""
+    return values.text(TOLERANCE) == "all" or _continues(values) or (values.knows(INVALID) and values.flag(INVALID))
+
+
+@declared(group=SET_ASIDE, origin=Origin.CONNECT)
 class ErrorSettings:
     """What becomes of records that have no row, and of files that the target refuses.
 
@@ -28,11 +44,33 @@ class ErrorSettings:
     there are not too many; log_content: with key, value and headers.
     """
 
-    invalid_records: bool = False
-    refused_files: bool = False
+    invalid_records: bool = key(
+        TOLERANCE,
+        "`none`: the connector stops at the first record that has no row, and names it; all before it is delivered. "
+        "`all`: such records are set aside, wherever they fail, and the connector goes on: in the dead-letter topic, "
+        "or in parked files where none is named. See [errors.md](errors.md) for what is never passed over.",
+        default=False,
+        absent="none",
+        type_=Literal["none", "all"],
+        computed=lambda values, machine: tolerates(values),
+    )
+    refused_files: bool = filled_by(POLICY, default=False, computed=lambda values, machine: _continues(values))
     dead_letters: DeadLetterSettings | None = None
-    log: bool = False
-    log_content: bool = False
+    log: bool = key(
+        LOG,
+        "A log line for each record that has no row: stage, class, topic, topic-partition, offset, timestamp, reason; "
+        "100 at once and 10 a second, and how many more there were. What stops the connector is always logged, and so "
+        "is, for each range of offsets, how many records were set aside.",
+        default=False,
+    )
+    log_content: bool = key(
+        LOG_CONTENT,
+        "Such a log line has key, value and headers, too, up to 1,000 characters each. Kafka Connect never logs them "
+        "for sinks; they may be secret.",
+        default=False,
+        needs=LOG,
+        computed=lambda values, machine: values.flag(LOG) and values.flag(LOG_CONTENT),
+    )
 
     @property
     def parks(self) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal, Self
+from typing import Literal, Self
 
 from parquet_sink import __version__
 from parquet_sink.archive.settings import ArchiveSettings
@@ -16,12 +16,10 @@ from parquet_sink.kafka.settings import COMMIT_RECORDS, COMMIT_SIZE, FlushSettin
 from parquet_sink.parked.settings import ParkedSettings
 from parquet_sink.rows.settings import ShapeSettings
 from parquet_sink.settings import description
-from parquet_sink.settings.connector import ErrorSettings, RestartSettings, TopicSinkSettings
+from parquet_sink.settings.connector import TOLERANCE, ErrorSettings, RestartSettings, TopicSinkSettings
 from parquet_sink.targets.settings import RetrySettings, TargetSettings
 from parquet_sink.targets.table_map import MAP_KEY, TableMap
 from parquet_sink.transform.settings import StepSettings
-
-TOLERANCE: Final = "errors.tolerance"
 
 
 @dataclass(frozen=True)

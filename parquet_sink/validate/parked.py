@@ -1,7 +1,7 @@
 """What is known of parked records before a connector starts: whether they can be kept, and whether there are some."""
 
 from parquet_sink.files import folders
-from parquet_sink.kafka.dead_letter_names import NAME_KEY
+from parquet_sink.kafka.settings import NAME_KEY
 from parquet_sink.parked.names import any_parked
 from parquet_sink.parked.settings import DIR, MAX_BYTES
 from parquet_sink.settings.sink import SinkSettings

@@ -7,7 +7,7 @@ from parquet_sink.config.key import Check, Key, Origin, Type, Value
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values
 from parquet_sink.kafka import client_settings
-from parquet_sink.kafka.keys import FOR_PATTERNS, TOPICS
+from parquet_sink.kafka.settings import TOPIC as LEGAL_TOPIC
 from parquet_sink.worker_config.worker import Worker
 
 GROUP: Final = "Positions of sources"
@@ -15,11 +15,6 @@ FILE: Final = "offset.storage.file.filename"
 TOPIC: Final = "offset.storage.topic"
 PARTITIONS: Final = "offset.storage.partitions"
 REPLICATION: Final = "offset.storage.replication.factor"
-
-
-def _topic(value: Value) -> str | None:
-    wrong = TOPICS.test((str(value),))
-    return wrong and wrong.replace(FOR_PATTERNS, "")
 
 
 def _not_none(value: Value) -> str | None:
@@ -58,7 +53,7 @@ OFFSET_STORAGE_KEYS: Final = (
         "A topic for that in place of a file, with records as Kafka Connect's distributed mode has them: made, "
         "compacted, when it is not there; refused when it is not compacted. It is reached with the settings "
         "`consumer.*` for brokers and security.",
-        check=Check("a legal topic name", _topic),
+        check=LEGAL_TOPIC,
         origin=Origin.CONNECT,
     ),
     _count(PARTITIONS, "Topic-partitions of that topic", 25, 2_147_483_647),

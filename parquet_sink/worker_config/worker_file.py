@@ -13,7 +13,7 @@ from parquet_sink.convert import configuration
 from parquet_sink.convert.keys import PREFIXES
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.kafka import client_settings
-from parquet_sink.kafka.keys import SERVERS
+from parquet_sink.kafka.settings import SERVERS
 from parquet_sink.worker_config.config_providers import PREFIX, with_providers
 from parquet_sink.worker_config.hosting_keys import (
     PLUGIN_PATH,

@@ -7,7 +7,7 @@ from parquet_sink.config.checks import ABSENT
 from parquet_sink.config.key import Check, Key, NotBuilt, Origin, Type, Value, is_set
 from parquet_sink.config.report import quoted
 from parquet_sink.convert.keys import CONVERT, CONVERTER_KEYS
-from parquet_sink.kafka.keys import SERVERS, consumer_keys
+from parquet_sink.kafka.settings import CONSUMER, OVERRIDE_KEYS, SERVERS
 from parquet_sink.worker_config.hosting_keys import HOSTING_KEYS
 from parquet_sink.worker_config.offset_storage import OFFSET_STORAGE_KEYS
 from parquet_sink.worker_config.rest.keys import ALL_REST_KEYS
@@ -66,6 +66,11 @@ def _default_converter(key: Key) -> Key:
         return key
     doc = key.doc.split(". ")[0].removesuffix(".") + ". Connectors may name their own."
     return replace(key, group=WORKER, check=None, default_text="", doc=doc)
+
+
+def _of_all_consumers(key: Key) -> Key:
+    """What a connector's key says of its consumer, said of those of all connectors."""
+    return replace(key, name="consumer." + key.name.removeprefix(CONSUMER), group=WORKER_READING)
 
 
 WORKER_KEYS: Final[tuple[Key, ...]] = (
@@ -128,7 +133,7 @@ WORKER_KEYS: Final[tuple[Key, ...]] = (
         check=SERVERS,
         origin=Origin.CONNECT,
     ),
-    *consumer_keys("consumer.", WORKER_READING),
+    *map(_of_all_consumers, OVERRIDE_KEYS[2:]),
     *(
         Key(
             f"{client}.*",

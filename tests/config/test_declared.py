@@ -408,10 +408,10 @@ def test_a_field_may_have_a_default_of_its_own() -> None:
     class Rows:
         many: bool = key(
             *("mode", "How many."),
-            default="one",
+            default=False,
+            absent="one",
             type_=Literal["one", "all"],
             computed=lambda values, machine: values.text("rows.mode") == "all",
-            unread=False,
         )
 
     (mode,) = keys_of(Rows)

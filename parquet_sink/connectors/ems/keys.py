@@ -6,16 +6,14 @@ from parquet_sink.archive.settings import ArchiveSettings
 from parquet_sink.config.declared import keys_of
 from parquet_sink.config.key import Key, Type, ems
 from parquet_sink.connectors.connect_keys import CONNECT_KEYS, CONNECTOR_KEYS
-from parquet_sink.connectors.error_keys import ERROR_HANDLING_KEYS
 from parquet_sink.convert.keys import CONVERTER_KEYS
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.history.settings import HistorySettings
-from parquet_sink.kafka.keys import OVERRIDE_KEYS, TOPIC_KEYS
-from parquet_sink.kafka.settings import FlushSettings
+from parquet_sink.kafka.settings import OVERRIDE_KEYS, TOPIC_KEYS, FlushSettings
 from parquet_sink.net.settings import HttpSettings
 from parquet_sink.parked.settings import ParkedSettings
 from parquet_sink.rows.settings import OBFUSCATION_KEYS, SHAPE_KEYS
-from parquet_sink.settings.connector import RestartSettings
+from parquet_sink.settings.connector import ErrorSettings, RestartSettings
 from parquet_sink.targets.keys import ERROR_KEYS, TARGET_KEYS
 from parquet_sink.targets.s3.settings import S3_KEYS
 from parquet_sink.transform.keys import TRANSFORM_KEYS
@@ -51,7 +49,7 @@ EMS_KEYS: Final[tuple[Key, ...]] = (
     *SHAPE_KEYS,
     *ERROR_KEYS,
     *keys_of(RestartSettings),
-    *ERROR_HANDLING_KEYS,
+    *keys_of(ErrorSettings),
     *keys_of(ParkedSettings),
     *keys_of(HistorySettings),
     *S3_KEYS,

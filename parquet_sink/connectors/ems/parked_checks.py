@@ -3,15 +3,16 @@
 from parquet_sink.config.key import ems
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values
-from parquet_sink.kafka.dead_letter_names import NAME_KEY
+from parquet_sink.kafka.settings import NAME_KEY
 from parquet_sink.parked.settings import DIR, MAX_BYTES
+from parquet_sink.settings.connector import tolerates
 
 _IN_MEMORY = ems("inmemfs.enable")
 
 
 def check(values: Values, report: Report) -> None:
     """What is kept must outlive the machine's next start; and keys of it must mean something."""
-    if not _parks(values):
+    if values.text(NAME_KEY) is not None or not tolerates(values):
         for name in sorted({DIR, MAX_BYTES} & values.given):
             why = "nothing is passed over" if values.text(NAME_KEY) is None else f"{NAME_KEY} takes what is passed over"
             report.warn(name, f"Nothing new is parked: {why}.")
@@ -21,9 +22,3 @@ def check(values: Values, report: Report) -> None:
             f"It is missing, and {_IN_MEMORY} is true: records that are passed over would be kept in memory only; name "
             f"a folder on a disk.",
         )
-
-
-def _parks(values: Values) -> bool:
-    continues = values.text(ems("error.policy")) == "CONTINUE"
-    tolerant = values.text("errors.tolerance") == "all" or values.flag(ems("error.policy.continue.on.invalid.input"))
-    return (continues or tolerant) and values.text(NAME_KEY) is None

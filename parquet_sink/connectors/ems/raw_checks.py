@@ -7,6 +7,7 @@ from parquet_sink.config.report import Report, quoted
 from parquet_sink.config.values import Values
 from parquet_sink.convert.chosen import SIDES
 from parquet_sink.rows.settings import RAW_IDENTITY, RAW_ORDER, SHAPE_KEYS
+from parquet_sink.settings.connector import INVALID, TOLERANCE
 
 MODE: Final = ems("mode")
 _KEYS, _ORDER, _FIELDS = ems("data.primary.key"), ems("order.field.name"), ems("obfuscation.fields")
@@ -16,7 +17,7 @@ _CHANGING: Final = {
 }
 """Who sets these counts on what they do."""
 _HONOURED: Final = frozenset({MODE, _KEYS, _ORDER})
-_REJECTING: Final = ("errors.tolerance", ems("error.policy.continue.on.invalid.input"))
+_REJECTING: Final = (TOLERANCE, INVALID)
 
 
 def is_raw(values: Values) -> bool:

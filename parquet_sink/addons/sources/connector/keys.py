@@ -4,11 +4,11 @@ from dataclasses import replace
 from typing import Final
 
 from parquet_sink.config.declared import keys_of
-from parquet_sink.config.key import Check, Key, NotBuilt, Origin, Type, Value, ems, find, is_set
+from parquet_sink.config.key import Key, NotBuilt, Origin, Type, Value, ems, find, is_set
 from parquet_sink.connectors.connect_keys import CONNECT, CONNECT_KEYS, CONNECTOR, CONNECTOR_KEYS, NAME
 from parquet_sink.convert.keys import CONVERTER_KEYS
 from parquet_sink.files.settings import FileSettings
-from parquet_sink.kafka.keys import FOR_PATTERNS, SERVERS, TOPICS
+from parquet_sink.kafka.settings import SERVERS
 from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.targets.keys import ERROR_KEYS
 from parquet_sink.transform.keys import TRANSFORM_KEYS
@@ -27,12 +27,6 @@ _DOCS: Final = {
     ems("stop.timeout.ms"): "How long a stop waits for the records on their way, in milliseconds. What it gives up is "
     "sent again at the next start.",
 }
-
-
-def topic_fault(value: Value) -> str | None:
-    """Why a text is no name of a topic, with the cure; None when it is one."""
-    wrong = TOPICS.test((str(value),))
-    return wrong and wrong.replace(FOR_PATTERNS, "")
 
 
 def _in_words_of_sources(key: Key) -> Key:
@@ -184,4 +178,3 @@ SOURCE_KEYS: Final[tuple[Key, ...]] = (
     *ERRORS,
 )
 """What any source has behind `OWN_KEYS` and keys of its own."""
-TOPIC_NAME: Final = Check("a legal topic name", topic_fault)

@@ -2,8 +2,9 @@
 
 from typing import Final
 
-from parquet_sink.addons.sources.connector.keys import OWN_KEYS, SOURCE_KEYS, TOPIC_NAME
+from parquet_sink.addons.sources.connector.keys import OWN_KEYS, SOURCE_KEYS
 from parquet_sink.config.key import Key, Origin, Type
+from parquet_sink.kafka.settings import TOPIC
 
 FILE: Final = "The file"
 
@@ -25,7 +26,7 @@ FILE_SOURCE_KEYS: Final[tuple[Key, ...]] = (
         "The topic that lines are sent to.",
         required=True,
         missing="name the topic that lines are sent to.",
-        check=TOPIC_NAME,
+        check=TOPIC,
         origin=Origin.CONNECT,
     ),
     Key(
