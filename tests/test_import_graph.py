@@ -23,7 +23,6 @@ PURE_MODULES = (
     "parquet_sink.planner.admission",
     "parquet_sink.files.rotation",
     "parquet_sink.files.naming",
-    "parquet_sink.files.schemas",
     "parquet_sink.targets.retry",
     "parquet_sink.targets.outcome",
     "parquet_sink.targets.push.answers",

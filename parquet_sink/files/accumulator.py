@@ -18,14 +18,13 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from parquet_sink.files import rotation, schemas
+from parquet_sink.files import group, rotation
 from parquet_sink.files.group import Group
 from parquet_sink.files.open_file import FinishedFile, OpenFile, Place, remove
 from parquet_sink.files.parquet import footer_bytes
-from parquet_sink.files.piece import Piece, RunLike
+from parquet_sink.files.piece import Piece, RecordTimes, RunLike
 from parquet_sink.files.rotation import GROUP_MEMORY_BYTES, GROUP_ROWS, Fill, GroupEnd, GroupLimits, Limits, Reason
 from parquet_sink.files.settings import FileSettings
-from parquet_sink.files.times import RecordTimes
 
 __all__ = ["GROUP_MEMORY_BYTES", "GROUP_ROWS", "Accumulator", "FinishedFile", "Place"]
 
@@ -119,9 +118,9 @@ class Accumulator:
         current = self._group.schema if on_disk is None else on_disk
         if current is None or schema.equals(current):
             return schema
-        if schemas.fits(schema, current):
+        if group.fits(schema, current):
             return current
-        return schemas.unified(current, schema) if on_disk is None else None
+        return group.unified(current, schema) if on_disk is None else None
 
     def _fitted(self, piece: Piece, schema: pa.Schema, end: GroupEnd) -> Piece | None:
         """The longest beginning, of no more than can be needed, with the open file's schema to be. None for no record.
@@ -180,12 +179,12 @@ class Accumulator:
 
 def _aligned(piece: Piece, schema: pa.Schema) -> Piece | None:
     """The longest beginning of a piece whose values the schema can hold exactly, with it; None without a record."""
-    rows = schemas.aligned(piece.rows, schema)
+    rows = group.aligned(piece.rows, schema)
     if rows is not None:
         return piece.with_rows(rows)
 
     def lossy(records: int) -> bool:
-        return schemas.aligned(piece.rows.slice(0, piece.after_records(records)), schema) is None
+        return group.aligned(piece.rows.slice(0, piece.after_records(records)), schema) is None
 
     held = bisect_left(range(1, piece.records), True, key=lossy)
     return _aligned(piece.split(piece.after_records(held))[0], schema) if held else None

@@ -1,4 +1,4 @@
-"""Rows that wait in memory for the next row group: how they are kept, when there are enough, what schema they share.
+"""Rows that wait for the next row group of a Parquet file: how they are kept, their size, the schema they share.
 
 All of it follows from the rows, one after the other, and not from how they arrived: Arrow's writer ends a data page
 where an array ends, so arrays that end elsewhere would be other bytes, and a file of another size and name.
@@ -9,14 +9,137 @@ from collections.abc import Sequence
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from parquet_sink.files import schemas
 from parquet_sink.files.piece import Piece
 from parquet_sink.files.rotation import GroupEnd
-from parquet_sink.files.sizes import Sizes
+from parquet_sink.rows.schema import evolution
+from parquet_sink.rows.schema.value_types import Change
 
+_OFFSET = 4
+_BITS = 8
 CHUNK_ROWS: Final = 10_000
 """Arrays end at each so-many-th row of the range: as many as a block has, so that most need not be copied."""
+
+
+def unified(older: pa.Schema, newer: pa.Schema) -> pa.Schema | None:
+    """A schema that can hold rows of both, None when there is none; `rows.schema.evolution` says which types can.
+
+    Nothing is ever altered: an integer that a double cannot hold exactly makes two schemas incompatible.
+
+    Columns stand in the order of the newer schema when it has all columns of the older, otherwise new ones follow.
+    """
+    if older.equals(newer):
+        return older
+    if not older.names:
+        return pa.schema([field.with_nullable(True) for field in newer])
+    columns, change = evolution.merged(tuple(older), tuple(newer))
+    if change is Change.INCOMPATIBLE:
+        return None
+    if len(columns) == len(newer):
+        places = {name: place for place, name in enumerate(newer.names)}
+        columns = tuple(sorted(columns, key=lambda field: places[field.name]))
+    return pa.schema(columns)
+
+
+def fits(schema: pa.Schema, into: pa.Schema) -> bool:
+    """Whether rows of `schema` can enter a file of schema `into` as that is now."""
+    if schema.equals(into):
+        return True
+    both = unified(into, schema)
+    return both is not None and _same_columns(both, into)
+
+
+def aligned(rows: pa.Table, schema: pa.Schema) -> pa.Table | None:
+    """`rows` with exactly the columns of `schema`, None when a value cannot be kept exactly."""
+    if rows.schema.equals(schema):
+        return rows
+    nulls: dict[pa.DataType, pa.Array] = {}
+    try:
+        columns = [_column(rows, field, nulls) for field in schema]
+    except pa.ArrowInvalid:
+        return None
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _column(rows: pa.Table, field: pa.Field, nulls: dict[pa.DataType, pa.Array]) -> pa.ChunkedArray | pa.Array:
+    """One array of nulls serves all columns of a type that the rows lack: they may be thousands."""
+    position = rows.schema.get_field_index(field.name)
+    if position >= 0:
+        return evolution.aligned(rows.column(position), field.type)
+    if field.type not in nulls:
+        nulls[field.type] = pa.nulls(rows.num_rows, field.type)
+    return nulls[field.type]
+
+
+def _same_columns(one: pa.Schema, other: pa.Schema) -> bool:
+    return set(one.names) == set(other.names) and all(one.field(n).equals(other.field(n)) for n in one.names)
+
+
+class Sizes:
+    """Counts the bytes of rows of one schema, from their values alone, so that it does not depend on how rows arrived.
+
+    Arrow's own count (`nbytes`) depends on how rows are cut into arrays: it has an offset more and some bits of padding
+    for each, and the bits that tell nulls only where there are some.
+    fixed: bytes that each row takes whatever its values: numbers, and what tells where texts and lists begin.
+    """
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.fixed = sum(_fixed(field.type) for field in schema)
+        self._varying = [place for place, field in enumerate(schema) if _varies(field.type)]
+
+    def variable(self, rows: pa.Table) -> int:
+        """Bytes of texts, and of what is in lists and maps, in all these rows together."""
+        return sum(_variable(chunk) for place in self._varying for chunk in rows.column(place).chunks)
+
+
+def _fixed(of: pa.DataType) -> int:
+    if pa.types.is_null(of):
+        return 0
+    if pa.types.is_struct(of):
+        return sum(_fixed(of.field(index).type) for index in range(of.num_fields))
+    if _varies(of):
+        return _OFFSET
+    return max(int(of.bit_width) // _BITS, 1)
+
+
+def _varies(of: pa.DataType) -> bool:
+    if pa.types.is_struct(of):
+        return any(_varies(of.field(index).type) for index in range(of.num_fields))
+    return _is_text(of) or pa.types.is_list(of) or pa.types.is_map(of)
+
+
+def _is_text(of: pa.DataType) -> bool:
+    return of in (pa.string(), pa.binary())
+
+
+def _variable(array: pa.Array) -> int:
+    """Null is no value: what lies below it in the array does not count."""
+    of = array.type
+    if array.null_count == len(array) or not _varies(of):
+        return 0
+    if _is_text(of):
+        return _text_bytes(array)
+    if pa.types.is_struct(of):
+        return sum(map(_variable, array.flatten()))
+    there = array.drop_null() if array.null_count else array
+    if pa.types.is_map(of):
+        return _between(there, there.keys) + _between(there, there.items)
+    return _between(there, there.values)
+
+
+def _text_bytes(array: pa.Array) -> int:
+    if array.null_count:
+        return int(pc.sum(pc.binary_length(array)).as_py() or 0)
+    ends = memoryview(array.buffers()[1]).cast("i")
+    return int(ends[array.offset + len(array)] - ends[array.offset])
+
+
+def _between(lists: pa.Array, items: pa.Array) -> int:
+    """All bytes of the items that belong to these lists, none of which is null."""
+    first, last = lists.offsets[0].as_py(), lists.offsets[len(lists)].as_py()
+    mine = items.slice(first, last - first)
+    return len(mine) * _fixed(mine.type) + _variable(mine)
 
 
 class Group:
@@ -115,5 +238,5 @@ class Group:
 
 
 def _aligned(tables: Sequence[pa.Table], schema: pa.Schema) -> list[pa.Table] | None:
-    found = [schemas.aligned(table, schema) for table in tables]
+    found = [aligned(table, schema) for table in tables]
     return None if any(table is None for table in found) else found

@@ -23,6 +23,8 @@ MOST_BATCH_S: Final = 10.0
 LEAST_RANGE_RECORDS: Final = 100_000
 MOST_RANGE_RECORDS: Final = 1_000_000
 """Shares of a micro-batch that a topic-partition gets, unless one file alone is larger."""
+MOST_TASKS: Final = 64
+"""Spark tasks of one micro-batch when `tasks.max` is not set."""
 
 
 @dataclass(frozen=True)
@@ -154,10 +156,6 @@ def select_batch(due_now: Sequence[tuple[int, Candidate]], flush: FlushSettings,
         taken.append((topic, partition, cut))
         budget -= len(cut)
     return taken
-
-
-MOST_TASKS: Final = 64
-"""Spark tasks of one micro-batch when `tasks.max` is not set."""
 
 
 def by_task(spans: Sequence[PlannedRange], tasks: int | None) -> list[list[PlannedRange]]:

@@ -41,6 +41,8 @@ CHECK_S: Final = 5.0
 RECOMMIT_S: Final = 3_600.0
 """How often all offsets are committed again, moved or not: Kafka forgets those of a group without members, each by its
 own age (`offsets.retention.minutes`, a week by default)."""
+PATIENCE_S: Final = 60.0
+"""How long the broker may stay away at the start, unless `default.api.timeout.ms` says otherwise."""
 
 
 class GroupMonitor:
@@ -94,10 +96,6 @@ class Drain:
             return end
         noted = self._ends.get(key)
         return min(end, start if noted is None else noted)
-
-
-PATIENCE_S: Final = 60.0
-"""How long the broker may stay away at the start, unless `default.api.timeout.ms` says otherwise."""
 
 
 @cache

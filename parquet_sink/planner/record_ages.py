@@ -13,8 +13,15 @@ from parquet_sink.planner.admission import seen_ms
 from parquet_sink.planner.clients import FirstRecords
 from parquet_sink.planner.context import PlanningContext
 
+log = logging.getLogger(__name__)
+
 MARKS: Final = 512
 """Arrival marks kept for one topic-partition; older neighbours are merged, which only makes records seem older."""
+EXCEEDED: Final = 2.0
+"""Times the interval after which a range is taken too late; a tick, and the micro-batch before, take their time."""
+TICKS_S: Final = 1.0
+LOG_S: Final = 600.0
+"""A line of the log for what goes on, each so often."""
 
 
 @dataclass(frozen=True)
@@ -111,15 +118,6 @@ class RecordAges:
         if changed:
             self._context.state.record_progress(changed)
             self._published.update(progress)
-
-
-log = logging.getLogger(__name__)
-
-EXCEEDED: Final = 2.0
-"""Times the interval after which a range is taken too late; a tick, and the micro-batch before, take their time."""
-TICKS_S: Final = 1.0
-LOG_S: Final = 600.0
-"""A line of the log for what goes on, each so often."""
 
 
 class LateFlushes:

@@ -16,6 +16,9 @@ from parquet_sink.state.store import STARTED, EventLog
 log = logging.getLogger(__name__)
 
 REPORT_S: Final = 30.0
+ASK_S: Final = 5.0
+"""How often unavailable ones are asked for."""
+MOST_NAMED: Final = 10
 
 
 class BrokerOutage:
@@ -53,11 +56,6 @@ class BrokerOutage:
             if self._state.get(STARTED):
                 self._state.append_events([ConnectorRunning(self._name, self._now())])
             log.info("connector %s: Kafka answers again.", self._name)
-
-
-ASK_S: Final = 5.0
-"""How often unavailable ones are asked for."""
-MOST_NAMED: Final = 10
 
 
 class UnavailablePartitions(Collection[PartitionKey]):

@@ -13,8 +13,8 @@ from parquet_sink.files import naming
 from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
 from parquet_sink.files.claims import PartitionClaim
 from parquet_sink.files.cleanup import remove_unsent, sweep
+from parquet_sink.files.piece import RecordTimes
 from parquet_sink.files.rotation import Limits, Reason
-from parquet_sink.files.times import RecordTimes
 from parquet_sink.model.lost import LostOffsets
 from parquet_sink.model.ranges import NO_TRIES, Again, Known, PlannedRange, Tries, Trying
 from parquet_sink.model.receipts import Receipt

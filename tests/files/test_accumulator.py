@@ -19,9 +19,9 @@ from parquet_sink.errors import StorageFailed
 from parquet_sink.files import accumulator as module
 from parquet_sink.files import open_file
 from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
+from parquet_sink.files.piece import RecordTimes
 from parquet_sink.files.rotation import Limits, Reason
 from parquet_sink.files.settings import FileSettings
-from parquet_sink.files.times import RecordTimes
 from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.planner.admission import due_range
@@ -395,7 +395,7 @@ LIMITED = """
 import resource, sys
 import pyarrow as pa
 from parquet_sink.files.settings import FileSettings
-from parquet_sink.files.times import RecordTimes
+from parquet_sink.files.piece import RecordTimes
 from parquet_sink.planner.admission import due_range
 from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.rows.settings import ShapeSettings

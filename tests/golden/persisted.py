@@ -22,7 +22,7 @@ from parquet_sink.errors import InvalidRecord
 from parquet_sink.files import naming
 from parquet_sink.history import records as history_records
 from parquet_sink.history.sqlite import database as history_database
-from parquet_sink.history.sqlite.rows import file_row
+from parquet_sink.history.sqlite.store import file_row
 from parquet_sink.kafka.dead_letter_headers import HeaderWriter, stage_name
 from parquet_sink.kafka.group.committed import RangePlan, commit_metadata
 from parquet_sink.model import events
@@ -42,7 +42,8 @@ from parquet_sink.rows.shaper import Shaper
 from parquet_sink.settings.record_sink import RecordSinkSettings
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.state import store
-from parquet_sink.state.sqlite import database, run
+from parquet_sink.state.sqlite import database
+from parquet_sink.state.sqlite.store import FAILURE
 from parquet_sink.targets.s3 import objects
 from parquet_sink.targets.s3 import target as s3_target
 from parquet_sink.task.policies import classes_of
@@ -224,7 +225,7 @@ def _state() -> dict[str, Any]:
     fields = {name: [one.name, one.default] for name, one in vars(store).items() if isinstance(one, store.Field)}
     return {
         "tables of the state": {**database.RUN_TABLES, **database.LEARNED_TABLES},
-        "fields of the state": {**fields, "FAILURE": [run.FAILURE, None]},
+        "fields of the state": {**fields, "FAILURE": [FAILURE, None]},
         "progress in the state": asdict(PartitionProgress("orders", 1, 5, 9, 7)),
         "acceptance in the state": asdict(Accepted("orders", 1, 5, 5, 9, "records", _AGAIN)),
         "a failure": json.loads(replace(InvalidRecord("orders", 1, 5, "").failure(), message="wrong").to_json()),

@@ -15,7 +15,7 @@ from parquet_sink.model.failure import Failure
 from parquet_sink.model.progress import Accepted, PartitionProgress
 from parquet_sink.model.ranges import Again, Known, PlannedRange, Tries, ValueSizes
 from parquet_sink.model.receipts import Receipt
-from parquet_sink.state.sqlite import events as sqlite_events
+from parquet_sink.state.sqlite import store as sqlite_events
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import DRAINED, FIELDS, REPORTED, SLOTS, STARTED, STOP, EventBatch, EventLog
 from tests.state.memory_events import MemoryEvents

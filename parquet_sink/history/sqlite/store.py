@@ -1,14 +1,24 @@
-"""The history in one SQLite file."""
+"""The history of uploads in one SQLite file: its rows, queries, and figures for each hour."""
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from hashlib import sha256
+from math import ceil
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from parquet_sink.history.records import RangeRecord, UploadOutcome, UploadRecord, known_to_dict
+from parquet_sink.history.records import (
+    Origin,
+    RangeRecord,
+    UploadOutcome,
+    UploadRecord,
+    known_from_json,
+    known_to_dict,
+)
 from parquet_sink.history.settings import HistorySettings
-from parquet_sink.history.sqlite import rows
 from parquet_sink.history.sqlite.database import (
     ARCHIVED,
     WRITTEN,
@@ -18,19 +28,156 @@ from parquet_sink.history.sqlite.database import (
     opened_to_write,
     transaction,
 )
-from parquet_sink.history.store import ALL, HistoryExtent, HistoryQuery, HourSummary
-from parquet_sink.history.summary import summarised
+from parquet_sink.history.store import ALL, HistoryExtent, HistoryQuery, HourSummary, Percentiles
 from parquet_sink.model.archiving import Archiving
 
-_FILES: Final = ", ".join(rows.FILE_COLUMNS)
-_OF_FILES: Final = ", ".join(f"file.{one}" for one in rows.FILE_COLUMNS)
-_RANGES: Final = ", ".join(f"range.{one}" for one in rows.RANGE_COLUMNS)
+HOUR_MS: Final = 3_600_000
+_TABLE: Final = "target_table"
+_FIELDS: Final = tuple(one.name for one in fields(UploadRecord) if one.name != "archive")
+FILE_COLUMNS: Final = tuple(_TABLE if name == "table" else name for name in _FIELDS)
+"""In the order of `UploadRecord`'s fields but what is known of its archive; `repeat` is the last."""
+ARCHIVE_COLUMNS: Final = ("place", "at_ms", "cause")
+RANGE_COLUMNS: Final = (
+    "topic",
+    "partition",
+    "start",
+    "end",
+    "reason",
+    "topic_id",
+    "recipe",
+    "version",
+    "at_ms",
+    "done_until",
+)
+"""Of a range, but what was known."""
+Condition = tuple[str, list[Any]]
+_FILES: Final = ", ".join(FILE_COLUMNS)
+_OF_FILES: Final = ", ".join(f"file.{one}" for one in FILE_COLUMNS)
+_RANGES: Final = ", ".join(f"range.{one}" for one in RANGE_COLUMNS)
 _ADD_FILE: Final = (
-    f"insert into file (key, {_FILES}) values ({','.join('?' * (len(rows.FILE_COLUMNS) + 1))}) "
-    "on conflict (key) do nothing"
+    f"insert into file (key, {_FILES}) values ({','.join('?' * (len(FILE_COLUMNS) + 1))}) on conflict (key) do nothing"
 )
 _SHARE_TO_FREE: Final = 20
 """Of what takes too much room, one part in so many goes at a time."""
+
+
+@dataclass
+class _Hour:
+    """What was found so far of one hour."""
+
+    files: int = 0
+    repeated: int = 0
+    rows: int = 0
+    records: int = 0
+    size_bytes: int = 0
+    attempts: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    others: Counter[str] = field(default_factory=Counter)
+    freshness_ms: list[float] = field(default_factory=list)
+    upload_s: list[float] = field(default_factory=list)
+
+    def add(self, one: UploadRecord) -> None:
+        self.attempts += one.attempts
+        if one.outcome is not UploadOutcome.ACCEPTED:
+            self.others[str(one.outcome)] += 1
+            return
+        self.files += 1
+        self.repeated += one.repeat > 0
+        self.rows += one.rows
+        self.records += one.records
+        self.size_bytes += one.size_bytes
+        self.reasons[one.reason] += 1
+        self.upload_s.append(one.upload_s)
+        if one.freshness_ms is not None and one.origin is Origin.RUN and not one.repeat:
+            self.freshness_ms.append(one.freshness_ms)
+
+    def summary(self, hour_ms: int) -> HourSummary:
+        return HourSummary(
+            hour_ms=hour_ms,
+            files=self.files,
+            repeated=self.repeated,
+            rows=self.rows,
+            records=self.records,
+            size_bytes=self.size_bytes,
+            attempts=self.attempts,
+            reasons=dict(self.reasons),
+            others=dict(self.others),
+            freshness_ms=percentiles(self.freshness_ms),
+            upload_s=percentiles(self.upload_s),
+        )
+
+
+def summarised(records: Iterable[UploadRecord]) -> list[HourSummary]:
+    """One for each hour in which something happened, in order of time."""
+    hours: dict[int, _Hour] = {}
+    for one in records:
+        hours.setdefault(one.at_ms - one.at_ms % HOUR_MS, _Hour()).add(one)
+    return [hour.summary(at_ms) for at_ms, hour in sorted(hours.items())]
+
+
+def percentiles(values: Sequence[float]) -> Percentiles | None:
+    """By nearest rank: each is one of the values. None without values."""
+    if not values:
+        return None
+    ordered = sorted(values)
+
+    def at(share: int) -> float:
+        return ordered[max(ceil(share * len(ordered) / 100), 1) - 1]
+
+    return Percentiles(at(50), at(95), at(99), ordered[-1])
+
+
+def file_row(record: UploadRecord) -> tuple[Any, ...]:
+    """One value for each of FILE_COLUMNS. `dataclasses.asdict` would be two thirds of what adding a file costs."""
+    tried = json.dumps([vars(one) for one in record.tried], separators=(",", ":"), ensure_ascii=False)
+    return tuple(tried if name == "tried" else getattr(record, name) for name in _FIELDS)
+
+
+def file_key(row: tuple[Any, ...]) -> bytes:
+    """Of the row of a file: the same for what is the same upload, and else another, but for how often it was sent."""
+    return sha256(json.dumps(row[:-1]).encode()).digest()[:16]
+
+
+def file_of(row: tuple[Any, ...]) -> UploadRecord:
+    """Of the values of FILE_COLUMNS, then of ARCHIVE_COLUMNS. Raises ValueError, KeyError or TypeError."""
+    values: dict[str, Any] = dict(zip(_FIELDS, row[: len(_FIELDS)], strict=True))
+    archive = dict(zip(ARCHIVE_COLUMNS, row[len(_FIELDS) :], strict=True))
+    known = archive if archive["place"] is not None else None
+    return UploadRecord.from_dict({**values, "tried": json.loads(values["tried"]), "archive": known})
+
+
+def range_of(row: tuple[Any, ...]) -> RangeRecord:
+    """Of the values of RANGE_COLUMNS, then what was known as JSON. Raises ValueError, KeyError or TypeError."""
+    values: dict[str, Any] = dict(zip(RANGE_COLUMNS, row[:-1], strict=True))
+    return RangeRecord(**values, known=known_from_json(row[-1]))
+
+
+def files_where(query: HistoryQuery) -> Condition:
+    """The condition of a query for files."""
+    text, values = _where(query, "first_offset", "last_offset")
+    for column, wanted in (("outcome", query.outcomes), ("file_name", query.file_names)):
+        if wanted:
+            text += f" and {column} in ({','.join('?' * len(wanted))})"
+            values += sorted(map(str, wanted))
+    return text, values
+
+
+def ranges_where(query: HistoryQuery) -> Condition:
+    """The condition of a query for ranges; their ends are exclusive."""
+    return _where(query, "start", "end - 1")
+
+
+def _where(query: HistoryQuery, first: str, last: str) -> Condition:
+    conditions = (
+        ("topic = ?", query.topic),
+        ("partition = ?", query.partition),
+        (f"{last} >= ?", query.first_offset),
+        (f"{first} <= ?", query.last_offset),
+        ("at_ms >= ?", query.since_ms),
+        ("at_ms < ?", query.until_ms),
+    )
+    given = [(text, value) for text, value in conditions if value is not None]
+    return " and ".join(["1", *(text for text, _ in given)]), [value for _, value in given]
 
 
 class SqliteHistory:
@@ -53,8 +200,8 @@ class SqliteHistory:
                 self._add_file(db, record)
 
     def _add_file(self, db: sqlite3.Connection, record: UploadRecord) -> None:
-        row = rows.file_row(record)
-        key = rows.file_key(row)
+        row = file_row(record)
+        key = file_key(row)
         if db.execute("select 1 from file where key = ?", (key,)).fetchone():
             return
         db.execute(
@@ -97,24 +244,24 @@ class SqliteHistory:
 
     def files(self, query: HistoryQuery = ALL) -> Iterator[UploadRecord]:
         """The uploads that are meant, in order of time. Reading may be left at any place."""
-        condition, values = rows.files_where(query)
+        condition, values = files_where(query)
         with history_trouble(self.path, "read"):
             archives, joined = self._archives()
         asked = f"select {_OF_FILES}, {archives} from (select * from file where {condition}) as file {joined}"
-        yield from map(rows.file_of, self._asked(asked, "file", values, query.newest))
+        yield from map(file_of, self._asked(asked, "file", values, query.newest))
 
     def _archives(self) -> tuple[str, str]:
         """Columns of what is known of archives, and how they are joined."""
         if not knows_archives(self._connection):
-            return ", ".join("null" for _ in rows.ARCHIVE_COLUMNS), ""
+            return ", ".join("null" for _ in ARCHIVE_COLUMNS), ""
         on = f"{ARCHIVED}.file_name = file.file_name and file.outcome = '{UploadOutcome.ACCEPTED}'"
-        return ", ".join(f"{ARCHIVED}.{one}" for one in rows.ARCHIVE_COLUMNS), f"left join {ARCHIVED} on {on}"
+        return ", ".join(f"{ARCHIVED}.{one}" for one in ARCHIVE_COLUMNS), f"left join {ARCHIVED} on {on}"
 
     def ranges(self, query: HistoryQuery = ALL) -> Iterator[RangeRecord]:
         """The ranges that are meant, in order of time."""
-        condition, values = rows.ranges_where(query)
+        condition, values = ranges_where(query)
         asked = f"select {_RANGES}, body from range join knowledge on knowledge.id = range.knowledge where {condition}"
-        yield from map(rows.range_of, self._asked(asked, "range", values, query.newest))
+        yield from map(range_of, self._asked(asked, "range", values, query.newest))
 
     def _asked(self, text: str, table: str, values: list[object], newest: int | None) -> Iterator[tuple[object, ...]]:
         """Rows in order of time."""

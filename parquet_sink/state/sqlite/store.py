@@ -1,25 +1,201 @@
-"""The state store in one SQLite file, and how a run begins with it."""
+"""The state store of a connector in one SQLite file: fields of a run, progress, events, and what topics taught."""
 
+import json
 import logging
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import asdict
+from hashlib import sha256
 from pathlib import Path
 from typing import Final, TypeVar
 
 from parquet_sink.errors import StorageFailed
-from parquet_sink.model.events import Event
-from parquet_sink.model.ranges import Known
-from parquet_sink.state.sqlite.database import LEARNED_TABLES, remove_files
-from parquet_sink.state.sqlite.events import SqliteEvents
-from parquet_sink.state.sqlite.learned import SqliteLearned
-from parquet_sink.state.sqlite.run import SqliteRun
+from parquet_sink.model.events import Event, event_from_json
+from parquet_sink.model.failure import Failure
+from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.model.progress import Accepted, PartitionProgress
+from parquet_sink.model.ranges import Again, Known, PlannedRange, ValueSizes
+from parquet_sink.state.sqlite.database import LEARNED_TABLES, Database, remove_files
+from parquet_sink.state.store import REPORTED, EventBatch, Field, T
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
+FAILURE: Final = "failure"
+"""The one name in the table of fields that is no `Field`."""
+KEPT_EVENTS: Final = 10_000
+"""About 7 MB. The program reads them several times a second."""
+Answer = TypeVar("Answer")
 KEPT_TABLES: Final = (*LEARNED_TABLES, "progress")
 """What goes on when a file that is in use is lost."""
+
+
+class SqliteRun(Database):
+    """What belongs to one run."""
+
+    def get(self, field: Field[T]) -> T:
+        """The value last set, else the field's default."""
+        row = self._db.execute("select body from field where name = ?", (field.name,)).fetchone()
+        if row is None:
+            return field.default
+        value: T = json.loads(row[0])
+        return value
+
+    def set(self, field: Field[T], value: T) -> None:
+        self._db.execute("insert or replace into field values (?, ?)", (field.name, json.dumps(value)))
+
+    def record_progress(self, progress: Sequence[PartitionProgress]) -> None:
+        """How topic-partitions stand now; those that are not named stay as they were."""
+        rows = [(one.topic, one.partition, json.dumps(asdict(one))) for one in progress]
+        with self._transaction() as db:
+            db.executemany("insert or replace into progress values (?, ?, ?)", rows)
+
+    def progress(self) -> list[PartitionProgress]:
+        """Of every topic-partition, in order of topic and number."""
+        rows = self._db.execute("select body from progress order by topic, partition")
+        return [PartitionProgress(**json.loads(body)) for (body,) in rows]
+
+    def begin_batch(self, keys: Sequence[PartitionKey]) -> None:
+        """A micro-batch begins with a range of each of these topic-partitions: nothing is reported of them yet."""
+        with self._transaction() as db:
+            db.executemany("delete from accepted where topic = ? and partition = ?", keys)
+            db.execute("delete from field where name = ?", (REPORTED.name,))
+
+    def record_accepted(self, ranges: Sequence[Accepted]) -> None:
+        """How far the last range of each topic-partition is accepted, which reports the micro-batch.
+
+        All of it is there, or nothing; topic-partitions that are not named stay as they were.
+        """
+        rows = [(one.topic, one.partition, json.dumps(asdict(one))) for one in ranges]
+        with self._transaction() as db:
+            db.executemany("insert or replace into accepted values (?, ?, ?)", rows)
+            db.execute("insert or replace into field values (?, ?)", (REPORTED.name, json.dumps(True)))
+
+    def accepted(self) -> list[Accepted]:
+        rows = self._db.execute("select body from accepted order by topic, partition")
+        return [_accepted(body) for (body,) in rows]
+
+    def forget_partition(self, topic: str, partition: int) -> None:
+        """Forgets how far a topic-partition is accepted, and how it stands: it was deleted."""
+        with self._transaction() as db:
+            db.execute("delete from accepted where topic = ? and partition = ?", (topic, partition))
+            db.execute("delete from progress where topic = ? and partition = ?", (topic, partition))
+
+    def record_failure(self, failure: Failure) -> None:
+        """The first failure stays: later ones follow from it."""
+        self._db.execute("insert or ignore into field values (?, ?)", (FAILURE, failure.to_json()))
+
+    def failure(self) -> Failure | None:
+        row = self._db.execute("select body from field where name = ?", (FAILURE,)).fetchone()
+        return None if row is None else Failure.from_json(row[0])
+
+    def clear_for_restart(self) -> None:
+        """Before the query starts again: forgets the failure, and what was accepted. The group's offsets count."""
+        with self._transaction() as db:
+            db.execute("delete from field where name = ?", (FAILURE,))
+            db.execute("delete from accepted")
+
+
+def _accepted(body: str) -> Accepted:
+    fields = json.loads(body)
+    again = fields.pop("again")
+    return Accepted(**fields, again=None if again is None else Again.from_dict(again))
+
+
+class SqliteLearned(Database):
+    """Outlives a run."""
+
+    def learn(self, topic: str, known: Known) -> None:
+        """Adds what a range taught of a topic; a part of `known` that is None changes nothing."""
+        with self._transaction() as db:
+            before = self.learned().get(topic)
+            after = known if before is None else before.updated(known)
+            if after == before:
+                return
+            db.execute(
+                "insert into knowledge (topic, schema, bytes_per_row, bytes_per_record) values (?, ?, ?, ?)",
+                (topic, after.schema, after.bytes_per_row, after.bytes_per_record),
+            )
+            db.execute(
+                "delete from knowledge where topic = ? "
+                "and id not in (select max(id) from knowledge group by topic) "
+                "and id not in (select knowledge from planned where knowledge is not null)",
+                (topic,),
+            )
+
+    def learned(self) -> dict[str, Known]:
+        """What is known of each topic now."""
+        rows = self._db.execute(
+            "select topic, schema, bytes_per_row, bytes_per_record from knowledge "
+            "where id in (select max(id) from knowledge group by topic)"
+        )
+        return {topic: Known(*learned) for topic, *learned in rows}
+
+    def bytes_per_record(self) -> dict[str, float | None]:
+        """Parquet bytes that a record of each topic became lately."""
+        return dict(
+            self._db.execute(
+                "select topic, bytes_per_record from knowledge "
+                "where id in (select max(id) from knowledge group by topic)"
+            )
+        )
+
+    def learn_sizes(self, sizes: Mapping[str, ValueSizes]) -> None:
+        """What the values of records of these topics became lately; others stay."""
+        rows = [(topic, one.value_bytes, one.file_bytes) for topic, one in sizes.items()]
+        with self._transaction() as db:
+            db.executemany("insert or replace into sizes values (?, ?, ?)", rows)
+
+    def sizes(self) -> dict[str, ValueSizes]:
+        """Of each topic of which that is known."""
+        rows = self._db.execute("select topic, value_bytes, file_bytes from sizes")
+        return {topic: ValueSizes(*sizes) for topic, *sizes in rows}
+
+    def record_planned(self, ranges: Sequence[PlannedRange], recipe: str) -> None:
+        """Ranges that are taken for the first time, together with what is known of their topics now.
+
+        recipe: stands for all else that files depend on.
+        """
+        with self._transaction() as db:
+            db.executemany(
+                "insert or replace into planned values (?1, ?2, ?3, ?4, ?5, ?6, "
+                "(select max(id) from knowledge where topic = ?1))",
+                [(r.topic, r.partition, r.start, r.end, r.reason, recipe) for r in ranges],
+            )
+
+    def planned(self, recipe: str) -> dict[tuple[str, int], PlannedRange]:
+        """The last range of each topic-partition, with what was known when it was recorded; of this recipe only."""
+        rows = self._db.execute(
+            "select p.topic, partition, start, end, reason, schema, bytes_per_row, bytes_per_record "
+            "from planned p left join knowledge k on k.id = p.knowledge where recipe = ?",
+            (recipe,),
+        )
+        return {
+            (topic, partition): PlannedRange(topic, partition, start, end, reason, known=Known(*known))
+            for topic, partition, start, end, reason, *known in rows
+        }
+
+
+class SqliteEvents(Database):
+    """Implements `state.store.EventLog`. Positions have no gaps: writers take turns, and only the oldest rows go."""
+
+    def append_events(self, events: Sequence[Event]) -> None:
+        if not events:
+            return
+        bodies = [event.to_json() for event in events]
+        with self._transaction() as db:
+            db.executemany(
+                "insert into event (digest, body) values (?, ?) on conflict (digest) do nothing",
+                [(sha256(body.encode()).digest()[:16], body) for body in bodies],
+            )
+            db.execute("delete from event where id <= (select max(id) from event) - ?", (KEPT_EVENTS,))
+
+    def events_after(self, position: int) -> EventBatch:
+        rows = self._db.execute("select id, body from event where id > ? order by id", (position,)).fetchall()
+        if not rows:
+            return EventBatch((), position)
+        events = tuple(event_from_json(body) for _, body in rows)
+        return EventBatch(events, rows[-1][0], rows[0][0] - position - 1)
 
 
 class SqliteStore(SqliteRun, SqliteLearned, SqliteEvents):
@@ -97,7 +273,7 @@ def events_of(path: Path) -> Sequence[Event]:
     return _read(path, lambda store: store.events_after(0).events) or ()
 
 
-def _read(path: Path, ask: Callable[[SqliteStore], T]) -> T | None:
+def _read(path: Path, ask: Callable[[SqliteStore], Answer]) -> Answer | None:
     if not path.exists():
         return None
     try:

@@ -4,7 +4,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.files.times import RecordTimes
+from parquet_sink.files.piece import RecordTimes
 
 
 @given(st.data())
