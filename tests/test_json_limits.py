@@ -16,7 +16,7 @@ from parquet_sink.addons.sources.offsets import connect_form, file
 from parquet_sink.errors import StorageFailed
 from parquet_sink.files.lock import _read_holder
 from parquet_sink.kafka.group.committed import Committed
-from parquet_sink.parked.table import METADATA_KEY, place_of
+from parquet_sink.parked.files import METADATA_KEY, place_of
 
 PACKAGE: Final = Path(parquet_sink.__file__).parent
 DEEP: Final = b'{"a":' * 100_000

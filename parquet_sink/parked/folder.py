@@ -1,4 +1,4 @@
-"""The folder of a connector's parked records: what is added is there for good when `append` returns.
+"""The folder of a connector's parked records, and the store that writes rejected records into it.
 
 Each topic-partition has files of its own, numbered as they were begun. What is added goes into the last one, which is
 written anew beside it and takes its place, until that holds FILE_BYTES; so one record at a time makes no more files
@@ -8,6 +8,7 @@ range is repeated, are not added again.
 
 import os
 import stat
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -19,17 +20,20 @@ import pyarrow.compute as pc
 from parquet_sink.errors import ParkedFull, StorageFailed
 from parquet_sink.files import naming
 from parquet_sink.files.storage import storage_trouble, sync_folder
+from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.rejected import Rejected
-from parquet_sink.parked.files import PARKING, ParkedFile, Staged
+from parquet_sink.parked.files import PARKING, ParkedFile, Staged, raw_bytes, table_of
 from parquet_sink.parked.locks import changing
 from parquet_sink.parked.names import is_unfinished, name_of, number_in
 from parquet_sink.parked.scan import MARKER, scan_partition, used_bytes
 from parquet_sink.parked.settings import DIR, MAX_BYTES
-from parquet_sink.parked.table import table_of
 
 FILE_BYTES: Final = 8 << 20
 """Of records before they are compressed, in one file, unless one record has more."""
 _IDENTITY: Final = ("offset", "timestamp", "key", "value")
+WAITING_BYTES: Final = 4 << 20
+"""Of records that wait in memory, in one Spark task; then those of the topic-partition at hand are written."""
 
 
 class ParkedFolder:
@@ -167,3 +171,48 @@ def _without_known(table: pa.Table, files: Sequence[ParkedFile]) -> pa.Table:
 def _identities(table: pa.Table) -> list[tuple[object, ...]]:
     columns = [table.column(name).cast(pa.int64()) if name == "timestamp" else table.column(name) for name in _IDENTITY]
     return list(zip(*(column.to_pylist() for column in columns), strict=True))
+
+
+class ParkedStore:
+    """Of one Spark task. Records are written when they are many, and at the latest when their range is flushed.
+
+    What a crash leaves behind of a range that did not count is there already when the range comes again. clock: epoch
+    seconds.
+    """
+
+    def __init__(self, folder: ParkedFolder, clock: Callable[[], float] = time.time) -> None:
+        self._folder, self._clock = folder, clock
+        self._waiting: dict[PartitionKey, list[Rejected]] = {}
+        self._bytes = 0
+
+    def put(self, rejected: Rejected) -> None:
+        """Raises ParkedFull, StorageFailed."""
+        key = (rejected.topic, rejected.partition)
+        self._waiting.setdefault(key, []).append(rejected)
+        self._bytes += raw_bytes(rejected)
+        if self._bytes >= WAITING_BYTES:
+            self._write(key)
+
+    def flush(self, planned: PlannedRange) -> None:
+        """Raises ParkedFull, StorageFailed; then what could not be written still waits."""
+        self._write((planned.topic, planned.partition))
+
+    def close(self) -> None:
+        self._waiting.clear()
+
+    def _write(self, key: PartitionKey) -> None:
+        records = self._waiting.get(key, [])
+        self._park(key, records)
+        self._waiting.pop(key, None)
+        self._bytes -= sum(map(raw_bytes, records))
+
+    def _park(self, key: PartitionKey, records: list[Rejected]) -> None:
+        """Where there is no room for all, as many as there is room for; the error names the first of the others."""
+        try:
+            self._folder.append(*key, records, int(self._clock() * 1000))
+        except ParkedFull:
+            if len(records) < 2:
+                raise
+            middle = len(records) // 2
+            self._park(key, records[:middle])
+            self._park(key, records[middle:])

@@ -38,8 +38,10 @@ def _dead_letters(settings: SinkSettings | RecordSinkSettings, topic: DeadLetter
 
 
 def _parked(settings: SinkSettings) -> RejectPolicy:
-    from parquet_sink.parked.folder import ParkedFolder  # loads only what this connector needs
-    from parquet_sink.task.parked_store import ParkedStore
+    from parquet_sink.parked.folder import (
+        ParkedFolder,  # loads only what this connector needs
+        ParkedStore,
+    )
     from parquet_sink.task.set_aside import SetAsidePolicy
 
     folder = ParkedFolder(settings.parked_folder, settings.name, settings.parked.max_bytes)

@@ -2,7 +2,7 @@
 
 For each topic-partition that has some:
 
-  1. its parked records are read in offset order                          (`parked.reading`)
+  1. its parked records are read in offset order                          (`parked.scan`)
   2. they take the way of records from Kafka: decoder, transforms,        (`task.task`)
      shape, files, names and target are the same, and so are their offsets
   3. those that were accepted, or have no row, are taken out of the       (`ParkedFolder.change`)
@@ -33,9 +33,7 @@ from parquet_sink.model.records import VALUES_ONLY, RecordBatch, RecordParts
 from parquet_sink.model.rejected import Rejected
 from parquet_sink.parked.files import PARKING, ParkedFile
 from parquet_sink.parked.folder import ParkedFolder
-from parquet_sink.parked.reading import Layer, ParkedPartition
-from parquet_sink.parked.scan import scan
-from parquet_sink.parked.selection import Selection
+from parquet_sink.parked.scan import Layer, ParkedPartition, Selection, scan
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.delivery import NOT_COMMITTED
 from parquet_sink.task.outcome import RangeOutcome

@@ -34,7 +34,7 @@ from parquet_sink.model.progress import Accepted, PartitionProgress
 from parquet_sink.model.ranges import Again, Known, PlannedRange, Tries
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected, Stage
-from parquet_sink.parked import table as parked
+from parquet_sink.parked import files as parked
 from parquet_sink.replay import journal
 from parquet_sink.replay.plan import ReplayRange, range_to_dict
 from parquet_sink.rows.settings import ShapeSettings

@@ -15,8 +15,7 @@ from parquet_sink.model.ranges import Known
 from parquet_sink.model.rejected import Rejected, Stage
 from parquet_sink.parked import folder as folders
 from parquet_sink.parked.folder import ParkedFolder
-from parquet_sink.parked.scan import scan
-from parquet_sink.parked.selection import Selection
+from parquet_sink.parked.scan import Selection, scan
 from parquet_sink.rows.shaper import Shaper
 from parquet_sink.targets.settings import RetrySettings
 from parquet_sink.targets.table_map import parse

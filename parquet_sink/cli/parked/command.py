@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
 def _run_one(args: argparse.Namespace, settings: SinkSettings) -> bool:
     """Whether all went well. One connector's trouble does not keep others from their turn."""
     from parquet_sink.cli.parked import drop, replay, reports  # after the files were found right
-    from parquet_sink.parked.selection import Selection
+    from parquet_sink.parked.scan import Selection
 
     selection = Selection(*_chosen(args))
     try:

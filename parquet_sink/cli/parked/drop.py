@@ -12,8 +12,7 @@ from parquet_sink.files.storage import storage_trouble
 from parquet_sink.parked.files import PARKING, ParkedFile
 from parquet_sink.parked.folder import ParkedFolder
 from parquet_sink.parked.locks import replaying
-from parquet_sink.parked.scan import scan
-from parquet_sink.parked.selection import Selection
+from parquet_sink.parked.scan import Selection, scan
 from parquet_sink.settings.sink import SinkSettings
 
 

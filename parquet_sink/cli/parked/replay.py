@@ -18,8 +18,7 @@ from parquet_sink.model.ranges import Known
 from parquet_sink.parked.files import PARKING
 from parquet_sink.parked.folder import ParkedFolder
 from parquet_sink.parked.locks import replaying
-from parquet_sink.parked.scan import scan
-from parquet_sink.parked.selection import Selection
+from parquet_sink.parked.scan import Selection, scan
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.state.sqlite.store import learned_of
 from parquet_sink.targets.outcome import Health, Outcome, ProbeResult, Verdict

@@ -14,10 +14,8 @@ import pyarrow as pa
 from parquet_sink.config.report import printable
 from parquet_sink.files.storage import storage_trouble
 from parquet_sink.parked.files import PARKING, ParkedFile
-from parquet_sink.parked.scan import Scan, scan
-from parquet_sink.parked.selection import Selection
+from parquet_sink.parked.scan import Group, Scan, Selection, scan, summarise, with_years_of_python
 from parquet_sink.parked.settings import MAX_BYTES
-from parquet_sink.parked.summary import Group, summarise, with_years_of_python
 from parquet_sink.settings.sink import SinkSettings
 
 MOST_REASONS: Final = 10

@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 from parquet_sink.errors import StorageFailed
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordBatch
-from parquet_sink.parked.folder import ParkedFolder
+from parquet_sink.parked import folder as module
+from parquet_sink.parked.folder import ParkedFolder, ParkedStore
 from parquet_sink.parked.scan import scan
 from parquet_sink.parked.settings import ParkedSettings
 from parquet_sink.settings.connector import ErrorSettings
-from parquet_sink.task import parked_store as module
-from parquet_sink.task.parked_store import ParkedStore
 from parquet_sink.task.policies import policy_for
 from parquet_sink.task.record_steps import RecordSteps
 from parquet_sink.task.reject_policy import StopAtRejected
