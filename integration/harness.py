@@ -18,7 +18,7 @@ from parquet_sink.addons.devkit.target.process import TargetProcess
 from parquet_sink.connectors.loading import load
 from parquet_sink.model.events import Event, FileAccepted, FileFailed, OffsetsPassedOver
 from parquet_sink.model.failure import Failure
-from parquet_sink.model.progress import PartitionProgress
+from parquet_sink.model.ranges import PartitionProgress
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.spark import session

@@ -25,7 +25,7 @@ from parquet_sink.config.secret import Secret
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.naming import file_name
 from parquet_sink.files.rotation import Reason
-from parquet_sink.model.archiving import Archiving
+from parquet_sink.model.receipts import Archiving
 from parquet_sink.targets.outcome import Health, Outcome, Verdict
 from parquet_sink.targets.s3 import calls
 from parquet_sink.targets.s3.client import connect

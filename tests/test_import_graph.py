@@ -29,7 +29,7 @@ PURE_MODULES = (
     "parquet_sink.targets.push.probe",
     "parquet_sink.targets.push.token_answers",
     "parquet_sink.net.access_token",
-    "parquet_sink.net.asked_wait",
+    "parquet_sink.net.exchange",
     "parquet_sink.net.exchange",
     "parquet_sink.addons.tune.model",
 )

@@ -16,7 +16,7 @@ from botocore.config import Config
 
 from parquet_sink.addons.devkit.ports import HOST, accepts_connections, free_port
 from parquet_sink.config.secret import Secret
-from parquet_sink.process.tether import Tether
+from parquet_sink.process.signals import ParentDeathGuard
 from parquet_sink.targets.s3.settings import BucketSettings, StaticCredentials
 
 ACCESS_KEY: Final = "AKIAEXAMPLE"
@@ -33,7 +33,7 @@ class S3Server:
     def __init__(self) -> None:
         self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
-        self._tether: Tether | None = None
+        self._guard: ParentDeathGuard | None = None
         self.client: Any = boto3.client(
             "s3",
             endpoint_url=self.endpoint,
@@ -88,7 +88,7 @@ class S3Server:
             start_new_session=True,
             env={**os.environ, "S3_UPLOAD_PART_MIN_SIZE": str(SMALLEST_PART_BYTES)},
         )
-        self._tether = Tether(self._process.pid)
+        self._guard = ParentDeathGuard(self._process.pid)
         deadline = time.monotonic() + _START_S
         while not accepts_connections(self.port):
             assert self._process.poll() is None, "moto's server ended at once"
@@ -103,5 +103,5 @@ class S3Server:
         assert self._process is not None
         self._process.kill()
         self._process.wait()
-        if self._tether is not None:
-            self._tether.release()
+        if self._guard is not None:
+            self._guard.release()

@@ -24,8 +24,8 @@ from typing import Final
 from parquet_sink.archive.settings import URL, ArchiveSettings
 from parquet_sink.archive.store import ArchiveStore, kept
 from parquet_sink.archive.waiting import Waiting, WaitingFolder, altered
-from parquet_sink.model.archiving import Archiving
 from parquet_sink.model.ranges import NO_TRIES, Tries
+from parquet_sink.model.receipts import Archiving
 from parquet_sink.process.threads import in_thread
 from parquet_sink.targets.outcome import Outcome, Verdict
 from parquet_sink.targets.retry import RetryPolicy, Sent, Surroundings, send_with_retries, should_retry

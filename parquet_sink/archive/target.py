@@ -12,7 +12,7 @@ from parquet_sink.archive.settings import URL
 from parquet_sink.archive.store import ArchiveStore, LocalFile, kept
 from parquet_sink.archive.waiting import WaitingFolder
 from parquet_sink.files.accumulator import FinishedFile
-from parquet_sink.model.archiving import Archiving
+from parquet_sink.model.receipts import Archiving
 from parquet_sink.targets.outcome import Outcome, ProbeResult, Verdict
 from parquet_sink.targets.target import Target
 

@@ -19,8 +19,8 @@ from typing import Final
 
 from parquet_sink.archive.settings import MAX_WAITING_BYTES
 from parquet_sink.archive.store import LocalFile
+from parquet_sink.files.lock import is_locked
 from parquet_sink.files.naming import LOCK_FILE
-from parquet_sink.process.running import is_locked
 
 _AS_VERIFIED: Final = re.compile(r"([0-9a-f]{64})-(\d+)")
 _TRIES: Final = 3

@@ -2,7 +2,7 @@
 
 import argparse
 
-from parquet_sink.process.log_format import FORMATS
+from parquet_sink.process.logs import FORMATS
 
 
 def add_log_format(parser: argparse.ArgumentParser) -> None:

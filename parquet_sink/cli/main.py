@@ -16,9 +16,8 @@ from parquet_sink.cli.command_class import CommandPlugin, Commands, commands_for
 from parquet_sink.cli.completion import SHELLS, ShellCode, complete
 from parquet_sink.config.report import printable, quoted
 from parquet_sink.errors import InvalidConfiguration, SetupError, SinkError
-from parquet_sink.process import arenas, core_dumps
-from parquet_sink.process.log_format import JSON, json_line
-from parquet_sink.process.logs import configure_program, log_format
+from parquet_sink.process import arenas, streams
+from parquet_sink.process.logs import JSON, configure_program, json_line, log_format
 from parquet_sink.process.signals import StopRequest
 from parquet_sink.process.streams import lenient_streams
 
@@ -76,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command; returns the exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
     hosts = words[:1] in (["run"], ["worker"])
-    core_dumps.forbid()
+    streams.forbid_core_dumps()
     if hosts:
         arenas.bound()
     complete(parser_for)

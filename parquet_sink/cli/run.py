@@ -11,7 +11,7 @@ from parquet_sink.cli.hosting_options import add_hosting
 from parquet_sink.cli.log_options import add_log_format
 from parquet_sink.connectors.check import check_files
 from parquet_sink.errors import InvalidConfiguration
-from parquet_sink.process.log_format import JSON
+from parquet_sink.process.logs import JSON
 from parquet_sink.spark import options
 from parquet_sink.spark.slots import local_master
 from parquet_sink.validate.preflight import inspect

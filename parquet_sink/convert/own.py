@@ -14,7 +14,7 @@ from parquet_sink.convert.one_by_one import OneByOne as OneByOne  # noqa: PLC041
 from parquet_sink.convert.settings import Side
 from parquet_sink.errors import ConnectorError, ConverterFailed
 from parquet_sink.plugins import CONVERTERS, Kind, PluginUnusable
-from parquet_sink.process import foreign_code
+from parquet_sink.process import plugin_errors
 
 
 @runtime_checkable
@@ -69,7 +69,7 @@ class _Named:
         except (ConnectorError, MemoryError):
             raise
         except Exception as error:
-            raise self._failed(f"failed with {foreign_code.told(error, self._settings.secrets)}") from error
+            raise self._failed(f"failed with {plugin_errors.reported(error, self._settings.secrets)}") from error
         self._check(found, len(values))
         return found
 

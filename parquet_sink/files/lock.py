@@ -1,4 +1,4 @@
-"""One instance of a connector on a machine: a lock file below `tmp.dir`.
+"""One instance of a connector on a machine: a lock file below `tmp.dir`, and whether one is held.
 
 The operating system releases the lock when the process ends, however it ends. It guards the local files; instances on
 different machines are told apart by the offset commits.
@@ -20,6 +20,19 @@ from parquet_sink.errors import AnotherInstance, StorageFailed
 from parquet_sink.files import naming
 from parquet_sink.files.cleanup import prepare_connector
 from parquet_sink.files.storage import storage_trouble
+
+LOCKS = Path("/proc/locks")
+
+
+def is_locked(path: str, locks: Path = LOCKS) -> bool:
+    """Whether any process of this machine holds an flock of the file; False where that cannot be known."""
+    try:
+        inode = os.stat(path).st_ino
+        lines = locks.read_text(encoding="ascii", errors="replace").splitlines()
+    except OSError:
+        return False
+    held = (line.split() for line in lines if "->" not in line)
+    return any(len(one) > 5 and one[1] == "FLOCK" and one[5].rpartition(":")[2] == str(inode) for one in held)
 
 
 class ConnectorLock:

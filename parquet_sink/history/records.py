@@ -7,10 +7,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from parquet_sink.model.archiving import Archiving
-from parquet_sink.model.attempts import Attempt
-from parquet_sink.model.ranges import Known, PlannedRange
-from parquet_sink.model.receipts import Receipt
+from parquet_sink.model.ranges import Attempt, Known, PlannedRange
+from parquet_sink.model.receipts import Archiving, Receipt
 
 LONGEST_CAUSE: Final = 1_000
 

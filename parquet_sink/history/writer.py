@@ -17,7 +17,7 @@ from parquet_sink.errors import HistoryUnusable
 from parquet_sink.history.records import RangeRecord, UploadRecord
 from parquet_sink.history.settings import HistorySettings
 from parquet_sink.history.sqlite.store import SqliteHistory, write_history
-from parquet_sink.model.archiving import Archiving
+from parquet_sink.model.receipts import Archiving
 
 log = logging.getLogger(__name__)
 

@@ -21,7 +21,7 @@ from parquet_sink.kafka.leader_epochs import is_truncation
 from parquet_sink.kafka.lost_offsets import offsets_deleted
 from parquet_sink.kafka.reader_checks import ReaderChecks
 from parquet_sink.kafka.settings import KafkaSettings
-from parquet_sink.model.lost import LossCause, LostOffsets
+from parquet_sink.model.ranges import LossCause, LostOffsets
 from parquet_sink.model.records import VALUES_ONLY, RecordBatch, RecordParts
 from parquet_sink.process.memory import give_back
 from parquet_sink.process.threads import in_thread

@@ -10,12 +10,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from parquet_sink.model.archiving import Archiving
-from parquet_sink.model.attempts import AttemptCount
 from parquet_sink.model.failure import Failure
-from parquet_sink.model.lost import LossCause
-from parquet_sink.model.ranges import Trying
-from parquet_sink.model.receipts import Receipt
+from parquet_sink.model.ranges import AttemptCount, LossCause, Trying
+from parquet_sink.model.receipts import Archiving, Receipt
 
 
 @dataclass(frozen=True)

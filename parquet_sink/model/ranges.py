@@ -1,15 +1,92 @@
-"""Ranges of offsets as work: what the driver plans, and what a Spark task reports of it."""
+"""Ranges of offsets as work: what the driver plans, what a task reports, attempts, progress, and offsets lost."""
 
 import base64
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from parquet_sink.model.attempts import Attempt
-
+MOST_LOGGED: Final = 20
+"""Attempts at a file that are kept: the first, and the last of the others."""
+LONGEST_CAUSE: Final = 300
 UNKNOWN: Final = "unknown"
 """The verdict on an attempt after which the target may have the file, `targets.outcome.Verdict.UNKNOWN`."""
+
+
+class LossCause(StrEnum):
+    """Why records are gone before they were delivered.
+
+    RETENTION: Kafka deleted them. RECREATED: their topic was deleted and made anew. DELETED: their topic, or
+    topic-partition, was deleted. TRUNCATED: the log was cut back and has grown again, so that other records have
+    their offsets.
+    """
+
+    RETENTION = "retention"
+    RECREATED = "recreated"
+    DELETED = "deleted"
+    TRUNCATED = "truncated"
+
+
+class LostOffsets(NamedTuple):
+    """Offsets [start, end) of one topic-partition; where nobody knows how many there were, the end is the start."""
+
+    start: int
+    end: int
+    cause: LossCause
+
+    @classmethod
+    def recreated(cls, start: int) -> "LostOffsets":
+        """Of a topic that was deleted and made anew: what it held from `start` on."""
+        return cls(start, start, LossCause.RECREATED)
+
+    @classmethod
+    def before(cls, first: int, start: int) -> "LostOffsets":
+        """What Kafka no longer has from `start` on. first: the first offset that it has.
+
+        Where that is not behind the start, the topic-partition is another one.
+        """
+        return cls(start, first, LossCause.RETENTION) if first > start else cls.recreated(start)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One attempt. at_ms: when it began, epoch milliseconds. seconds: until it was known what came of it.
+
+    verdict: what came of it, one of `targets.outcome.Verdict`. status: the target's number for it, such as an HTTP
+    status; None when no answer came, or the target has none. cause: in words, at most LONGEST_CAUSE characters.
+    """
+
+    at_ms: int
+    seconds: float
+    verdict: str
+    status: int | None = None
+    cause: str = ""
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> "Attempt":
+        """The inverse of `dataclasses.asdict`. Raises TypeError for anything else."""
+        return cls(**fields)
+
+
+@dataclass(frozen=True)
+class AttemptCount:
+    """How many attempts came to the same: verdict and status as of `Attempt`."""
+
+    verdict: str
+    status: int | None
+    count: int
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> "AttemptCount":
+        """The inverse of `dataclasses.asdict`. Raises TypeError for anything else."""
+        return cls(**fields)
+
+
+def logged(log: tuple[Attempt, ...], attempt: Attempt) -> tuple[Attempt, ...]:
+    """The log with one more attempt; of very many the first and the latest stay."""
+    added = (*log, attempt)
+    return added if len(added) <= MOST_LOGGED else (added[0], *added[len(added) - MOST_LOGGED + 1 :])
 
 
 @dataclass(frozen=True)
@@ -136,3 +213,39 @@ class Again:
         """The inverse of `dataclasses.asdict`. Raises KeyError, ValueError or TypeError for anything else."""
         span = fields.get("span")
         return cls(Tries.from_dict(fields["tries"]), fields["wait_s"], None if span is None else (span[0], span[1]))
+
+
+@dataclass(frozen=True)
+class PartitionProgress:
+    """How one topic-partition stands. Offsets; `oldest_ms` epoch milliseconds of the oldest unflushed arrival.
+
+    away: it has no leader, or one that does not answer; the rest is as it was before.
+    """
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+    oldest_ms: int | None
+    away: bool = False
+
+    @property
+    def lag(self) -> int:
+        """Records, at most, between what is delivered and what Kafka has."""
+        return max(self.end - self.start, 0)
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """How far the last range [start, end) of a topic-partition is accepted: everything below `next_offset`.
+
+    again: set when the rest is to be tried again.
+    """
+
+    topic: str
+    partition: int
+    next_offset: int
+    start: int
+    end: int
+    reason: str
+    again: Again | None = None

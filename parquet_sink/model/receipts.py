@@ -1,13 +1,24 @@
-"""What became of one file: by value, so that it crosses from worker to driver as JSON or pickled."""
+"""Receipts: what became of one file at the target and at an archive; crosses as JSON or pickled."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from parquet_sink.model.archiving import Archiving
-from parquet_sink.model.attempts import Attempt, AttemptCount
 from parquet_sink.model.failure import Failure
+from parquet_sink.model.ranges import Attempt, AttemptCount
+
+
+@dataclass(frozen=True)
+class Archiving:
+    """place: the archive, without secrets. at_ms: when it was known, epoch milliseconds.
+
+    cause: why the file is not there, None when it is.
+    """
+
+    place: str
+    at_ms: int
+    cause: str | None = None
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Verifying TLS contexts: which certificate authorities count, and which certificate of our own a server gets."""
+"""Verifying TLS contexts: authorities, the client's certificate, and why a PEM file cannot be used."""
 
 import os
 import ssl
@@ -8,10 +8,41 @@ from typing import Final
 
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import InvalidConfiguration
-from parquet_sink.net import pem
 
 ENVIRONMENT_CA: Final = ("REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")
 """Variables that name a file or folder of authorities, for the whole machine; the first that is set counts."""
+
+
+def describe(error: Exception, holds: str, *, locked: bool = False) -> str:
+    """Why a file could not be used. holds: what it should hold. locked: whether a password may be the reason."""
+    if isinstance(error, ssl.SSLError):
+        if error.reason == "KEY_VALUES_MISMATCH":
+            return "its key belongs to another certificate"
+        return f"it does not hold {holds} in PEM form{', or its password is wrong' if locked else ''}"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower() if error.strerror[1:2].islower() else error.strerror
+    return f"it does not hold {holds} in PEM form"
+
+
+def authorities_problem(place: str) -> str | None:
+    """Why a file, or a folder of hashed certificates, names no authorities; None when it does."""
+    if os.path.isdir(place):
+        return None if os.access(place, os.R_OK | os.X_OK) else "the folder may not be read"
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(place)
+    except (OSError, ValueError) as error:
+        return describe(error, "certificates")
+    return None
+
+
+def readable_problem(place: str) -> str | None:
+    """Why a file cannot be read; None when it can."""
+    try:
+        with open(place, "rb") as file:
+            file.read(1)
+    except OSError as error:
+        return describe(error, "anything")
+    return None
 
 
 @dataclass(frozen=True)
@@ -49,7 +80,7 @@ def tls_context(authorities: Authorities | None, own: OwnCertificate | None = No
             context.load_cert_chain(own.certificate_file, own.key_file, password)
         except (OSError, ValueError) as error:
             files = " and ".join(filter(None, (own.certificate_file, own.key_file)))
-            cause = pem.describe(error, "a certificate with its key", locked=True)
+            cause = describe(error, "a certificate with its key", locked=True)
             raise _unusable(own.source, files, cause, "Correct it") from error
     return context
 
@@ -63,7 +94,7 @@ def _trusting(authorities: Authorities | None) -> ssl.SSLContext:
             return ssl.create_default_context(capath=place)
         return ssl.create_default_context(cafile=place)
     except (OSError, ValueError) as error:
-        cause = pem.authorities_problem(place) or pem.describe(error, "certificates")
+        cause = authorities_problem(place) or describe(error, "certificates")
         raise _unusable(authorities.source, place, cause, "Name a file of certificates in PEM form") from error
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from parquet_sink.kafka.leader_epochs import LeaderEpochs
 from parquet_sink.kafka.settings import PlanningSettings
 from parquet_sink.model.events import OffsetsPassedOver
-from parquet_sink.model.lost import LostOffsets
 from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.model.ranges import LostOffsets
 from parquet_sink.planner.clients import Cluster, Group, Spawn
 from parquet_sink.planner.start_offsets import TopicIds
 from parquet_sink.planner.unavailable import UnavailablePartitions

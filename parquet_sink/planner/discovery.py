@@ -8,8 +8,8 @@ from parquet_sink.config.report import quoted
 from parquet_sink.errors import BrokerAway, TopicGone, TopicUnusable
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.model.events import TopicsMissing
-from parquet_sink.model.lost import LossCause, LostOffsets
 from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.model.ranges import LossCause, LostOffsets
 from parquet_sink.planner.context import PlanningContext
 from parquet_sink.planner.range_plans import RangePlans
 from parquet_sink.planner.record_ages import RecordAges

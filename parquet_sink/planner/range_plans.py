@@ -9,8 +9,7 @@ from parquet_sink.files.rotation import Reason
 from parquet_sink.kafka.group.committed import RangePlan
 from parquet_sink.model.events import OffsetCommitted, RangePlanned
 from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.model.progress import Accepted
-from parquet_sink.model.ranges import Known, PlannedRange, Trying
+from parquet_sink.model.ranges import Accepted, Known, PlannedRange, Trying
 from parquet_sink.planner.admission import Candidate, Range, select_batch
 from parquet_sink.planner.context import PlanningContext
 from parquet_sink.planner.recreated_topics import RecreatedTopics

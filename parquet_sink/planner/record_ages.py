@@ -7,8 +7,7 @@ from typing import Final
 
 from parquet_sink.model.events import FlushIntervalExceeded
 from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.model.progress import PartitionProgress
-from parquet_sink.model.ranges import PlannedRange
+from parquet_sink.model.ranges import PartitionProgress, PlannedRange
 from parquet_sink.planner.admission import seen_ms
 from parquet_sink.planner.clients import FirstRecords
 from parquet_sink.planner.context import PlanningContext

@@ -24,8 +24,8 @@ from collections.abc import Iterable, Mapping
 
 from parquet_sink.errors import KafkaFailed, OffsetsLost
 from parquet_sink.kafka.lost_offsets import offsets_deleted, topic_recreated
-from parquet_sink.model.lost import LostOffsets
 from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.model.ranges import LostOffsets
 from parquet_sink.planner.context import PlanningContext
 from parquet_sink.planner.start_offsets import topics_of
 

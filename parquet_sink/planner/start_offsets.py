@@ -8,8 +8,8 @@ from parquet_sink.kafka.group.committed import Committed, RangePlan
 from parquet_sink.kafka.leader_epochs import LeaderEpochs
 from parquet_sink.kafka.lost_offsets import offsets_deleted, topic_recreated
 from parquet_sink.kafka.settings import PlanningSettings
-from parquet_sink.model.lost import LostOffsets
 from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.model.ranges import LostOffsets
 from parquet_sink.planner.clients import Cluster, Group
 
 log = logging.getLogger(__name__)

@@ -1,22 +1,37 @@
-"""Log lines of all processes end in one place: the program that was started.
+"""Logging of every process: lines as text or JSON, uncaught errors and warnings included; what is quiet.
 
 Spark's JVM and Python's worker processes write to their standard error, which is a pipe to the program. Lines that our
 code logs in a worker carry their level, logger and connector behind a mark, so that the program can log them as its
 own. What else comes, errors and traces of Spark and of Python, is for DEBUG: what it means is told by us, in words.
 """
 
+import json
 import logging
 import os
+import sys
 import threading
+import time
 from collections import deque
-from contextlib import suppress
-from typing import IO, Final
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import IO, Any, Final
 
 from parquet_sink.errors import InvalidConfiguration
-from parquet_sink.process import unforeseen
-from parquet_sink.process.log_format import FORMATS, JSON, TEXT, JsonLines, TextLines, about, connector_of
 from parquet_sink.process.signals import restore_sigterm
 
+log = logging.getLogger(__name__)
+
+TEXT: Final = "text"
+JSON: Final = "json"
+FORMATS: Final = (TEXT, JSON)
+_BEGINS: Final = "connector %s"
+"""How messages of our own begin that are about a connector; its name is their first argument."""
+_concerned: Final[ContextVar[str | None]] = ContextVar("concerned", default=None)
+ABOUT: Final = "about"
+"""The attribute of a log record that has more to say than its message: names and values."""
 MARK: Final = "\x1e"
 """ASCII record separator: level, logger, connector and message of a worker's log record stand behind one each."""
 _PARTS: Final = 4
@@ -37,9 +52,89 @@ NOISE: Final = (
     "To adjust logging level use",
     "Setting Spark log level to",
 )
-
-log = logging.getLogger(__name__)
 spark_log = logging.getLogger("spark")
+
+
+def about(**values: Any) -> dict[str, Any]:
+    """For `extra=` of a logging call: what the line is about, which is written as fields where lines are JSON."""
+    return {ABOUT: values}
+
+
+@contextmanager
+def concerning(connector: str) -> Iterator[None]:
+    """Lines that this thread logs within are about the connector, those of libraries, too, that do not know it."""
+    token = _concerned.set(connector)
+    try:
+        yield
+    finally:
+        _concerned.reset(token)
+
+
+def connector_of(record: logging.LogRecord) -> str | None:
+    """The connector that a record is about, as far as it says so, or whoever logs it now."""
+    given = getattr(record, ABOUT, {}).get("connector")
+    if given is not None:
+        return str(given)
+    if isinstance(record.msg, str) and record.msg.startswith(_BEGINS) and isinstance(record.args, tuple):
+        return str(record.args[0]) if record.args else None
+    return _concerned.get()
+
+
+class TextLines(logging.Formatter):
+    """Time, level and message, for people."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(message)s")
+
+
+class JsonLines(logging.Formatter):
+    """One object a line: `time` (UTC), `level`, `logger`, `message`, `connector`, `trace`, and what it is about.
+
+    Whatever it is, it is written: what is no JSON as its text, and what is no Unicode as an escape.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        trace = self.formatException(record.exc_info) if record.exc_info else None
+        told = {"connector": connector_of(record), "trace": trace}
+        values = {**getattr(record, ABOUT, {}), **{name: value for name, value in told.items() if value is not None}}
+        return json_line(record.levelname, record.getMessage(), record.created, record.name, values)
+
+
+def json_line(
+    level: str,
+    message: str,
+    epoch_s: float | None = None,
+    logger: str = "parquet_sink",
+    values: Mapping[str, Any] | None = None,
+) -> str:
+    """One object, without the end of the line. epoch_s: None for now. values: what it is about."""
+    at_s = time.time() if epoch_s is None else epoch_s
+    at = datetime.fromtimestamp(at_s, UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+    fields = {"time": at, "level": level, "logger": logger, "message": message}
+    return json.dumps({**fields, **{k: v for k, v in (values or {}).items() if k not in fields}}, default=str)
+
+
+def to_the_log() -> None:
+    """From now on, in this process."""
+    logging.captureWarnings(True)
+    sys.excepthook = _ended
+    sys.unraisablehook = _ignored
+    threading.excepthook = _thread_ended
+
+
+def _ended(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    log.error("the program ends: %s: %s", kind.__name__, error, exc_info=(kind, error, trace))
+
+
+def _ignored(found: "sys.UnraisableHookArgs") -> None:
+    log.error("an error was ignored: %s: %s", found.exc_type.__name__, found.exc_value, exc_info=found.exc_value)
+
+
+def _thread_ended(found: threading.ExceptHookArgs) -> None:
+    if not issubclass(found.exc_type, SystemExit):
+        name = found.thread.name if found.thread is not None else "?"
+        words = "the thread %s ended: %s: %s"
+        log.error(words, name, found.exc_type.__name__, found.exc_value, exc_info=found.exc_value)
 
 
 def level() -> str:
@@ -70,7 +165,7 @@ def configure_program(written_as: str = TEXT) -> None:
         if type(handler) is logging.StreamHandler:
             handler.setFormatter(JsonLines() if written_as == JSON else TextLines())
     if written_as == JSON:
-        unforeseen.to_the_log()
+        to_the_log()
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(_not_of_py4j)
     _quieten()

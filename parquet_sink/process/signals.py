@@ -1,4 +1,4 @@
-"""What signals ask of the program: to stop in order, and when asked again, to end at once.
+"""Signals that end the program in order, or at once; and the guard that ends children when it dies.
 
 `timeout` and others signal the program and right after it its process group, so signals that come together are one
 stop_request. Standard error may be gone or full when a signal comes: a wish counts also when nobody can be told.
@@ -7,16 +7,44 @@ stop_request. Standard error may be gone or full when a signal comes: a wish cou
 import os
 import select
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import FrameType
 from typing import Final
 
+# Waits for a line. At the end of its input, which is the end of the process that holds the other side of the pipe, it
+# ends the child, and removes the folder that nobody else can remove any more. A service manager may signal it as well.
+_SCRIPT: Final = (
+    'trap "" HUP INT TERM; '
+    'read -r line || { kill -KILL "$1" 2> /dev/null; [ -z "$2" ] || { sleep 1; rm -rf -- "$2"; }; }'
+)
 SAME_REQUEST_S: Final = 1.0
 """Signals within so many seconds of the first one are the same stop_request."""
 _STOPS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _AT_ONCE: Final = "ending at once; unfinished files are sent again at the next start"
+DEAF: Final = "PARQUET_SINK_DEAF"
+"""Set in the environment of processes that stay deaf to SIGTERM."""
+
+
+class ParentDeathGuard:
+    """A small shell that kills process `pid`, then removes `folder`, should this process end without `release`."""
+
+    def __init__(self, pid: int, folder: Path | None = None) -> None:
+        self._process = subprocess.Popen(
+            ["/bin/sh", "-c", _SCRIPT, "sh", str(pid), str(folder or "")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def release(self) -> None:
+        """The child has ended and was reaped: in this order its process id cannot be another's."""
+        if self._process.returncode is None:
+            self._process.communicate(b"\n")
 
 
 class StopRequest:
@@ -79,7 +107,3 @@ def restore_sigterm() -> None:
     if signal.getsignal(signal.SIGTERM) is signal.SIG_IGN and DEAF not in os.environ:
         with suppress(ValueError):  # not the main thread
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-
-DEAF: Final = "PARQUET_SINK_DEAF"
-"""Set in the environment of processes that stay deaf to SIGTERM."""

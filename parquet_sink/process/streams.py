@@ -1,11 +1,24 @@
-"""Standard streams that may be closed, full, gone, or without our characters: that changes nothing else."""
+"""Standard streams that may be closed, full, gone, or without our characters; and no core dumps."""
 
 import io
 import os
+import resource
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TextIO, cast
+
+
+def forbid_core_dumps() -> None:
+    """No core dumps of this process and those that it starts from now on, because memory holds secrets and records.
+
+    An operator can raise the limit again (`prlimit`).
+
+    systemd-coredump and the kernel's own files respect it. Where it cannot be set nothing happens.
+    """
+    with suppress(OSError, ValueError):
+        _, most = resource.getrlimit(resource.RLIMIT_CORE)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, most))
 
 
 class LenientStream:

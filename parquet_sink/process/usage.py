@@ -1,4 +1,4 @@
-"""What this process and all below it take of the machine, and how much memory they may take. Linux: read from /proc."""
+"""CPU and memory that processes of this machine use, and how many cores there are."""
 
 import os
 from collections import defaultdict
@@ -11,6 +11,11 @@ PROC: Final = Path("/proc")
 CGROUP: Final = Path("/sys/fs/cgroup")
 UNLIMITED: Final = 1 << 60
 """What is above this is how a control group says that there is no limit."""
+
+
+def usable_cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,8 @@ from typing import Final
 from pyspark.find_spark_home import _find_spark_home
 
 from parquet_sink.errors import SetupError
-from parquet_sink.process.cache import cache_folder
+from parquet_sink.process.cache import cache_folder, is_whole
 from parquet_sink.process.java_home import find_java, version_text
-from parquet_sink.process.whole_files import is_whole
 
 log = logging.getLogger(__name__)
 

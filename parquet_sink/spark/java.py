@@ -21,7 +21,7 @@ from pyspark.serializers import UTF8Deserializer, read_int
 
 from parquet_sink.errors import SetupError
 from parquet_sink.process import logs
-from parquet_sink.process.tether import Tether
+from parquet_sink.process.signals import ParentDeathGuard
 from parquet_sink.spark.causes import java_message
 
 log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ class Java:
     def __init__(self, folder: Path, run_folder: Path) -> None:
         self._folder, self._run_folder = folder, run_folder
         self._process: subprocess.Popen[bytes] | None = None
-        self._tether: Tether | None = None
+        self._guard: ParentDeathGuard | None = None
         self._given_up = False
         self._last: deque[str] = deque(maxlen=LAST_LINES)
         self._relay: Thread | None = None
@@ -81,7 +81,7 @@ class Java:
             env=environment,
             start_new_session=True,
         )
-        self._tether = Tether(self._process.pid, self._run_folder)
+        self._guard = ParentDeathGuard(self._process.pid, self._run_folder)
         assert self._process.stdout is not None
         self._relay = logs.relay(self._process.stdout, self._last)
         if self._given_up:  # meanwhile
@@ -91,8 +91,8 @@ class Java:
         """One that has ended, for another to take its place."""
         if self._process is not None and self._process.stdin is not None:
             self._process.stdin.close()
-        if self._tether is not None:
-            self._tether.release()
+        if self._guard is not None:
+            self._guard.release()
         self._last.clear()
 
     def _wait_for(self, connection_file: Path) -> None:
@@ -144,8 +144,8 @@ class Java:
         if not self.gone(END_S):
             self._process.kill()
             self._process.wait()
-        if self._tether is not None:
-            self._tether.release()
+        if self._guard is not None:
+            self._guard.release()
 
 
 def _connected(port: int, secret: str) -> Any:

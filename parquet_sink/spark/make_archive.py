@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from parquet_sink.errors import SetupError
-from parquet_sink.process.cache import cache_folder
+from parquet_sink.process.cache import cache_folder, whole_name
 from parquet_sink.process.java_home import find_java
-from parquet_sink.process.whole_files import whole_name
 from parquet_sink.spark.archive import FIXED_OPTIONS, key_of, usable
 from parquet_sink.spark.practice import practise
 from parquet_sink.spark.session import JAVA_OPTIONS

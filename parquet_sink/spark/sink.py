@@ -15,8 +15,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, Writ
 
 from parquet_sink.errors import ConnectorError, Defect
 from parquet_sink.model.failure import Failure
-from parquet_sink.model.progress import Accepted
-from parquet_sink.model.ranges import Known, PlannedRange, ValueSizes
+from parquet_sink.model.ranges import Accepted, Known, PlannedRange, ValueSizes
 from parquet_sink.settings.connector import TopicSettings
 from parquet_sink.settings.record_sink import RecordSinkSettings
 from parquet_sink.settings.sink import SinkSettings

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 
-from parquet_sink.model.attempts import LONGEST_CAUSE, Attempt, AttemptCount, logged
+from parquet_sink.model.ranges import LONGEST_CAUSE, Attempt, AttemptCount, logged
 from parquet_sink.targets.outcome import Outcome
 
 

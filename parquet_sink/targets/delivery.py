@@ -17,8 +17,7 @@ from parquet_sink.errors import (
 )
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.cleanup import after_acceptance
-from parquet_sink.model.attempts import AttemptCount
-from parquet_sink.model.ranges import NO_TRIES, Again, Tries
+from parquet_sink.model.ranges import NO_TRIES, Again, AttemptCount, Tries
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.targets.attempt_log import AttemptLog
 from parquet_sink.targets.outcome import Outcome, Verdict

@@ -9,7 +9,7 @@ unknown    the file may have been taken: the same name and bytes are sent again,
 from dataclasses import dataclass
 from enum import StrEnum
 
-from parquet_sink.model.archiving import Archiving
+from parquet_sink.model.receipts import Archiving
 
 
 class Verdict(StrEnum):

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from parquet_sink.model.failure import Failure
-from parquet_sink.model.lost import LostOffsets
-from parquet_sink.model.ranges import Again, Known, PlannedRange
+from parquet_sink.model.ranges import Again, Known, LostOffsets, PlannedRange
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.rejected import SetAsideCount
 

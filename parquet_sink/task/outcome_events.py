@@ -14,7 +14,7 @@ from parquet_sink.model.events import (
     RecordsDelivered,
     RecordsSetAside,
 )
-from parquet_sink.model.lost import LossCause, LostOffsets
+from parquet_sink.model.ranges import LossCause, LostOffsets
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.task.outcome import RangeOutcome
 

@@ -15,8 +15,7 @@ from parquet_sink.files.claims import PartitionClaim
 from parquet_sink.files.cleanup import remove_unsent, sweep
 from parquet_sink.files.piece import RecordTimes
 from parquet_sink.files.rotation import Limits, Reason
-from parquet_sink.model.lost import LostOffsets
-from parquet_sink.model.ranges import NO_TRIES, Again, Known, PlannedRange, Tries, Trying
+from parquet_sink.model.ranges import NO_TRIES, Again, Known, LostOffsets, PlannedRange, Tries, Trying
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected

@@ -14,8 +14,7 @@ from parquet_sink.convert.decoded import Decoder
 from parquet_sink.errors import ConnectorError, ConverterFailed, RecordSinkFailed, RetryLater
 from parquet_sink.files import naming
 from parquet_sink.files.claims import PartitionClaim
-from parquet_sink.model.lost import LostOffsets
-from parquet_sink.model.ranges import Again, Known, PlannedRange
+from parquet_sink.model.ranges import Again, Known, LostOffsets, PlannedRange
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.rows.run import Records
 from parquet_sink.settings.record_sink import RecordSinkSettings

@@ -21,8 +21,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from parquet_sink.kafka.small_ranges import SmallRanges
-from parquet_sink.model.lost import LostOffsets
-from parquet_sink.model.ranges import PlannedRange
+from parquet_sink.model.ranges import LostOffsets, PlannedRange
 from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.process.logs import configure_worker
 from parquet_sink.process.memory import collect_garbage_rarely, give_back

@@ -36,8 +36,7 @@ from parquet_sink.errors import ConnectorError
 from parquet_sink.kafka.range_reader import RangeReader
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.kafka.small_ranges import SmallRanges
-from parquet_sink.model.lost import LostOffsets
-from parquet_sink.model.ranges import PlannedRange
+from parquet_sink.model.ranges import LostOffsets, PlannedRange
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.process.logs import configure_worker

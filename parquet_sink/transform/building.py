@@ -11,7 +11,7 @@ from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.errors import ConnectorError, RetryLater, TransformFailed
 from parquet_sink.model.records import VALUES_ONLY, RecordParts
 from parquet_sink.plugins import PluginUnusable
-from parquet_sink.process import foreign_code
+from parquet_sink.process import plugin_errors
 from parquet_sink.process.per_process import PerProcess
 from parquet_sink.transform.chain import Step, TransformChain
 from parquet_sink.transform.classes import class_name, find_predicate, find_transform
@@ -147,14 +147,14 @@ def failed(
     if isinstance(error, ConnectorError):
         return error
     return TransformFailed(
-        f"{where}: {name} ({type_}) failed with {foreign_code.told(error, secrets)}. No record is blamed, "
+        f"{where}: {name} ({type_}) failed with {plugin_errors.reported(error, secrets)}. No record is blamed, "
         "and nothing from there on is committed. Correct its code, which must reject a record that it cannot take, or "
         "its settings, then start again."
     ).at(key)
 
 
 def _words(error: Exception, secrets: tuple[str, ...]) -> str:
-    return printable(foreign_code.without(str(error), secrets)).rstrip(".")
+    return printable(plugin_errors.without(str(error), secrets)).rstrip(".")
 
 
 def _offsets(records: DecodedRecords) -> str:

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from parquet_sink.convert.decoded import Piece, Trees
-from parquet_sink.process.foreign_code import WrongAnswer
+from parquet_sink.process.plugin_errors import WrongAnswer
 from parquet_sink.transform.records import DecodedRecords
 
 

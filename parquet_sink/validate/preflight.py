@@ -18,7 +18,7 @@ from parquet_sink.connectors.check import Checked
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.convert.registry.settings import RegistrySettings
 from parquet_sink.errors import InvalidConfiguration, SetupError, StorageFailed
-from parquet_sink.files import storage
+from parquet_sink.files import folders
 from parquet_sink.kafka.client.check import problems as client_problems
 from parquet_sink.kafka.client.dead_letter_check import problems as dead_letter_problems
 from parquet_sink.kafka.client.security.translation import Client
@@ -69,10 +69,10 @@ def inspect(checked: Checked, environment: Mapping[str, str] = os.environ) -> Ch
 
 
 def _inspect(settings: ConnectorSettings, worker: Worker, environment: Mapping[str, str], found: _Found) -> None:
-    reason = storage.unusable(settings.tmp_dir, settings.name)
+    reason = folders.unusable(settings.tmp_dir, settings.name)
     if reason is not None:
         found.connector[f"Invalid [connect.ems.tmp.dir]. {reason}"] = None
-    elif (told := storage.may_be_emptied(settings.tmp_dir)) is not None:
+    elif (told := folders.may_be_emptied(settings.tmp_dir)) is not None:
         found.warnings.append(f"Warning [connect.ems.tmp.dir]. {told}")
     if isinstance(settings, SinkSettings):
         _topics(settings, worker, found)

@@ -18,7 +18,7 @@ from parquet_sink.archive.target import ThenArchivedTarget, local_file
 from parquet_sink.archive.waiting import WaitingFolder
 from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.files.naming import waiting_folder
-from parquet_sink.model.archiving import Archiving
+from parquet_sink.model.receipts import Archiving
 from parquet_sink.targets.outcome import Outcome, Verdict
 from parquet_sink.targets.settings import RetrySettings
 from tests.archive.files import SECONDS, Taking, archive_in, finished, stored

@@ -7,8 +7,8 @@ from parquet_sink.archive.layout import path_of
 from parquet_sink.archive.store import ArchivedFile
 from parquet_sink.files.naming import file_name, frame_file_name
 from parquet_sink.history.records import Origin, UploadOutcome, UploadRecord
-from parquet_sink.model.archiving import Archiving
 from parquet_sink.model.frames import FrameSlice
+from parquet_sink.model.receipts import Archiving
 from tests.history.uploads import span, upload
 
 PLACE = "directory:/a"

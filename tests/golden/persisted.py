@@ -26,12 +26,10 @@ from parquet_sink.history.sqlite.store import file_row
 from parquet_sink.kafka.dead_letter_headers import HeaderWriter, stage_name
 from parquet_sink.kafka.group.committed import RangePlan, commit_metadata
 from parquet_sink.model import events
-from parquet_sink.model.archiving import Archiving
-from parquet_sink.model.attempts import Attempt
 from parquet_sink.model.frames import FrameSlice
 from parquet_sink.model.instance import Instance
-from parquet_sink.model.progress import Accepted, PartitionProgress
-from parquet_sink.model.ranges import Again, Known, PlannedRange, Tries
+from parquet_sink.model.ranges import Accepted, Again, Attempt, Known, PartitionProgress, PlannedRange, Tries
+from parquet_sink.model.receipts import Archiving
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected, Stage
 from parquet_sink.parked import files as parked

@@ -16,8 +16,8 @@ from parquet_sink.history.settings import HistorySettings
 from parquet_sink.history.sqlite import database
 from parquet_sink.history.sqlite.store import SqliteHistory, percentiles, read_history, summarised, write_history
 from parquet_sink.history.store import ALL, HistoryQuery, HourSummary, Percentiles
-from parquet_sink.model.archiving import Archiving
 from parquet_sink.model.ranges import Known
+from parquet_sink.model.receipts import Archiving
 from tests.history.uploads import HOUR_MS, span, upload
 
 

@@ -2,8 +2,7 @@
 
 from parquet_sink.files.naming import file_name
 from parquet_sink.history.records import RangeRecord, UploadOutcome, UploadRecord
-from parquet_sink.model.attempts import Attempt
-from parquet_sink.model.ranges import Known
+from parquet_sink.model.ranges import Attempt, Known
 
 HOUR_MS = 3_600_000
 TRIED = (Attempt(1_000, 0.5, "retriable", 503, "busy"), Attempt(3_000, 0.25, "accepted", 200, "stored"))

@@ -20,8 +20,7 @@ from parquet_sink.kafka.leader_epochs import LeaderEpochs
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings, PlanningSettings
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.model.progress import Accepted
-from parquet_sink.model.ranges import NO_TRIES, Again
+from parquet_sink.model.ranges import NO_TRIES, Accepted, Again
 from parquet_sink.planner.clients import Spawn
 from parquet_sink.planner.context import PartitionOffsets, PlanningContext
 from parquet_sink.planner.planner import Planner

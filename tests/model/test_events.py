@@ -6,12 +6,9 @@ from typing import Any, get_args, get_origin
 import pytest
 
 from parquet_sink.errors import failure_named
-from parquet_sink.model.archiving import Archiving
-from parquet_sink.model.attempts import AttemptCount
 from parquet_sink.model.events import TYPES, Event, PartitionEvent, event_from_json
-from parquet_sink.model.lost import LossCause
-from parquet_sink.model.ranges import Trying
-from parquet_sink.model.receipts import Receipt
+from parquet_sink.model.ranges import AttemptCount, LossCause, Trying
+from parquet_sink.model.receipts import Archiving, Receipt
 
 RECEIPT = Receipt(
     "orders",

@@ -1,14 +1,23 @@
 """Access tokens as a process keeps them."""
 
+import base64
+import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from urllib.parse import parse_qs
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from requests import Request
 
 from parquet_sink.config.secret import Secret
 from parquet_sink.net.access_token import AccessToken, Blame, TokenFailed
-from parquet_sink.net.tokens import PAUSE_S, RENEW_WITHIN_S, TokenSource
+from parquet_sink.net.exchange import Answer, FailureKind, Limits, RequestFailed
+from parquet_sink.net.settings import ClientCredentials
+from parquet_sink.net.tokens import PAUSE_S, RENEW_WITHIN_S, TokenEndpoint, TokenSource
 
 
 class Server:
@@ -209,3 +218,181 @@ def test_while_one_thread_renews_the_others_go_on_with_what_is_good() -> None:
     server.during = lambda: seen.append(got(source))
     assert got(source) == "t2"
     assert seen == ["t1"]
+
+
+CANARY = "canary: 7+/ü=%&"
+CLIENT = ClientCredentials("my id:1", Secret(CANARY), "https://auth/oauth2/token", "a.b:push c")
+TOKEN = "canary-token-1"
+
+
+class Wire:
+    """Takes a request and gives the answer, or the failure, that it was made with."""
+
+    def __init__(self, answer: Answer | RequestFailed) -> None:
+        self.answer = answer
+        self.requests: list[Request] = []
+        self.limits: list[Limits] = []
+        self.closed = 0
+
+    def exchange(self, request: Request, limits: Limits) -> Answer:
+        self.requests.append(request)
+        self.limits.append(limits)
+        if isinstance(self.answer, RequestFailed):
+            raise self.answer
+        return self.answer
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def endpoint(wire: Wire, client: ClientCredentials = CLIENT) -> TokenEndpoint:
+    """An endpoint at the other end of such a wire, at noon."""
+    return TokenEndpoint(client, wire, 2.0, 3.0, lambda: 1_800_000_000.0)  # type: ignore[arg-type]
+
+
+def good(**fields: object) -> Answer:
+    """An answer with a token."""
+    return Answer(
+        200, json.dumps({"access_token": TOKEN, "token_type": "Bearer", "expires_in": 899, **fields}).encode()
+    )
+
+
+def asked(answer: Answer | RequestFailed) -> AccessToken:
+    """The token of such an answer."""
+    return endpoint(Wire(answer)).ask(9.0)
+
+
+def failed(answer: Answer | RequestFailed) -> TokenFailed:
+    """Why there is none; the words never hold what is secret."""
+    with pytest.raises(TokenFailed) as caught:
+        asked(answer)
+    assert "canary" not in f"{caught.value!r} {caught.value}"
+    assert caught.value.cause.startswith("there is no access token from https://auth/oauth2/token: ")
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+    return caught.value
+
+
+def sent(client: ClientCredentials) -> tuple[Mapping[str, str], dict[str, list[str]]]:
+    """Headers and form of the request."""
+    wire = Wire(good())
+    endpoint(wire, client).ask(9.0)
+    (request,) = wire.requests
+    assert (request.method, request.url, wire.closed) == ("POST", CLIENT.token_url, 1)
+    assert wire.limits == [Limits(9.0, 2.0, 3.0, 64 * 1024)]
+    sent = request.prepare()
+    assert isinstance(sent.body, str)
+    assert sent.headers["Content-Length"] == str(len(sent.body))
+    return sent.headers, parse_qs(sent.body, keep_blank_values=True)
+
+
+def test_a_client_proves_itself_by_a_header() -> None:
+    """Id and secret are each encoded as in a form, as RFC 6749 has it, so that a colon in the id divides nothing."""
+    headers, form = sent(CLIENT)
+    assert form == {"grant_type": ["client_credentials"], "scope": ["a.b:push c"]}
+    assert headers["Content-Type"] == "application/x-www-form-urlencoded"
+    pair = base64.b64decode(headers["Authorization"].removeprefix("Basic ")).decode()
+    assert pair == "my+id%3A1:canary%3A+7%2B%2F%C3%BC%3D%25%26"
+
+
+def test_or_by_the_form() -> None:
+    """Then there is no header, and no scope where none is set."""
+    headers, form = sent(ClientCredentials("my id:1", Secret(CANARY), CLIENT.token_url, in_body=True))
+    assert form == {"grant_type": ["client_credentials"], "client_id": ["my id:1"], "client_secret": [CANARY]}
+    assert "Authorization" not in headers
+
+
+def test_a_token_is_told_with_its_life() -> None:
+    """It shows in no representation."""
+    token = asked(good())
+    assert token == AccessToken(Secret(TOKEN), 899.0)
+    assert "canary" not in repr(token)
+
+
+@pytest.mark.parametrize(
+    ("life", "seconds"),
+    [
+        *[("899", 899), (0, 0), (-5, 0), (1.5, 1.5), (None, None), ("soon", None), (True, None), ([], None)],
+        *[(10**400, None), (1e300, 315_360_000), ("nan", None), ("inf", 315_360_000)],
+    ],
+)
+def test_lives_of_any_kind(life: object, seconds: float | None) -> None:
+    """A number, also as text, bounded; of anything else the token is good until it is refused."""
+    assert asked(good(expires_in=life)).lives_s == seconds
+
+
+def test_a_token_type_may_be_missing_or_written_otherwise() -> None:
+    """`bearer` is Bearer; a server that does not say means that."""
+    assert asked(good(token_type="BEARER")).value == Secret(TOKEN)
+    assert asked(Answer(200, b'{"access_token": "canary-token-1"}')).lives_s is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "blame", "passing"),
+    [
+        (Answer(200, b"<html>canary</html>", {"content-type": "text/html"}), Blame.ADDRESS, True),
+        (Answer(200, b""), Blame.ADDRESS, True),
+        (Answer(204), Blame.ADDRESS, True),
+        (Answer(200, b"[" * 50_000), Blame.ADDRESS, True),
+        (Answer(200, b'{"access_token": 7}'), Blame.ADDRESS, True),
+        (Answer(200, good().body, too_long=True), Blame.ADDRESS, True),
+        (Answer(200, good().body[:-3], broken=FailureKind.BROKEN), Blame.SERVER, True),
+        (good(token_type="mac"), Blame.ADDRESS, False),
+        (good(access_token=""), Blame.ADDRESS, False),
+        (good(access_token="canary\r\nX: y"), Blame.ADDRESS, False),
+        (good(access_token="canary ü"), Blame.ADDRESS, False),
+        (good(access_token="canary" * 9_999), Blame.ADDRESS, False),
+        (Answer(302, b"", {"location": "https://elsewhere"}), Blame.ADDRESS, False),
+        (Answer(400, b'{"error":"invalid_scope"}'), Blame.SCOPE, False),
+        (Answer(400, b'{"error":"invalid_client"}'), Blame.CLIENT, False),
+        (Answer(400, b'{"error":"unauthorized_client"}'), Blame.CLIENT, False),
+        (Answer(400, b'{"error":"unsupported_grant_type"}'), Blame.CLIENT, False),
+        (Answer(400, b"what?"), Blame.ADDRESS, False),
+        (Answer(401, b""), Blame.CLIENT, False),
+        (Answer(403, b"[]"), Blame.CLIENT, False),
+        (Answer(404, b""), Blame.ADDRESS, False),
+        (Answer(407, b""), Blame.PROXY, False),
+        (Answer(408, b""), Blame.SERVER, True),
+        (Answer(429, b"", {"x-ratelimit-reset": "7"}), Blame.SERVER, True),
+        (Answer(500, b'{"error": 7}'), Blame.SERVER, True),
+        (Answer(501, b""), Blame.ADDRESS, False),
+        (Answer(503, b""), Blame.SERVER, True),
+        (RequestFailed(FailureKind.CONNECT, "refused"), Blame.NETWORK, True),
+        (RequestFailed(FailureKind.NO_ANSWER), Blame.SERVER, True),
+        (RequestFailed(FailureKind.TLS, "certificate has expired"), Blame.TLS, False),
+        (RequestFailed(FailureKind.PROXY_REFUSED, f"no {CANARY}"), Blame.PROXY, False),
+    ],
+)
+def test_why_there_is_no_token(answer: Answer | RequestFailed, blame: Blame, passing: bool) -> None:
+    """Each failure has somebody to blame, and may pass or not."""
+    error = failed(answer)
+    assert (error.blame, error.passing) == (blame, passing)
+    assert error.wait_s == (7 if isinstance(answer, Answer) and answer.status == 429 else None)
+
+
+def test_the_words_of_an_error_are_told_without_what_was_sent() -> None:
+    """A server that echoes the secret, in whatever form, is quoted with stars."""
+    pair = base64.b64encode(b"my+id%3A1:canary%3A+7%2B%2F%C3%BC%3D%25%26").decode()
+    said = f"no client my id:1 with {CANARY} or canary%3A+7%2B%2F%C3%BC%3D%25%26 or {pair}\n\x1b[31m"
+    error = failed(Answer(401, json.dumps({"error": "invalid_client", "error_description": said}).encode()))
+    assert "it answered 401: invalid_client: no client my id:1 with ***** or ***** or *****\\n\\x1b[31m" in error.cause
+    assert pair not in error.cause
+
+
+def test_the_query_of_its_address_is_not_shown() -> None:
+    """Some servers have a tenant's key there."""
+    client = ClientCredentials("id", Secret("s"), "https://auth/t?key=canary")
+    with pytest.raises(TokenFailed) as caught:
+        endpoint(Wire(Answer(503)), client).ask(9.0)
+    assert caught.value.cause == "there is no access token from https://auth/t: it answered 503"
+
+
+def test_of_what_should_be_a_token_nothing_is_quoted() -> None:
+    """Whatever is wrong with it, it may be good somewhere."""
+    assert failed(good(token_type="canary-mac")).cause.endswith("of another type than Bearer, which cannot be sent")
+
+
+@given(st.binary(max_size=300), st.integers(100, 999))
+def test_no_answer_breaks_it(body: bytes, status: int) -> None:
+    """Any status with any body is a token or a failure."""
+    with suppress(TokenFailed):
+        assert asked(Answer(status, body)).value.reveal()

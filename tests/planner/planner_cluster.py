@@ -13,8 +13,7 @@ from parquet_sink.kafka.leader_epochs import LeaderEpochs
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings, PlanningSettings
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.model.progress import Accepted
-from parquet_sink.model.ranges import PlannedRange
+from parquet_sink.model.ranges import Accepted, PlannedRange
 from parquet_sink.planner.admission import Candidate, Range
 from parquet_sink.planner.clients import Spawn
 from parquet_sink.planner.context import PartitionOffsets, PlanningContext

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from parquet_sink.errors import BrokerAway, KafkaFailed
-from parquet_sink.model.progress import PartitionProgress
+from parquet_sink.model.ranges import PartitionProgress
 from parquet_sink.planner import unavailable
 from parquet_sink.planner.planner import Planner
 from parquet_sink.planner.unavailable import ASK_S

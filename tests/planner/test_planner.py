@@ -20,8 +20,7 @@ from parquet_sink.kafka.group.committed import RangePlan
 from parquet_sink.kafka.settings import DeadLetterSettings, FlushSettings
 from parquet_sink.model.events import OffsetCommitted, OffsetsPassedOver, RangePlanned
 from parquet_sink.model.failure import Restart
-from parquet_sink.model.progress import Accepted
-from parquet_sink.model.ranges import Again, Known, Tries
+from parquet_sink.model.ranges import Accepted, Again, Known, Tries
 from parquet_sink.planner.admission import Range
 from parquet_sink.planner.discovery import METADATA_S, named
 from parquet_sink.planner.planner import CHECK_S, PATIENCE_S, RECOMMIT_S, Planner

@@ -2,9 +2,7 @@
 
 import pytest
 
-from parquet_sink.model.attempts import Attempt
-from parquet_sink.model.progress import Accepted
-from parquet_sink.model.ranges import Again, PlannedRange, Tries, Trying
+from parquet_sink.model.ranges import Accepted, Again, Attempt, PlannedRange, Tries, Trying
 from parquet_sink.planner.range_plans import pending_retry
 from parquet_sink.task.transform_retry import TransformRetry
 

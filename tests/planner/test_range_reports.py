@@ -7,8 +7,7 @@ import pytest
 from parquet_sink.errors import RunFilesLost
 from parquet_sink.kafka.group.committed import RangePlan
 from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.model.progress import Accepted
-from parquet_sink.model.ranges import NO_TRIES, Again, Known, PlannedRange
+from parquet_sink.model.ranges import NO_TRIES, Accepted, Again, Known, PlannedRange
 from parquet_sink.planner.planner import Planner
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import PAUSE

@@ -19,7 +19,7 @@ from parquet_sink.kafka.cluster.cluster import KafkaCluster
 from parquet_sink.kafka.group.committed import Committed, RangePlan, commit_metadata
 from parquet_sink.model.events import OffsetsPassedOver, TopicsMissing
 from parquet_sink.model.instance import Instance
-from parquet_sink.model.progress import Accepted
+from parquet_sink.model.ranges import Accepted
 from parquet_sink.planner.discovery import METADATA_S, MISSING_LOG_S
 from parquet_sink.planner.planner import CHECK_S, RECOMMIT_S
 from parquet_sink.planner.start_offsets import is_another_topic

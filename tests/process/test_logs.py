@@ -3,9 +3,12 @@
 import io
 import json
 import logging
+import re
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 import urllib3
@@ -13,7 +16,7 @@ from urllib3.connection import HTTPConnection
 
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.process import logs
-from parquet_sink.process.log_format import connector_of
+from parquet_sink.process.logs import JsonLines, TextLines, about, concerning, connector_of, json_line
 
 
 @pytest.fixture(autouse=True)
@@ -163,3 +166,122 @@ def test_a_format_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     assert logs.log_format() == "json"
     monkeypatch.setenv(logs.FORMAT_VARIABLE, "")
     assert logs.log_format() == "text"
+
+
+PROGRAM = """
+import threading, warnings
+from parquet_sink.process import logs
+
+class Torn:
+    def __del__(self):
+        raise ValueError("torn")
+
+logs.configure_program("json")
+warnings.warn("old", DeprecationWarning, stacklevel=1)
+thread = threading.Thread(target=lambda: 1 / 0, name="worker 1")
+thread.start()
+thread.join()
+Torn()
+raise RuntimeError("two\\nlines")
+"""
+
+
+def test_what_nobody_foresaw_is_a_line() -> None:
+    """A warning of a library, a thread's end, an error in a destructor, the program's end: an object each."""
+    words = [sys.executable, "-W", "default", "-c", PROGRAM]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    warned, thread, torn, end = map(json.loads, done.stderr.splitlines())
+    assert done.returncode == 1
+    assert (warned["level"], "DeprecationWarning: old" in warned["message"]) == ("WARNING", True)
+    assert thread["message"] == "the thread worker 1 ended: ZeroDivisionError: division by zero"
+    assert torn["message"] == "an error was ignored: ValueError: torn"
+    assert end["message"] == "the program ends: RuntimeError: two\nlines"
+    assert {one["level"] for one in (thread, torn, end)} == {"ERROR"}
+    assert [one["trace"].splitlines()[-1] for one in (thread, torn)] == [
+        "ZeroDivisionError: division by zero",
+        "ValueError: torn",
+    ]
+
+
+def record(words: str, *args: object, level: int = logging.INFO, **more: Any) -> logging.LogRecord:
+    """As a logging call makes it."""
+    return logging.getLogger("parquet_sink.x").makeRecord(
+        "parquet_sink.x", level, __file__, 1, words, args, more.pop("exc_info", None), extra=more.pop("extra", None)
+    )
+
+
+def read(one: logging.LogRecord) -> dict[str, Any]:
+    """What a program reads of it: one line, one object."""
+    line = JsonLines().format(one)
+    assert "\n" not in line
+    found = json.loads(line)
+    assert isinstance(found, dict)
+    return found
+
+
+def test_a_line_is_an_object_with_what_it_is_about() -> None:
+    """Time in UTC, level, logger, message, and the fields that were given with it."""
+    one = record("accepted %s", "f.parquet", extra=about(connector="orders", event="FileAccepted", rows=7))
+    one.created = 1_767_225_600.1239
+    assert read(one) == {
+        "time": "2026-01-01T00:00:00.123Z",
+        "level": "INFO",
+        "logger": "parquet_sink.x",
+        "message": "accepted f.parquet",
+        "connector": "orders",
+        "event": "FileAccepted",
+        "rows": 7,
+    }
+    assert re.fullmatch(r"[\d-]{10} [\d:]{8},\d{3} INFO accepted f.parquet", TextLines().format(one))
+
+
+@pytest.mark.parametrize(
+    ("one", "connector"),
+    [
+        (record("connector %s: %s", "a: b", "c"), "a: b"),
+        (record("connector %s failed: %s", "orders", "no"), "orders"),
+        (record("%s", "connector orders: x", extra=about(connector="orders")), "orders"),
+        (record("connector %s: x", "one", extra=about(connector="other")), "other"),
+        (record("connector %s"), None),
+        (record("%s of a connector", "x"), None),
+        (record("nothing"), None),
+    ],
+)
+def test_the_connector_is_known_where_a_line_names_it(one: logging.LogRecord, connector: str | None) -> None:
+    """By what it was called with, not by reading words: names may hold anything."""
+    assert connector_of(one) == connector
+    assert read(one).get("connector") == connector
+
+
+@pytest.mark.parametrize("words", ['say "hi"', "two\nlines", "\udcff", "日本 \u2028", "\x1b[31m", "back\\slash"])
+def test_whatever_is_said_is_one_line(words: str) -> None:
+    """Quotes, ends of lines, what is no Unicode: a reader gets back what was said."""
+    found = read(record("%s", words, extra=about(topic=words)))
+    assert (found["message"], found["topic"]) == (words, words)
+    assert JsonLines().format(record("%s", words)).isascii()
+
+
+def test_a_trace_is_a_field() -> None:
+    """And what is no JSON is written as its text."""
+    try:
+        int("why")
+    except ValueError:
+        found = read(record("it failed", level=logging.ERROR, exc_info=sys.exc_info(), extra=about(what={1})))
+    assert found["trace"].startswith("Traceback (most recent call last):\n")
+    assert found["trace"].endswith("with base 10: 'why'")
+    assert (found["level"], found["what"]) == ("ERROR", "{1}")
+
+
+def test_fields_take_nothing_away() -> None:
+    """A field that is called like one of the line's own does not hide it."""
+    found = read(record("said", extra=about(message="hidden", level="no", time=1)))
+    assert (found["message"], found["level"]) == ("said", "INFO")
+    assert json.loads(json_line("WARNING", "stopping"))["message"] == "stopping"
+
+
+def test_lines_of_libraries_concern_whom_their_caller_names() -> None:
+    """Within, and not after; a line that names another connector is about that one."""
+    line, other = record("Kafka client: connection refused"), record("connector %s: x", "other")
+    with concerning("orders"):
+        assert (connector_of(line), connector_of(other)) == ("orders", "other")
+    assert connector_of(line) is None

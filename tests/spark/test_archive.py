@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from parquet_sink.errors import SetupError
-from parquet_sink.process.whole_files import whole_name
+from parquet_sink.process.cache import whole_name
 from parquet_sink.spark import archive, make_archive
 
 JARS = [("/s/a.jar", 10, 5), ("/s/b.jar", 20, 5)]

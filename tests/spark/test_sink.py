@@ -17,8 +17,7 @@ from parquet_sink.history.sqlite.store import read_history
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.model.events import FileAccepted, FileFailed
 from parquet_sink.model.failure import Failure
-from parquet_sink.model.progress import Accepted
-from parquet_sink.model.ranges import Again, Known, PlannedRange, Tries, ValueSizes
+from parquet_sink.model.ranges import Accepted, Again, Known, PlannedRange, Tries, ValueSizes
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.rows.settings import ShapeSettings

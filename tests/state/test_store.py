@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from parquet_sink.errors import failure_named
 from parquet_sink.model.events import ConnectorRunning, Event, FileAccepted, FileFailed, OffsetCommitted
 from parquet_sink.model.failure import Failure
-from parquet_sink.model.progress import Accepted, PartitionProgress
-from parquet_sink.model.ranges import Again, Known, PlannedRange, Tries, ValueSizes
+from parquet_sink.model.ranges import Accepted, Again, Known, PartitionProgress, PlannedRange, Tries, ValueSizes
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.state.sqlite import store as sqlite_events
 from parquet_sink.state.sqlite.store import SqliteStore

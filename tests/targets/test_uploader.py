@@ -12,8 +12,7 @@ from parquet_sink.errors import ConnectorError, UploadExhausted, UploadPostponed
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.naming import attempt_name, file_name
 from parquet_sink.files.rotation import Reason
-from parquet_sink.model.attempts import Attempt, AttemptCount
-from parquet_sink.model.ranges import Again, Tries
+from parquet_sink.model.ranges import Again, Attempt, AttemptCount, Tries
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.targets.delivery import Deliverer, failure_receipt
 from parquet_sink.targets.outcome import Outcome, Verdict

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from parquet_sink.errors import failure_named
-from parquet_sink.model.attempts import AttemptCount
 from parquet_sink.model.events import (
     FileAccepted,
     FileFailed,
@@ -18,8 +17,7 @@ from parquet_sink.model.events import (
     event_from_json,
 )
 from parquet_sink.model.failure import Failure
-from parquet_sink.model.lost import LossCause, LostOffsets
-from parquet_sink.model.ranges import Again, Known, PlannedRange, Tries
+from parquet_sink.model.ranges import Again, AttemptCount, Known, LossCause, LostOffsets, PlannedRange, Tries
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.rejected import SetAsideCount
 from parquet_sink.task.outcome import RangeOutcome

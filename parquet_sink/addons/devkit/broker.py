@@ -22,7 +22,7 @@ from parquet_sink.addons.devkit.jars import Report, fetch, print_progress
 from parquet_sink.addons.devkit.kafka_archive import archive_options
 from parquet_sink.addons.devkit.ports import HOST, accepts_connections, free_port, refuse_used_port
 from parquet_sink.errors import KafkaFailed, SetupError
-from parquet_sink.process.tether import Tether
+from parquet_sink.process.signals import ParentDeathGuard
 
 START_ATTEMPTS: Final = 3
 START_TIMEOUT_S: Final = 60.0
@@ -76,7 +76,7 @@ class Broker:
         self._report, self._java_options = report, java_options
         self._java: tuple[str, ...] = ()
         self._process: subprocess.Popen[bytes] | None = None
-        self._tether: Tether | None = None
+        self._guard: ParentDeathGuard | None = None
         self._log_start = 0
 
     @property
@@ -245,7 +245,7 @@ class Broker:
         except OSError as error:
             cause = error.strerror or error
             raise SetupError(f"Kafka's folder {self.data_dir} cannot be used: {cause}. Name a writable one.") from error
-        self._tether = Tether(self._process.pid, self.data_dir if self._temporary else None)
+        self._guard = ParentDeathGuard(self._process.pid, self.data_dir if self._temporary else None)
 
     def _start_java(self, port: int, held: int) -> subprocess.Popen[bytes]:
         """The broker's process. held: a descriptor that Java inherits, so that it has its folder until it ends."""
@@ -325,6 +325,6 @@ class Broker:
         """Reap the broker, then let its tether go: in this order the process id cannot be another's."""
         if self._process is not None:
             self._process.wait()
-        if self._tether is not None:
-            self._tether.release()
-        self._process = self._tether = None
+        if self._guard is not None:
+            self._guard.release()
+        self._process = self._guard = None

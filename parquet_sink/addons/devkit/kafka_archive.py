@@ -8,8 +8,8 @@ import hashlib
 from contextlib import suppress
 from pathlib import Path
 
+from parquet_sink.process.cache import is_whole
 from parquet_sink.process.java_home import version_text
-from parquet_sink.process.whole_files import is_whole
 
 
 def stem(jars: Path, java: str) -> str:

@@ -17,7 +17,7 @@ from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.jars import fetch
 from parquet_sink.addons.devkit.kafka_archive import stem, usable_archive
 from parquet_sink.errors import KafkaFailed, SetupError
-from parquet_sink.process.whole_files import whole_name
+from parquet_sink.process.cache import whole_name
 
 KEPT: Final = 2
 """Archives in the folder for one Kafka: of this Java and of one other."""

@@ -9,7 +9,7 @@ from parquet_sink.history.locating import Location, Place
 from parquet_sink.history.records import Origin, UploadOutcome, UploadRecord
 from parquet_sink.history.sqlite.store import SqliteHistory
 from parquet_sink.history.store import HistoryQuery
-from parquet_sink.model.attempts import Attempt
+from parquet_sink.model.ranges import Attempt
 
 
 def listing(

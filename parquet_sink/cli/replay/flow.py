@@ -21,7 +21,7 @@ from parquet_sink.cli.replay.proof import NoProof, Proof, proof_for
 from parquet_sink.cli.replay.report import Done, Foretold, Tally, printed
 from parquet_sink.cli.replay.setup import plan_for, settings_for
 from parquet_sink.files import naming
-from parquet_sink.process.running import is_locked
+from parquet_sink.files.lock import is_locked
 from parquet_sink.replay.journal import Journal, Order, Progress
 from parquet_sink.replay.pace import FULL, Rate
 from parquet_sink.replay.plan import ReplayPlan

@@ -29,7 +29,7 @@ from parquet_sink.history.sqlite.database import (
     transaction,
 )
 from parquet_sink.history.store import ALL, HistoryExtent, HistoryQuery, HourSummary, Percentiles
-from parquet_sink.model.archiving import Archiving
+from parquet_sink.model.receipts import Archiving
 
 HOUR_MS: Final = 3_600_000
 _TABLE: Final = "target_table"

@@ -19,7 +19,7 @@ from parquet_sink.kafka.client.java_names import NO_EFFECT, RENAMED
 from parquet_sink.kafka.client.security import sasl, tls
 from parquet_sink.kafka.client.security.translation import Client, Problem
 from parquet_sink.kafka.settings import KafkaSettings
-from parquet_sink.net import pem
+from parquet_sink.net.tls import authorities_problem, readable_problem
 
 OUR_NUMBERS: Final = ("default.api.timeout.ms",)
 """Settings that we read ourselves, in milliseconds."""
@@ -69,7 +69,7 @@ def _files(client: Client) -> Iterator[Problem]:
             continue
         if name == "ssl.ca.location" and place == "probe":
             continue
-        reason = pem.authorities_problem(place) if name in AUTHORITIES else pem.readable_problem(place)
+        reason = authorities_problem(place) if name in AUTHORITIES else readable_problem(place)
         if reason is not None:
             what = "a PEM file of certificates" if name in AUTHORITIES else "a file that can be read"
             yield name, f"{place} cannot be used: {reason}. Name {what}."

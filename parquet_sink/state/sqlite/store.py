@@ -14,8 +14,7 @@ from parquet_sink.errors import StorageFailed
 from parquet_sink.model.events import Event, event_from_json
 from parquet_sink.model.failure import Failure
 from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.model.progress import Accepted, PartitionProgress
-from parquet_sink.model.ranges import Again, Known, PlannedRange, ValueSizes
+from parquet_sink.model.ranges import Accepted, Again, Known, PartitionProgress, PlannedRange, ValueSizes
 from parquet_sink.state.sqlite.database import LEARNED_TABLES, Database, remove_files
 from parquet_sink.state.store import REPORTED, EventBatch, Field, T
 

@@ -4,8 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
-from parquet_sink.net.asked_wait import asked_wait
-from parquet_sink.net.exchange import Answer, FailureKind
+from parquet_sink.net.exchange import Answer, FailureKind, asked_wait
 from parquet_sink.net.redaction import excerpt, printable, redact
 from parquet_sink.targets.outcome import Outcome, Verdict
 from parquet_sink.targets.reaching import of_failure

@@ -14,8 +14,7 @@ from parquet_sink.net.exchange import Answer
 from parquet_sink.net.session import HttpSession
 from parquet_sink.net.settings import ClientCredentials, ProxySettings
 from parquet_sink.net.tls import Authorities, tls_context
-from parquet_sink.net.token_endpoint import TokenEndpoint
-from parquet_sink.net.tokens import TokenSource
+from parquet_sink.net.tokens import TokenEndpoint, TokenSource
 from parquet_sink.process.per_process import PerProcess
 from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.push.trust import authorities

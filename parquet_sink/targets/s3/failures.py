@@ -6,8 +6,7 @@ from typing import Any, Final
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 
-from parquet_sink.net.asked_wait import asked_wait
-from parquet_sink.net.exchange import RequestFailed
+from parquet_sink.net.exchange import RequestFailed, asked_wait
 from parquet_sink.net.redaction import printable, redact
 from parquet_sink.targets.outcome import Outcome, Verdict
 from parquet_sink.targets.reaching import of_failure

@@ -10,8 +10,8 @@ from parquet_sink.archive.store import ArchiveStore
 from parquet_sink.archive.waiting import WaitingFolder
 from parquet_sink.files import naming
 from parquet_sink.history.writer import HistoryWriter
-from parquet_sink.model.archiving import Archiving
 from parquet_sink.model.events import FileArchived
+from parquet_sink.model.receipts import Archiving
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.settings.sink import SinkSettings
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from parquet_sink.config.report import quoted
-from parquet_sink.model.archiving import Archiving
 from parquet_sink.model.events import (
     ConnectorFailed,
     ConnectorRestarting,
@@ -32,7 +31,7 @@ from parquet_sink.model.events import (
     TopicsMissing,
 )
 from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.model.receipts import Receipt
+from parquet_sink.model.receipts import Archiving, Receipt
 from parquet_sink.worker.herder.values import Flushing, LastError, LastUpload, PartitionProgress
 from parquet_sink.worker.loop.archiving import waiting_files
 from parquet_sink.worker.loop.connector import Connector

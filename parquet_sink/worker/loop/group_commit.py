@@ -8,8 +8,8 @@ from parquet_sink.kafka.group.committed import RangePlan
 from parquet_sink.kafka.group.offsets import GroupOffsets
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.model.progress import Accepted
-from parquet_sink.process.log_format import concerning
+from parquet_sink.model.ranges import Accepted
+from parquet_sink.process.logs import concerning
 from parquet_sink.settings.connector import TopicSettings
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.worker.loop.restarts import Positions

@@ -16,7 +16,7 @@ from parquet_sink.model.events import (
 )
 from parquet_sink.model.failure import Failure
 from parquet_sink.model.receipts import Receipt
-from parquet_sink.process.log_format import about
+from parquet_sink.process.logs import about
 from parquet_sink.worker.loop.status import Status, status_after
 
 _LEFT_OUT: Final = {"at_s", "receipt", "failure", "tried", "answers", "seconds"}

@@ -5,11 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from parquet_sink.model.archiving import Archiving
 from parquet_sink.model.events import RecordsDelivered
 from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.model.progress import PartitionProgress
-from parquet_sink.model.receipts import Receipt
+from parquet_sink.model.ranges import PartitionProgress
+from parquet_sink.model.receipts import Archiving, Receipt
 
 RATE_WINDOW_S: Final = 10.0
 

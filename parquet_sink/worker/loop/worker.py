@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.errors import ConnectorError, SetupError
 from parquet_sink.model.events import Event
-from parquet_sink.process.cores import usable_cores
 from parquet_sink.process.java_home import find_java
 from parquet_sink.process.signals import StopRequest
+from parquet_sink.process.usage import usable_cores
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.spark.causes import message_of
 from parquet_sink.spark.run_folder import RunFolder, run_folder

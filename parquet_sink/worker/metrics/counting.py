@@ -11,8 +11,6 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from parquet_sink.files.rotation import Reason
 from parquet_sink.kafka.dead_letter_headers import stage_name
-from parquet_sink.model.archiving import Archiving
-from parquet_sink.model.attempts import AttemptCount
 from parquet_sink.model.events import (
     ConnectorFailed,
     ConnectorRestarting,
@@ -31,9 +29,8 @@ from parquet_sink.model.events import (
     RecordsDelivered,
     RecordsSetAside,
 )
-from parquet_sink.model.lost import LossCause
-from parquet_sink.model.ranges import Trying
-from parquet_sink.model.receipts import Receipt
+from parquet_sink.model.ranges import AttemptCount, LossCause, Trying
+from parquet_sink.model.receipts import Archiving, Receipt
 from parquet_sink.model.rejected import Stage
 from parquet_sink.targets.outcome import Verdict
 from parquet_sink.worker.metrics.labels import TopicLabels, label

@@ -18,7 +18,6 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import Status, StatusCode, Tracer, set_span_in_context
 
 from parquet_sink import __version__
-from parquet_sink.model.attempts import Attempt
 from parquet_sink.model.events import (
     ConnectorStarting,
     Event,
@@ -32,6 +31,7 @@ from parquet_sink.model.events import (
     RangePostponed,
     RecordsSetAside,
 )
+from parquet_sink.model.ranges import Attempt
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.worker.metrics.labels import label
 

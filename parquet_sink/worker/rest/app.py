@@ -24,7 +24,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from parquet_sink.config.report import printable
-from parquet_sink.process.log_format import about
+from parquet_sink.process.logs import about
 from parquet_sink.worker.herder.protocol import Herder
 from parquet_sink.worker.rest.call import (
     MOST_BYTES,

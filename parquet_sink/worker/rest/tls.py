@@ -11,7 +11,7 @@ from parquet_sink.config.secret import Secret
 from parquet_sink.errors import SetupError
 from parquet_sink.kafka.client.security import stores
 from parquet_sink.kafka.client.security.stores import StoreUnusable
-from parquet_sink.net import pem
+from parquet_sink.net import tls
 from parquet_sink.worker_config.rest.settings import Store, TlsSettings
 
 _PEM: Final = b"-----BEGIN "
@@ -119,7 +119,7 @@ def _private_file() -> Iterator[tuple[int, str]]:
 
 
 def _unusable(source: Store, error: Exception, holds: str, *, locked: bool = False) -> SetupError:
-    cause = pem.describe(error, holds, locked=locked)
+    cause = tls.describe(error, holds, locked=locked)
     what = f"{source.file} cannot be used" if source.file else "It cannot be used"
     return SetupError(f"Invalid [{source.source}]. {what}: {cause}. Correct it.")
 

@@ -6,7 +6,7 @@ import pytest
 
 from parquet_sink.addons.devkit import kafka_archive
 from parquet_sink.addons.devkit.kafka_archive import archive_options, stem, usable_archive
-from parquet_sink.process.whole_files import whole_name
+from parquet_sink.process.cache import whole_name
 
 
 @pytest.fixture(autouse=True)

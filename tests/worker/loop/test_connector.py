@@ -23,8 +23,7 @@ from parquet_sink.model.events import (
     Event,
 )
 from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.model.progress import Accepted, PartitionProgress
-from parquet_sink.model.ranges import NO_TRIES, Again, Known
+from parquet_sink.model.ranges import NO_TRIES, Accepted, Again, Known, PartitionProgress
 from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.spark import handoff
 from parquet_sink.state.sqlite.store import SqliteStore

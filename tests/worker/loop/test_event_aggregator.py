@@ -6,7 +6,6 @@ import pytest
 
 from parquet_sink.cli.status.text import connector_lines
 from parquet_sink.errors import failure_named
-from parquet_sink.model.archiving import Archiving
 from parquet_sink.model.events import (
     ConnectorFailed,
     ConnectorRestarting,
@@ -26,7 +25,7 @@ from parquet_sink.model.events import (
     TopicsMissing,
 )
 from parquet_sink.model.ranges import Trying
-from parquet_sink.model.receipts import Receipt
+from parquet_sink.model.receipts import Archiving, Receipt
 from parquet_sink.worker.herder.values import ConnectorProgress, ConnectorStatus, Flushing, LastError, LastUpload, State
 from parquet_sink.worker.loop.event_aggregator import EventAggregator
 from tests.factories import Clock

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.model.archiving import Archiving
 from parquet_sink.model.events import (
     ConnectorRunning,
     ConnectorStarting,
@@ -22,6 +21,7 @@ from parquet_sink.model.events import (
     FileArchived,
     OffsetCommitted,
 )
+from parquet_sink.model.receipts import Archiving
 from parquet_sink.worker.loop.connector import Connector
 from parquet_sink.worker.loop.events import EventDispatcher, Isolated
 from parquet_sink.worker.loop.log_lines import LogLines

@@ -35,7 +35,7 @@ from parquet_sink.model.events import (
     TopicsMissing,
 )
 from parquet_sink.model.failure import Failure
-from parquet_sink.model.progress import Accepted, PartitionProgress
+from parquet_sink.model.ranges import Accepted, PartitionProgress
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.worker.loop import layout, totals
@@ -422,7 +422,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from parquet_sink.worker.loop.status import Status
 from parquet_sink.worker.loop.live_view import STARTING, LiveView
-from parquet_sink.model.progress import PartitionProgress
+from parquet_sink.model.ranges import PartitionProgress
 from parquet_sink.state.sqlite.store import SqliteStore
 
 state = SqliteStore(Path(sys.argv[1]))

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from parquet_sink.errors import KafkaFailed, failure_named
-from parquet_sink.model.attempts import Attempt, AttemptCount
 from parquet_sink.model.events import (
     ConnectorFailed,
     ConnectorRestarting,
@@ -26,9 +25,9 @@ from parquet_sink.model.events import (
     RecordsDelivered,
     RecordsSetAside,
 )
-from parquet_sink.model.lost import LossCause
+from parquet_sink.model.ranges import Attempt, AttemptCount, LossCause
 from parquet_sink.model.receipts import Receipt
-from parquet_sink.process.log_format import JsonLines
+from parquet_sink.process.logs import JsonLines
 from parquet_sink.worker.loop.log_lines import LogLines, describe_file, fields_of
 
 SENT = Receipt(

@@ -7,7 +7,7 @@ import pytest
 from parquet_sink.connectors.hidden import HIDDEN
 from parquet_sink.errors import failure_named
 from parquet_sink.model.events import ConnectorRunning, ConnectorWaiting
-from parquet_sink.model.progress import Accepted
+from parquet_sink.model.ranges import Accepted
 from parquet_sink.state.store import SLOTS
 from parquet_sink.worker.herder.errors import (
     ConnectorExists,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from parquet_sink.model.progress import PartitionProgress
+from parquet_sink.model.ranges import PartitionProgress
 from parquet_sink.worker.loop.totals import FileTotals
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.kafka.settings import KafkaSettings
-from parquet_sink.model.progress import PartitionProgress
+from parquet_sink.model.ranges import PartitionProgress
 from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.state.store import BEGUN, DRAINED, PAUSE, STARTED, STOP

@@ -6,8 +6,8 @@ from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from parquet_sink.model.attempts import AttemptCount
 from parquet_sink.model.events import FileAccepted
+from parquet_sink.model.ranges import AttemptCount
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.process.usage import Usage
 from parquet_sink.worker.herder.values import (

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from parquet_sink import __version__
-from parquet_sink.model.attempts import AttemptCount
 from parquet_sink.model.events import OffsetCommitted, RangeFlushed, RangePostponed, RecordsSetAside
+from parquet_sink.model.ranges import AttemptCount
 from parquet_sink.worker.herder.values import PartitionProgress, State
 from parquet_sink.worker.metrics.connect_names import WINDOW_S, Recent
 from tests.worker.metrics.figures import ACCEPTED, RECEIPT, WORKER_ID, Page, World, connector

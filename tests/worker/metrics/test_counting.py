@@ -5,8 +5,6 @@ from dataclasses import replace
 import pytest
 
 from parquet_sink.errors import failure_named
-from parquet_sink.model.archiving import Archiving
-from parquet_sink.model.attempts import AttemptCount
 from parquet_sink.model.events import (
     ConnectorFailed,
     ConnectorRestarting,
@@ -26,8 +24,8 @@ from parquet_sink.model.events import (
     RangePostponed,
     RecordsSetAside,
 )
-from parquet_sink.model.lost import LossCause
-from parquet_sink.model.ranges import Trying
+from parquet_sink.model.ranges import AttemptCount, LossCause, Trying
+from parquet_sink.model.receipts import Archiving
 from parquet_sink.worker.metrics.labels import OTHER, TopicLabels
 from tests.worker.metrics.figures import ACCEPTED, RECEIPT, Page, World, connector
 

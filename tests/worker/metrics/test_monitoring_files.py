@@ -12,8 +12,8 @@ import promql_parser as promql
 import pytest
 import yaml
 
-from parquet_sink.model.attempts import AttemptCount
 from parquet_sink.model.events import RangeFlushed
+from parquet_sink.model.ranges import AttemptCount
 from parquet_sink.worker.herder.values import PartitionProgress, State
 from parquet_sink.worker.metrics import connect_names, labels, standing
 from tests.worker.metrics.figures import ACCEPTED, RECEIPT, Page, World, connector, watched

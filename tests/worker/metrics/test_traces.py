@@ -14,7 +14,6 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import StatusCode
 
 from parquet_sink.errors import failure_named
-from parquet_sink.model.attempts import Attempt, AttemptCount
 from parquet_sink.model.events import (
     ConnectorStarting,
     Event,
@@ -26,6 +25,7 @@ from parquet_sink.model.events import (
     RangePostponed,
     RecordsSetAside,
 )
+from parquet_sink.model.ranges import Attempt, AttemptCount
 from parquet_sink.worker.metrics import traces as module
 from parquet_sink.worker.metrics.traces import Traces
 from tests.worker.metrics.figures import RECEIPT

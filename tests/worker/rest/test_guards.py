@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.process.log_format import connector_of
+from parquet_sink.process.logs import connector_of
 from parquet_sink.worker.rest.guards import CHALLENGE, Users
 from parquet_sink.worker_config.rest.addresses import Address
 from parquet_sink.worker_config.rest.header_rules import parse

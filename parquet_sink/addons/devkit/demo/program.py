@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from parquet_sink.errors import DemoFailed
-from parquet_sink.process.tether import Tether
+from parquet_sink.process.signals import ParentDeathGuard
 
 LIMIT_S: Final = 600.0
 _STOP_S: Final = 10.0
@@ -42,14 +42,14 @@ def run_to_end(words: Sequence[str], tmp: Path) -> Ended:
         env={**os.environ, "TMPDIR": str(tmp)},
         start_new_session=True,  # Ctrl-C is for the demo to handle, in order
     )
-    tether = Tether(process.pid)
+    guard = ParentDeathGuard(process.pid)
     try:
         printed, told = process.communicate(timeout=LIMIT_S)
     except subprocess.TimeoutExpired:
         raise DemoFailed(f"{command_line(words)}: it did not end within {LIMIT_S:.0f} s.") from None
     finally:
         _end(process)
-        tether.release()
+        guard.release()
     return Ended(process.returncode, tuple(printed.splitlines()), told[-_LAST_CHARACTERS:])
 
 

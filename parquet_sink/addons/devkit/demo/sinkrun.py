@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from parquet_sink.errors import DemoFailed
-from parquet_sink.process.tether import Tether
+from parquet_sink.process.signals import ParentDeathGuard
 from parquet_sink.spark.run_folder import sweep
 
 STOP_S: Final = 60.0
@@ -35,7 +35,7 @@ class SinkRun:
         self.log = folder / "sink.log"
         self.tmp = folder / "tmp"
         self._process: subprocess.Popen[bytes] | None = None
-        self._tether: Tether | None = None
+        self._guard: ParentDeathGuard | None = None
 
     @property
     def command(self) -> str:
@@ -59,7 +59,7 @@ class SinkRun:
                 env=environment,
                 start_new_session=True,
             )
-        self._tether = Tether(self._process.pid)
+        self._guard = ParentDeathGuard(self._process.pid)
 
     def check(self) -> None:
         """Raises DemoFailed, with the end of its log, when it ended by itself."""
@@ -98,8 +98,8 @@ class SinkRun:
         self._let_go()
 
     def _let_go(self) -> None:
-        if self._tether is not None:
-            self._tether.release()
+        if self._guard is not None:
+            self._guard.release()
 
     def last_words(self) -> str:
         """The end of its log, for an error message."""

@@ -17,7 +17,7 @@ from parquet_sink.addons.devkit.target.client import TargetClient
 from parquet_sink.addons.devkit.target.contract import DEFAULT_AUTHORIZATION, UPLOAD_PATH, Repeats
 from parquet_sink.addons.devkit.target.tokens import TOKEN_PATH
 from parquet_sink.errors import SetupError
-from parquet_sink.process.tether import Tether
+from parquet_sink.process.signals import ParentDeathGuard
 
 _READY: Final = "target ready at "
 _STOP_S: Final = 20.0
@@ -57,7 +57,7 @@ class TargetProcess:
         self._deleted_column, self._repeats, self._slow_s = deleted_column, repeats, slow_s
         self._oauth_client, self._token_s = oauth_client, token_s
         self._process: subprocess.Popen[str] | None = None
-        self._tether: Tether | None = None
+        self._guard: ParentDeathGuard | None = None
         self.log = Path(self._temporary.name) / "target.log"
         self.url = ""
 
@@ -109,7 +109,7 @@ class TargetProcess:
                 text=True,
                 start_new_session=True,  # Ctrl-C is for who started us to handle, in order
             )
-        self._tether = Tether(self._process.pid)
+        self._guard = ParentDeathGuard(self._process.pid)
         line = self._first_line(self._process)
         if not line.startswith(_READY):
             self.kill()
@@ -153,8 +153,8 @@ class TargetProcess:
         return self.log.read_text(errors="replace")[-2_000:].strip() or f"it said nothing within {self._ready_s:g} s"
 
     def _end(self, number: signal.Signals) -> int | None:
-        process, tether = self._process, self._tether
-        self._process = self._tether = None
+        process, guard = self._process, self._guard
+        self._process = self._guard = None
         if process is None:
             return None
         process.send_signal(number)
@@ -166,5 +166,5 @@ class TargetProcess:
         finally:
             if process.stdout:
                 process.stdout.close()
-            if tether is not None:
-                tether.release()
+            if guard is not None:
+                guard.release()

@@ -29,7 +29,7 @@ from parquet_sink.config.report import printable, quoted
 from parquet_sink.errors import BrokerAway, SinkError, SourceFailed
 from parquet_sink.kafka.record_sender import Outgoing, RecordSender
 from parquet_sink.model.source_records import Place, SourceRecord
-from parquet_sink.process import foreign_code
+from parquet_sink.process import plugin_errors
 
 MOST_S: Final = 2.0
 """How long a task polls: a stop waits for it."""
@@ -217,4 +217,4 @@ def _stop(task: SourceTask) -> None:
     try:
         task.stop()
     except Exception as error:  # noqa: BLE001 - see above
-        log.warning("the source's task did not stop in order: %s", foreign_code.place(error))
+        log.warning("the source's task did not stop in order: %s", plugin_errors.place(error))

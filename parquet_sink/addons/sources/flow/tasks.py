@@ -10,7 +10,7 @@ from parquet_sink.addons.sources.settings import SourceSettings
 from parquet_sink.addons.sources.task import Reached, TaskClass
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import ConnectorError, SourceFailed
-from parquet_sink.process import foreign_code
+from parquet_sink.process import plugin_errors
 
 T = TypeVar("T")
 
@@ -24,8 +24,8 @@ def task_class(path: str) -> TaskClass:
             found = getattr(found, step)
     except Exception as error:
         raise SourceFailed(
-            f"The source's task {path} cannot be loaded: {foreign_code.place(error)}. It must be on every machine that "
-            "runs Spark tasks."
+            f"The source's task {path} cannot be loaded: {plugin_errors.place(error)}. It must be on every machine "
+            "that runs Spark tasks."
         ) from error
     made: TaskClass = found
     return made
@@ -50,5 +50,5 @@ def guarded(call: Callable[[], T]) -> T:
         raise
     except Exception as error:
         raise SourceFailed(
-            f"The source's task failed with {foreign_code.told(error)}. Correct its code, or its settings."
+            f"The source's task failed with {plugin_errors.reported(error)}. Correct its code, or its settings."
         ) from error

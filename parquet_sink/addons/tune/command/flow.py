@@ -19,7 +19,7 @@ from parquet_sink.addons.tune.sampling import Progress
 from parquet_sink.addons.tune.simulate import Simulator
 from parquet_sink.addons.tune.stated import Stated, load_of
 from parquet_sink.addons.tune.wishes import Aim, Wish, percentile_of
-from parquet_sink.process.cores import usable_cores
+from parquet_sink.process.usage import usable_cores
 from parquet_sink.settings.sink import SinkSettings
 
 DEFAULT_SAMPLE_S: Final = 600.0

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Final, Generic, TypeVar
 
 from parquet_sink.kafka.client.security import jks, pem_text
-from parquet_sink.net import pem
+from parquet_sink.net import tls
 
 log = logging.getLogger(__name__)
 
@@ -216,5 +216,5 @@ def _read(path: str) -> bytes:
 
 
 def _unreadable(path: str, error: OSError) -> StoreUnusable:
-    reason = pem.describe(error, "a store")
+    reason = tls.describe(error, "a store")
     return StoreUnusable("location", f"{path} cannot be used: {reason}. Name a file that can be read.")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.process.whole_files import is_whole, whole_name
+from parquet_sink.process.cache import is_whole, whole_name
 
 
 @pytest.fixture(scope="module")

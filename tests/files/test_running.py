@@ -3,7 +3,7 @@
 import fcntl
 from pathlib import Path
 
-from parquet_sink.process.running import is_locked
+from parquet_sink.files.lock import is_locked
 
 
 def test_a_lock_is_seen_while_it_is_held(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.net.asked_wait import asked_wait, parse_reset, parse_retry_after
+from parquet_sink.net.exchange import asked_wait, parse_reset, parse_retry_after
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

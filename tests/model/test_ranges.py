@@ -1,10 +1,16 @@
-"""Attempts at a file as they are remembered."""
+"""How topic-partitions stand."""
 
 import json
 from dataclasses import asdict, replace
 
-from parquet_sink.model.attempts import MOST_LOGGED, Attempt, logged
-from parquet_sink.model.ranges import PlannedRange, Tries
+from parquet_sink.model.ranges import MOST_LOGGED, Attempt, PartitionProgress, PlannedRange, Tries, logged
+
+
+def test_lag_is_never_negative() -> None:
+    """A topic-partition that was made anew may end below where we stand."""
+    assert PartitionProgress("orders", 0, 3, 10, None).lag == 7
+    assert PartitionProgress("orders", 0, 10, 3, None).lag == 0
+
 
 FIRST = Attempt(1, 0.5, "retriable", 503, "busy")
 

@@ -1,4 +1,4 @@
-"""What code of a user's own raised, told without its text: that may quote a record (`int("...")` does)."""
+"""Errors of plug-ins, reported without their text: that may quote a record (`int("...")` does)."""
 
 import logging
 import traceback
@@ -6,16 +6,16 @@ from collections.abc import Iterable
 from pathlib import PurePath
 from typing import Final
 
-_OURS: Final = PurePath(__file__).parent.parent
-
 log = logging.getLogger(__name__)
+
+_OURS: Final = PurePath(__file__).parent.parent
 
 
 class WrongAnswer(ValueError):
     """It raised nothing, and what it gave cannot be; the text is ours, and has nothing of a record."""
 
 
-def told(error: Exception, secrets: Iterable[str] = ()) -> str:
+def reported(error: Exception, secrets: Iterable[str] = ()) -> str:
     """What kind of error, and the line of the user's code; the text is in the log at DEBUG, without these secrets."""
     kind = type(error).__name__
     if isinstance(error, WrongAnswer):

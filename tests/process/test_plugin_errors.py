@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from parquet_sink.process.foreign_code import WrongAnswer, told
+from parquet_sink.process.plugin_errors import WrongAnswer, reported
 
 CANARY = "canary-77"
 
@@ -19,8 +19,8 @@ def test_kind_and_line_are_told_and_the_text_at_debug(caplog: pytest.LogCaptureF
     with caplog.at_level(logging.DEBUG), pytest.raises(ValueError, match=CANARY) as caught:
         inner()
     with caplog.at_level(logging.DEBUG):
-        said = told(caught.value)
-    assert said.startswith(f"ValueError in test_foreign_code.py, line {inner.__code__.co_firstlineno + 2} (")
+        said = reported(caught.value)
+    assert said.startswith(f"ValueError in test_plugin_errors.py, line {inner.__code__.co_firstlineno + 2} (")
     assert "PARQUET_SINK_LOG_LEVEL=DEBUG" in said
     assert CANARY not in said
     assert [(one.levelname, CANARY in one.message) for one in caplog.records] == [("DEBUG", True)]
@@ -31,11 +31,11 @@ def test_secrets_of_its_settings_are_not_even_in_the_log(caplog: pytest.LogCaptu
     with pytest.raises(ValueError, match=CANARY) as caught:
         inner()
     with caplog.at_level(logging.DEBUG):
-        told(caught.value, ("", CANARY))
+        reported(caught.value, ("", CANARY))
     (record,) = caplog.records
     assert record.message == "ValueError: invalid literal for int() with base 10: '*****'"
 
 
 def test_what_is_wrong_with_its_answer_is_told_in_full() -> None:
     """Those words are ours."""
-    assert told(WrongAnswer("it gave one record twice")) == "WrongAnswer: it gave one record twice"
+    assert reported(WrongAnswer("it gave one record twice")) == "WrongAnswer: it gave one record twice"

@@ -1,0 +1,110 @@
+"""Figures that only grow: counters and histograms.
+
+Those whose labels are known before anything happens begin with 0 when their connector does: Prometheus sees no growth
+in a series that begins with 1.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+from parquet_sink.files.rotation import Reason
+from parquet_sink.kafka.dead_letter_headers import stage_name
+from parquet_sink.model.ranges import LossCause, Trying
+from parquet_sink.model.rejected import Stage
+from parquet_sink.targets.outcome import Verdict
+from parquet_sink.worker.metrics.labels import label
+
+FRESHNESS_S: Final = (0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1_800, 3_600, 14_400, 86_400)
+UPLOAD_S: Final = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
+FILE_BYTES: Final = (1e4, 1e5, 1e6, 4e6, 16e6, 64e6, 256e6, 1e9)
+FAILED: Final = "failed"
+PASSED_OVER: Final = "passed_over"
+ARCHIVED: Final = "archived"
+REASONS: Final = [reason for reason in Reason if reason is not Reason.BATCH]
+"""Files of DataFrames are no connector's."""
+STAGES: Final = sorted({stage_name(stage) for stage in Stage})
+
+
+class Counted:
+    """All of them, in one registry. Names and texts are an interface: docs/monitoring.md lists them."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+        self._all: list[tuple[Counter | Histogram, tuple[tuple[str, ...], ...]]] = []
+        self.read = self._by_topic("records_read", "Records read from Kafka, of ranges that are done.")
+        self.records = self._by_topic("records", "Records in accepted files, or delivered without a file.")
+        self.rows = self._by_topic("rows", "Rows in accepted files.")
+        self.bytes = self._by_topic("uploaded_bytes", "Bytes of accepted files.")
+        self.gaps = self._by_topic(
+            "offset_gaps", "Offsets without a record: markers, aborted or compacted records. They are no loss."
+        )
+        self.files = self._counter("files", "Accepted files, by why they were closed.", "reason", REASONS)
+        self.refused = self._counter(
+            "refused_files", "Files that were not accepted, and what followed.", "fate", (FAILED, PASSED_OVER)
+        )
+        self.archived = self._counter(
+            "archived_files", "Accepted files, by what became of them at the archive.", "outcome", (ARCHIVED, FAILED)
+        )
+        self.uploads = self._counter("uploads", "Attempts to upload, by what came of them.", "outcome", Verdict)
+        self.answers = self._counter(
+            "upload_answers", "Attempts to upload, by the status that was answered; empty: no answer.", "status"
+        )
+        self.upload_retries = self._counter("upload_retries", "Attempts at files that were not accepted before.")
+        self.range_retries = self._counter(
+            "range_retries", "Ranges left to be tried again later, by what failed.", "trying", Trying
+        )
+        self.rejects = self._counter("rejects", "Records without a row that were set aside.", "stage", STAGES)
+        self.dead_letters = self._counter("dead_letters", "Records written to the dead-letter topic.")
+        self.parked = self._counter("parked_records", "Records that were parked.")
+        self.losses = self._counter(
+            "losses", "Times that records were gone before they were delivered.", "cause", LossCause
+        )
+        self.lost = self._counter(
+            "lost_offsets", "Offsets passed over in losses, as far as their number is known.", "cause", LossCause
+        )
+        self.commits = self._counter("offset_commits", "Offsets of topic-partitions committed to the consumer group.")
+        self.restarts = self._counter("restarts", "Starts of the query after it ended.")
+        self.failures = self._counter("failures", "Times that the connector failed.")
+        self.outages = self._counter("broker_outages", "Reports that no broker answers: one every half minute.")
+        self.exceeded = self._counter(
+            "flush_interval_exceeded", "Ranges that had waited for more than twice the flush interval."
+        )
+        self.dropped = self._counter("dropped_events", "Events lost before they were counted: figures are too low.")
+        self.freshness = self._histogram(
+            "freshness_seconds", "Age of the oldest record of a file when the file was accepted.", FRESHNESS_S
+        )
+        self.upload_s = self._histogram(
+            "upload_seconds", "Time until a file was accepted, with all attempts and the waits between.", UPLOAD_S
+        )
+        self.write_s = self._histogram("write_seconds", "Time to write a file.", UPLOAD_S)
+        self.file_bytes = self._histogram("file_bytes", "Sizes of accepted files.", FILE_BYTES)
+
+    def begin(self, connector: str) -> None:
+        """The series of a connector that are known beforehand: at 0, unless they are there already."""
+        for series, labels in self._all:
+            for values in labels:
+                series.labels(label(connector), *values)
+
+    def forget(self, connector: str) -> None:
+        """This connector is not there any more."""
+        for series, _ in self._all:
+            series.remove_by_labels({"connector": label(connector)})
+
+    def _by_topic(self, name: str, text: str) -> Counter:
+        made = Counter(f"parquet_sink_{name}", text, ("connector", "topic"), registry=self._registry)
+        self._all.append((made, ()))
+        return made
+
+    def _counter(self, name: str, text: str, kind: str | None = None, values: Iterable[str] = ()) -> Counter:
+        """kind: its label beside the connector, with these values."""
+        labels = ("connector",) if kind is None else ("connector", kind)
+        made = Counter(f"parquet_sink_{name}", text, labels, registry=self._registry)
+        self._all.append((made, ((),) if kind is None else tuple((str(value),) for value in values)))
+        return made
+
+    def _histogram(self, name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
+        made = Histogram(f"parquet_sink_{name}", text, ("connector",), registry=self._registry, buckets=buckets)
+        self._all.append((made, ((),)))
+        return made
