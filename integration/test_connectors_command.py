@@ -16,7 +16,7 @@ from integration import certificates
 from integration.scripted_target import answer, cut
 from integration.scripted_worker import ScriptedWorker
 from parquet_sink.addons.devkit.ports import free_port
-from parquet_sink.cli.connectors import waiting
+from parquet_sink.cli.connectors import life_cycle
 from parquet_sink.cli.main import main
 from parquet_sink.cli.worker_api import api as worker_api
 from parquet_sink.config.secret import Secret
@@ -36,7 +36,7 @@ def _bare(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing of this machine's environment, and short pauses."""
     for name in ("URL", "USER", "PASSWORD", "CLIENT_FILE"):
         monkeypatch.delenv(f"PARQUET_SINK_{name}", raising=False)
-    monkeypatch.setattr(waiting, "LOOK_S", 0.01)
+    monkeypatch.setattr(life_cycle, "LOOK_S", 0.01)
     monkeypatch.setattr(worker_api, "REBALANCE_PAUSE_S", 0.01)
 
 

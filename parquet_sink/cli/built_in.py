@@ -46,7 +46,7 @@ class Status(_BuiltIn):
     """`parquet-sink status`."""
 
     help = "how a worker's connectors stand: lag, age, last upload, error"
-    module = "parquet_sink.cli.status.command"
+    module = "parquet_sink.cli.status"
 
 
 class Check(_BuiltIn):
@@ -74,14 +74,14 @@ class History(_BuiltIn):
     """`parquet-sink history`."""
 
     help = "what connectors sent, when, and where a record is"
-    module = "parquet_sink.cli.history.command"
+    module = "parquet_sink.cli.history"
 
 
 class Archive(_BuiltIn):
     """`parquet-sink archive`."""
 
     help = "what the archive of a connector has, and whether that is what was sent"
-    module = "parquet_sink.cli.archive.command"
+    module = "parquet_sink.cli.archive"
 
 
 class Replay(_BuiltIn):

@@ -4,7 +4,7 @@ import argparse
 import os
 from dataclasses import replace
 
-from parquet_sink.cli.file_options import add_files, explain_keys
+from parquet_sink.cli.options import add_files, explain_keys
 from parquet_sink.config.built_in_providers import BUILT_IN
 from parquet_sink.config.providers import built_in_used
 from parquet_sink.connectors.check import Checked, check_files, format_report

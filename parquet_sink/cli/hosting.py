@@ -1,13 +1,13 @@
 """What `run` and `worker` have in common: connectors hosted in this process, and the REST API beside them."""
 
 import logging
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
-from parquet_sink.cli.telemetry import trace_listeners
 from parquet_sink.connectors.check import Checked
 from parquet_sink.connectors.loading import Loaded, load
 from parquet_sink.errors import SetupError, install
@@ -26,8 +26,13 @@ if TYPE_CHECKING:
     from parquet_sink.worker.loop.herder import LocalHerder
     from parquet_sink.worker.metrics.exposition import Metrics
     from parquet_sink.worker.rest.server import Listening
+if TYPE_CHECKING:
+    from parquet_sink.worker.loop.events import Listener
 
 _SERVING: Final = ("starlette", "uvicorn", "prometheus_client")
+_ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+_PROTOCOLS: Final = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+HTTP: Final = "http/protobuf"
 log = logging.getLogger(__name__)
 
 
@@ -151,3 +156,27 @@ def log_lines() -> "Listener":
     from parquet_sink.worker.loop.log_lines import LogLines
 
     return Isolated("log lines", LogLines)
+
+
+def trace_listeners(environment: Mapping[str, str] | None = None) -> "list[Listener]":
+    """One that sends traces, if a collector is named by OpenTelemetry's own variables; none otherwise.
+
+    Such variables are set for every program of a machine, so what cannot be honoured is a warning and no error.
+    """
+    given = os.environ if environment is None else environment
+    named = next((name for name in _ENDPOINTS if given.get(name)), None)
+    off = given.get("OTEL_SDK_DISABLED", "").lower() == "true" or given.get("OTEL_TRACES_EXPORTER", "otlp") != "otlp"
+    if named is None or off:
+        return []
+    protocol = next((given[name] for name in _PROTOCOLS if given.get(name)), HTTP)
+    if protocol != HTTP:
+        log.warning("%s names a collector, but traces are sent by %s alone, and not by %s.", named, HTTP, protocol)
+        return []
+    try:
+        from parquet_sink.worker.metrics.traces import Traces
+    except ModuleNotFoundError as error:
+        log.warning("%s names a collector, but traces need an extra (%s). %s", named, error, install("traces"))
+        return []
+    from parquet_sink.worker.loop.events import Isolated
+
+    return [Isolated("traces", Traces)]

@@ -6,14 +6,15 @@ when it is asked for, so that `--help` is quick; those of other packages for `--
 
 import argparse
 import logging
+import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
+from typing import Any, Final
 
 from parquet_sink import __version__
 from parquet_sink.cli.command_class import CommandPlugin, Commands, commands_for, is_built_in
-from parquet_sink.cli.completion import SHELLS, ShellCode, complete
 from parquet_sink.config.report import printable, quoted
 from parquet_sink.errors import InvalidConfiguration, SetupError, SinkError
 from parquet_sink.process import arenas, streams
@@ -21,6 +22,9 @@ from parquet_sink.process.logs import JSON, configure_program, json_line, log_fo
 from parquet_sink.process.signals import StopRequest
 from parquet_sink.process.streams import lenient_streams
 
+SHELLS: Final = ("bash", "zsh", "fish")
+_ASKED: Final = "_ARGCOMPLETE"
+"""Set by the shell's function when it wants completions; its value is the first word that is ours."""
 log = logging.getLogger(__name__)
 
 
@@ -116,3 +120,25 @@ def _run(args: argparse.Namespace) -> int:
 
 if __name__ == "__main__":
     sys.exit(main())
+
+
+class ShellCode(argparse.Action):
+    """`--completion SHELL`: prints the shell's function, and ends."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *arguments: Any, **options: Any) -> None:
+        from argcomplete.shell_integration import shellcode
+
+        shell = next(word for word in arguments if word in SHELLS)
+        print(shellcode([parser.prog], shell=shell))
+        parser.exit()
+
+
+def complete(parser_for: Callable[[Sequence[str]], argparse.ArgumentParser]) -> None:
+    """Answers the shell and ends the process, if a shell asks; else does nothing."""
+    if _ASKED not in os.environ:
+        return
+    import argcomplete
+    from argcomplete.lexers import split_line
+
+    words = split_line(os.environ["COMP_LINE"], int(os.environ["COMP_POINT"]))[3]
+    argcomplete.autocomplete(parser_for(words[int(os.environ[_ASKED]) :]), always_complete_options=False)

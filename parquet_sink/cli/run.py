@@ -5,10 +5,8 @@ import logging
 import sys
 from typing import TYPE_CHECKING, Final, TextIO
 
-from parquet_sink.cli.file_options import add_files, explain_keys
 from parquet_sink.cli.hosting import Plan, host, log_lines
-from parquet_sink.cli.hosting_options import add_hosting
-from parquet_sink.cli.log_options import add_log_format
+from parquet_sink.cli.options import add_files, add_hosting, add_log_format, explain_keys
 from parquet_sink.connectors.check import check_files
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.process.logs import JSON

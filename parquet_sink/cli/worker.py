@@ -7,8 +7,7 @@ from pathlib import Path
 
 from parquet_sink.cli.beside import hosted
 from parquet_sink.cli.hosting import Plan, host, log_lines
-from parquet_sink.cli.hosting_options import add_hosting
-from parquet_sink.cli.log_options import add_log_format
+from parquet_sink.cli.options import add_hosting, add_log_format
 from parquet_sink.config.files import this_machine
 from parquet_sink.connectors.check import read_worker
 from parquet_sink.errors import InvalidConfiguration

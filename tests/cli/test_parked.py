@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_sink.cli.main import main
-from parquet_sink.cli.parked import drop as parked_drop
+from parquet_sink.cli.parked import replay as parked_drop
 from parquet_sink.cli.parked.replay import Progress
 from parquet_sink.history.sqlite.store import read_history
 from parquet_sink.model.rejected import Rejected, Stage

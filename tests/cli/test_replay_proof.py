@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from parquet_sink.cli.replay import proof as replay_proof
-from parquet_sink.cli.replay.options import add_arguments, selection_of
+from parquet_sink.cli.replay.command import add_arguments, selection_of
 from parquet_sink.cli.replay.proof import NoProof, Proof, Proven, proof_for
 from parquet_sink.errors import InvalidConfiguration, NotVerified
 from parquet_sink.replay.differences import Kind

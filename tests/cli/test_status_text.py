@@ -2,7 +2,7 @@
 
 import pytest
 
-from parquet_sink.cli.status.text import connector_lines
+from parquet_sink.cli.status_text import connector_lines
 from parquet_sink.worker.herder.values import ConnectorProgress, ConnectorStatus, Flushing, LastUpload, State
 
 STATUS = ConnectorStatus("one", State.RUNNING, "w:1", ())

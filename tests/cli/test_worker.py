@@ -2,6 +2,7 @@
 
 import os
 import socket
+import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 import requests
 
 from parquet_sink.cli import hosting
-from parquet_sink.cli.hosting import Plan, loader
+from parquet_sink.cli.hosting import Plan, loader, trace_listeners
 from parquet_sink.cli.main import main
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.errors import SetupError
@@ -20,6 +21,8 @@ from parquet_sink.worker.herder.values import TargetState
 from parquet_sink.worker.loop import worker
 from parquet_sink.worker_config.worker import Worker
 from tests.cli.connector_file import connector_lines
+
+NAMED = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}
 
 
 class Ends:
@@ -170,3 +173,40 @@ def test_what_serves_the_rest_api_may_not_be_installed(monkeypatch: pytest.Monke
         SetupError, match=r"REST API needs the Python package no_such_package. Install the extra 'worker'"
     ):
         hosting.require_packages("The REST API")
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {},
+        {"OTEL_EXPORTER_OTLP_ENDPOINT": ""},
+        {**NAMED, "OTEL_SDK_DISABLED": "true"},
+        {**NAMED, "OTEL_TRACES_EXPORTER": "none"},
+    ],
+)
+def test_without_a_collector_there_are_no_traces(environment: dict[str, str], caplog: pytest.LogCaptureFixture) -> None:
+    """Nor is anything loaded or said."""
+    assert trace_listeners(environment) == []
+    assert caplog.messages == []
+
+
+def test_another_protocol_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    """The variables are for all programs of a machine, so it is no error."""
+    assert trace_listeners({**NAMED, "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}) == []
+    assert caplog.messages == [
+        "OTEL_EXPORTER_OTLP_ENDPOINT names a collector, but traces are sent by http/protobuf alone, and not by grpc."
+    ]
+
+
+def test_a_missing_extra_is_told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """With the command that cures it; the connectors run."""
+    monkeypatch.setitem(sys.modules, "parquet_sink.worker.metrics.traces", None)
+    assert trace_listeners({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://127.0.0.1:1"}) == []
+    assert "pip install '.[traces]'" in caplog.text
+
+
+def test_with_a_collector_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Isolated: whatever goes wrong with it ends nothing."""
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+    (listener,) = trace_listeners(NAMED)
+    listener.close([])

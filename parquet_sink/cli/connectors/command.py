@@ -5,11 +5,12 @@ import os
 from collections.abc import Callable
 from typing import Final
 
-from parquet_sink.cli.connectors.completion import complete_file, complete_name, complete_target
-from parquet_sink.cli.connectors.offset_options import offset_setting
+from parquet_sink.cli.options import complete_file, complete_name, complete_target
 from parquet_sink.cli.worker_api.settings import add_options
 from parquet_sink.errors import InvalidConfiguration
 
+_LARGEST: Final = (1 << 63) - 1
+OffsetSetting = tuple[str, int, int | None]
 WAIT_S: Final = 60.0
 EXAMPLE: Final = """\
 examples:
@@ -135,8 +136,7 @@ def run(args: argparse.Namespace) -> int:
     """0 when all was done, 1 when the worker refused something or it did not come to be; 2 wrong options."""
     check_options(args)
     from parquet_sink.cli.connectors import configurations, life_cycle, listing, offsets
-    from parquet_sink.cli.worker_api.api import understanding
-    from parquet_sink.cli.worker_api.opening import open_worker
+    from parquet_sink.cli.worker_api.api import open_worker, understanding
 
     does = {
         "list": listing.print_list,
@@ -192,3 +192,18 @@ def _key_value(text: str) -> tuple[str, str]:
     if not sign or not key.strip():
         raise argparse.ArgumentTypeError("it is not KEY=VALUE, such as tasks.max=2")  # the value may be a secret
     return key.strip(), value
+
+
+def offset_setting(text: str) -> OffsetSetting:
+    """Topic, topic-partition and offset, None for `none`. Raises argparse.ArgumentTypeError."""
+    topic, _, rest = text.partition(":")
+    partition, _, offset = rest.partition(":")
+    if not (topic and _is_number(partition) and (offset == "none" or _is_number(offset))):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no topic, topic-partition and offset, such as orders:3:1200, or orders:3:none"
+        )
+    return topic, int(partition), None if offset == "none" else int(offset)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and int(text) <= _LARGEST

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from parquet_sink.cli.connectors.life_cycle import Outcome, each
+from parquet_sink.cli.connectors.life_cycle import Outcome, Wanted, each, wait_until
 from parquet_sink.cli.connectors.printing import print_json, print_lines, print_trouble, status_text
-from parquet_sink.cli.connectors.waiting import Wanted, wait_until
 from parquet_sink.cli.worker_api.api import WorkerApi
 from parquet_sink.config.files import read_new_connector
 from parquet_sink.config.report import printable, quoted

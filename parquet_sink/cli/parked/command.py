@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from parquet_sink.cli.beside import check_beside
-from parquet_sink.cli.file_options import add_files
+from parquet_sink.cli.options import add_files
 from parquet_sink.errors import InvalidConfiguration, SinkError
 from parquet_sink.model.rejected import Stage
 from parquet_sink.settings.sink import SinkSettings
@@ -70,13 +70,13 @@ def run(args: argparse.Namespace) -> int:
 
 def _run_one(args: argparse.Namespace, settings: SinkSettings) -> bool:
     """Whether all went well. One connector's trouble does not keep others from their turn."""
-    from parquet_sink.cli.parked import drop, replay, reports  # after the files were found right
+    from parquet_sink.cli.parked import replay, reports  # after the files were found right
     from parquet_sink.parked.scan import Selection
 
     selection = Selection(*_chosen(args))
     try:
         if args.action == "drop":
-            return drop.drop(settings, selection, sure=args.yes)
+            return replay.drop(settings, selection, sure=args.yes)
         if args.action == "replay":
             return replay.replay(settings, selection, dry_run=args.dry_run)
         lines = (

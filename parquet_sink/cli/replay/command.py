@@ -2,15 +2,39 @@
 
 import argparse
 import os
+import re
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Final
 
-from parquet_sink.cli.replay.options import add_arguments, selection_of
+from parquet_sink.cli.options import HELP, timestamp
+from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.replay.pace import FULL, Rate
+from parquet_sink.replay.selection import Selection, problems
 
-__all__ = ["add_arguments", "run"]
+EXAMPLES: Final = """\
+examples:
+  parquet-sink replay --connector orders.properties --dry-run
+      what would be sent: ranges, files, rows, bytes, and what Kafka no longer has
+  parquet-sink replay --connector orders.properties --topic orders --partition 0 --from 1200 --to 4999
+  parquet-sink replay --connector orders.properties --since 2h --times 2 --rate 10%
+  parquet-sink replay --connector orders.properties --target https://… --target-key '${env:NEW_KEY}'
+      fills another target with all that Kafka holds
+
+  parquet-sink replay --connector orders.properties --times 2 --verify
+      sends everything twice, and proves that the target's table did not change
+
+Exit status: 0 everything chosen was sent, and with --verify nothing changed; 1 something was not accepted, or with
+--verify something changed or could not be shown; 2 wrong options or nothing that Kafka has,
+130 stopped by Ctrl-C (go on with --resume)."""
+TIMES_MOST: Final = 1_000
+_SHARE: Final = re.compile(r"(\d+(?:\.\d+)?)%")
+_RECORDS: Final = re.compile(r"(\d+(?:\.\d+)?)/s")
+_CHOICE: Final = ("topic", "partition", "first", "last", "since", "until", "newest", "file", "times", "target")
+_NAMES: Final = {"first": "from", "last": "to", "newest": "last"}
 
 
 def run(args: argparse.Namespace) -> int:
@@ -46,3 +70,111 @@ def _interruptible() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What is sent, where, how often, and at which pace."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = EXAMPLES
+    parser.add_argument("--connector", required=True, metavar="FILE", help="connector file, .properties or .json")
+    parser.add_argument("--worker", metavar="FILE", help="worker file, as for run")
+    parser.add_argument("--bootstrap-servers", metavar="HOST:PORT,…", help="Kafka's address, as for run")
+    _add_choice(parser)
+    parser.add_argument("--times", type=int, default=1, metavar="K", help="send all of it so many times (default 1)")
+    parser.add_argument(
+        "--target", metavar="URL", help="send to this address, directory:/path or s3://bucket/prefix, instead"
+    )
+    parser.add_argument(
+        "--target-key",
+        metavar="KEY",
+        help="with --target: the value of the Authorization header; ${env:NAME} and the like as in connector files",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="say what would be sent; nothing is sent or changed")
+    parser.add_argument(
+        "--rate",
+        type=_rate,
+        metavar="SHARE%|N/s",
+        help="work at most this share of the time, or take at most N records a second (default: 25%% while the "
+        "connector runs on this machine, else 100%%)",
+    )
+    parser.add_argument("--resume", action="store_true", help="go on with the replay that was stopped before its end")
+    parser.add_argument(
+        "--verify",
+        action="store_true",
+        help="ask the target what its tables are before and after, and prove that nothing changed, or say what did",
+    )
+    parser.add_argument(
+        "--differences", metavar="FILE", help="with --verify: write each row that differs, one JSON object a line"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument(
+        "--progress", action="store_true", help="log progress, also where standard error is no terminal"
+    )
+
+
+def _add_choice(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--topic", help="only this topic (default: all of the connector's)")
+    parser.add_argument("--partition", type=int, metavar="P", help="only this topic-partition")
+    parser.add_argument("--from", type=int, dest="first", metavar="N", help="offsets from N on")
+    parser.add_argument("--to", type=int, dest="last", metavar="M", help="offsets up to M, which is included")
+    parser.add_argument(
+        "--since", type=timestamp, metavar="TIME", help=f"from the first record of this time on: {HELP}"
+    )
+    parser.add_argument("--until", type=timestamp, metavar="TIME", help="before the first record of this time")
+    parser.add_argument("--last", type=int, dest="newest", metavar="N", help="the last N files of the history")
+    parser.add_argument(
+        "--file", nargs="+", action="extend", metavar="NAME", help="files of the history, by their names"
+    )
+    parser.add_argument(
+        "--skip-missing", action="store_true", help="send what Kafka still has of it; else nothing is sent"
+    )
+
+
+def selection_of(args: argparse.Namespace) -> Selection:
+    """What was chosen. Raises InvalidConfiguration with all that is wrong."""
+    chosen = Selection(
+        args.topic,
+        args.partition,
+        args.first,
+        args.last,
+        args.since,
+        args.until,
+        args.newest,
+        tuple(dict.fromkeys(args.file or ())),
+        args.skip_missing,
+    )
+    wrong = [*problems(chosen), *_problems(args)]
+    if wrong:
+        raise InvalidConfiguration(wrong)
+    return chosen
+
+
+def _problems(args: argparse.Namespace) -> list[str]:
+    found = []
+    if not 1 <= args.times <= TIMES_MOST:
+        found.append(f"Invalid [--times]. {args.times} is not between 1 and {TIMES_MOST:,}; give a number that is.")
+    if args.target_key is not None and args.target is None and not args.resume:
+        found.append("Invalid [--target-key]. It goes with --target alone; the connector file has its own key.")
+    if args.differences is not None and not args.verify:
+        found.append("Invalid [--differences]. It goes with --verify, which finds them; add that, or remove this.")
+    if args.verify and args.dry_run:
+        found.append("Invalid [--verify]. With --dry-run nothing is sent that could change anything; remove one.")
+    if args.resume:
+        given = [one for one in _CHOICE if getattr(args, one) not in (None, 1 if one == "times" else None)]
+        found += [
+            f"Invalid [--{_NAMES.get(one, one)}]. --resume goes on with what was chosen; remove one of the two."
+            for one in given
+        ]
+        if args.dry_run:
+            found.append("Invalid [--dry-run]. It does not go with --resume, which sends; remove one of the two.")
+    return found
+
+
+def _rate(text: str) -> Rate:
+    if (share := _SHARE.fullmatch(text)) is not None and 0 < float(share[1]) <= 100:
+        return FULL if float(share[1]) == 100 else Rate(float(share[1]) / 100)
+    if (records := _RECORDS.fullmatch(text)) is not None and float(records[1]) > 0:
+        return Rate(records_per_s=float(records[1]))
+    raise argparse.ArgumentTypeError(
+        f"{text!r} is neither a share of the time, such as 10%, nor records, such as 500/s"
+    )

@@ -5,38 +5,44 @@ import logging
 import os
 import re
 import shlex
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import cache, partial
-from typing import Final
+from typing import Final, Self
+
+from rich.progress import TextColumn
 
 from parquet_sink import __version__
 from parquet_sink.archive.opening import open_archive
 from parquet_sink.archive.store import ArchiveStore
-from parquet_sink.cli.replay.history import Noted
-from parquet_sink.cli.replay.progress import All, Shown
+from parquet_sink.cli.progress import ShownProgress
 from parquet_sink.cli.replay.proof import NoProof, Proof, proof_for
 from parquet_sink.cli.replay.report import Done, Foretold, Tally, printed
 from parquet_sink.cli.replay.setup import plan_for, settings_for
 from parquet_sink.files import naming
 from parquet_sink.files.lock import is_locked
+from parquet_sink.history.records import Origin, upload_record
+from parquet_sink.model.ranges import PlannedRange
+from parquet_sink.model.receipts import Receipt
 from parquet_sink.replay.journal import Journal, Order, Progress
 from parquet_sink.replay.pace import FULL, Rate
 from parquet_sink.replay.plan import ReplayPlan
-from parquet_sink.replay.run import Options, Replay
+from parquet_sink.replay.results import SentFile
+from parquet_sink.replay.run import Options, Replay, Watcher
 from parquet_sink.replay.selection import Selection
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.opening import target_for
-
-log = logging.getLogger(__name__)
+from parquet_sink.task.outcome_history import history_of, sender_of
 
 BESIDE: Final = Rate(0.25)
 """While the connector runs on this machine, unless --rate says otherwise."""
 LOW_PRIORITY: Final = 10
 INTERRUPTED: Final = 130
 FAILED: Final = 1
+log = logging.getLogger(__name__)
 
 
 def dry_run(args: argparse.Namespace, selection: Selection) -> int:
@@ -46,7 +52,7 @@ def dry_run(args: argparse.Namespace, selection: Selection) -> int:
     with journal.alone():
         plan = plan_for(settings, selection, elsewhere=args.target is not None)
         unknown = ReplayPlan(tuple(one for one in plan.ranges if not one.foretold))
-        with Shown(args, settings.name, unknown.offsets_read, "made") as shown:
+        with ProgressWatcher(args, settings.name, unknown.offsets_read, "made") as shown:
             options = Options(None, _rate(args, settings))
             replay = Replay(_in_own_folder(settings, journal), Order(unknown), options, watcher=shown)
             with closing(replay.files()) as files:
@@ -102,11 +108,11 @@ def _send(
     tally, interrupted = Tally(keep=args.json), False
     where = target_for(settings.target).name
     with (
-        closing(Noted(settings)) as noted,
-        Shown(args, settings.name, order.plan.offsets_read * (order.times - progress.round + 1)) as shown,
+        closing(HistoryWatcher(settings)) as noted,
+        ProgressWatcher(args, settings.name, order.plan.offsets_read * (order.times - progress.round + 1)) as shown,
     ):
         options = Options(settings.target, rate, journal.save, _archive(settings))
-        replay = Replay(_in_own_folder(settings, journal), order, options, progress, All([shown, noted, proof]))
+        replay = Replay(_in_own_folder(settings, journal), order, options, progress, Watchers([shown, noted, proof]))
         try:
             with closing(replay.files()) as files:
                 for file in files:
@@ -176,3 +182,75 @@ def command_to_go_on(args: argparse.Namespace) -> str:
     words += ["--verify"] if args.verify else []
     words += ["--differences", args.differences] if args.differences is not None else []
     return shlex.join([*words, "--resume"])
+
+
+class HistoryWatcher(Watcher):
+    """Adds each file to the history. settings: of the connector, with the target that files go to."""
+
+    def __init__(self, settings: SinkSettings) -> None:
+        self._sender, self._history = sender_of(settings, Origin.REPLAY), history_of(settings)
+
+    def flushed(self, planned: PlannedRange, receipts: Sequence[Receipt]) -> None:
+        now_s = time.time()
+        self._history.add([upload_record(one, self._sender, now_s, planned.topic_id) for one in receipts])
+
+    def close(self) -> None:
+        """Lets go of the file."""
+        self._history.close()
+
+
+class ProgressWatcher(Watcher):
+    """Use as a context manager. total: offsets to be read. doing: what becomes of files, in words."""
+
+    def __init__(
+        self,
+        args: argparse.Namespace,
+        connector: str,
+        total: int,
+        doing: str = "sent",
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        columns = (TextColumn("{task.percentage:>3.0f} %"), TextColumn("{task.fields[told]}"))
+        what = f"connector {connector}: replay"
+        self._shown = ShownProgress(what, total, *columns, logs=args.progress, monotonic=monotonic)
+        self._doing, self._lock = doing, threading.Lock()
+        self._files = self._rows = self._bytes = 0
+
+    def __enter__(self) -> Self:
+        self._shown.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._shown.__exit__(*error)
+
+    def read(self, offsets: int) -> None:
+        self._shown.advance(offsets, self._words())
+
+    def sent(self, file: SentFile) -> None:
+        with self._lock:
+            self._files, self._rows = self._files + 1, self._rows + file.rows
+            self._bytes += file.size_bytes
+        self._shown.advance(0, self._words())
+
+    def _words(self) -> str:
+        files = f"{self._files:,} file{'' if self._files == 1 else 's'} {self._doing}"
+        return f"of offsets read, {files}, {self._rows:,} rows, {self._bytes / 1e6:,.1f} MB"
+
+
+class Watchers(Watcher):
+    """Several, in turn."""
+
+    def __init__(self, watchers: Sequence[Watcher]) -> None:
+        self._watchers = watchers
+
+    def read(self, offsets: int) -> None:
+        for one in self._watchers:
+            one.read(offsets)
+
+    def sent(self, file: SentFile) -> None:
+        for one in self._watchers:
+            one.sent(file)
+
+    def flushed(self, planned: PlannedRange, receipts: Sequence[Receipt]) -> None:
+        for one in self._watchers:
+            one.flushed(planned, receipts)

@@ -4,7 +4,9 @@ import json
 import logging
 import os
 import ssl
+import sys
 import time
+from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +17,14 @@ from requests import Request
 from requests.auth import HTTPBasicAuth
 
 from parquet_sink import __version__
-from parquet_sink.cli.worker_api.settings import PASSWORD_VARIABLE, USER_VARIABLE, ApiSettings
+from parquet_sink.cli.worker_api.settings import (
+    FILE_VARIABLE,
+    PASSWORD_VARIABLE,
+    USER_VARIABLE,
+    ApiSettings,
+    settings_of,
+)
+from parquet_sink.config.files import read_configuration, this_machine
 from parquet_sink.config.report import printable
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import InvalidConfiguration, SetupError, WorkerRefused
@@ -23,8 +32,6 @@ from parquet_sink.net.exchange import Answer, FailureKind, Limits, RequestFailed
 from parquet_sink.net.redaction import excerpt
 from parquet_sink.net.session import HttpSession
 from parquet_sink.net.tls import Authorities, OwnCertificate, environment_authorities, tls_context
-
-log = logging.getLogger(__name__)
 
 MOST_ANSWER_BYTES: Final = 64 * 1024 * 1024
 CONNECT_S: Final = 10.0
@@ -46,6 +53,8 @@ _TRUST: Final = (
 _IDENTIFY: Final = " If it wants certificates of its clients, name one as tls.certificate.file in a --client-file."
 _MOMENTARY: Final = (b"rebalance", b"momentarily due to stale configuration", b"being changed by another request")
 """Words of refusals after which nothing was done, and which do not last."""
+_NO_JSON: Final = object()
+log = logging.getLogger(__name__)
 
 
 class Sender(Protocol):
@@ -186,9 +195,6 @@ def segment(text: str) -> str:
     return quote(text, safe="")
 
 
-_NO_JSON: Final = object()
-
-
 def _json(body: bytes) -> Any:
     """The content, None for an empty body, `_NO_JSON` for what is none."""
     try:
@@ -212,3 +218,13 @@ def _momentary(answer: Answer) -> bool:
 def _lines(text: str) -> str:
     """A worker's message, its lines kept, nothing else of it raw on a terminal."""
     return "\n".join(printable(line) for line in text[:_MOST_MESSAGE].splitlines())
+
+
+def open_worker(args: Namespace) -> WorkerApi:
+    """The client; warnings about its file go to standard error. Raises InvalidConfiguration."""
+    path = args.client_file or os.environ.get(FILE_VARIABLE) or ""
+    parsed = read_configuration(path) if path else None
+    settings, warnings = settings_of(args, this_machine(), parsed, path)
+    for warning in warnings:
+        print(warning, file=sys.stderr)
+    return open_api(settings)

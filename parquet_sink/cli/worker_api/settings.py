@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
-from parquet_sink.cli.worker_api import keys
+from parquet_sink.config.key import Key, Origin, Type
 from parquet_sink.config.machine import Machine
 from parquet_sink.config.properties import Parsed
 from parquet_sink.config.providers import resolve
@@ -17,6 +17,14 @@ from parquet_sink.config.without_effect import suggest, warn_about
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.net.loopback import is_loopback
 
+_GROUP: Final = "Client"
+URL: Final = "url"
+USER: Final = "username"
+PASSWORD: Final = "password"
+CA: Final = "tls.ca.file"
+CERTIFICATE: Final = "tls.certificate.file"
+CERTIFICATE_KEY: Final = "tls.key.file"
+KEY_PASSWORD: Final = "tls.key.password"
 DEFAULT_URL: Final = "http://localhost:8083"
 URL_VARIABLE: Final = "PARQUET_SINK_URL"
 USER_VARIABLE: Final = "PARQUET_SINK_USER"
@@ -85,9 +93,9 @@ def settings_of(args: Namespace, machine: Machine, parsed: Parsed | None, source
 
 def _read_file(parsed: Parsed | None, machine: Machine, report: Report) -> Values:
     properties = {} if parsed is None else parsed.properties
-    values = read(keys.CLIENT_KEYS, resolve(properties, machine, report), report)
+    values = read(CLIENT_KEYS, resolve(properties, machine, report), report)
     report.warnings += [] if parsed is None else parsed.warnings
-    known = keys.CLIENT_KEYS
+    known = CLIENT_KEYS
     warn_about(known, values, properties, lambda name: f"It is unknown.{suggest(name, known, ())}", report)
     return values
 
@@ -101,14 +109,14 @@ def _nearest(option: str | None, values: Values, environment: Mapping[str, str])
     """The address and who gave it."""
     found = (
         (option, "--url"),
-        (values.text(keys.URL), keys.URL),
+        (values.text(URL), URL),
         (environment.get(URL_VARIABLE), URL_VARIABLE),
     )
     return next(((url.strip(), origin) for url, origin in found if url), (DEFAULT_URL, "--url"))
 
 
 def _settings(url: str, timeout_s: float, values: Values, environment: Mapping[str, str]) -> ApiSettings:
-    username, password = values.text(keys.USER), values.secret(keys.PASSWORD)
+    username, password = values.text(USER), values.secret(PASSWORD)
     if username is None and environment.get(USER_VARIABLE):
         username, password = environment[USER_VARIABLE], None
     if username is not None and password is None:
@@ -118,10 +126,10 @@ def _settings(url: str, timeout_s: float, values: Values, environment: Mapping[s
         timeout_s,
         username,
         password,
-        values.text(keys.CA),
-        values.text(keys.CERTIFICATE),
-        values.text(keys.CERTIFICATE_KEY),
-        values.secret(keys.KEY_PASSWORD),
+        values.text(CA),
+        values.text(CERTIFICATE),
+        values.text(CERTIFICATE_KEY),
+        values.secret(KEY_PASSWORD),
     )
 
 
@@ -154,3 +162,18 @@ def _clear_text(url: str) -> str:
         f"{quoted(url)} would carry the password over the network in clear; use https, or a tunnel to this machine "
         "(ssh -L 8083:localhost:8083 HOST, then --url http://localhost:8083)."
     )
+
+
+def _key(name: str, doc: str, kind: Type = Type.STRING, needs: str = "") -> Key:
+    return Key(name, _GROUP, kind, doc, needs=needs, origin=Origin.OWN)
+
+
+CLIENT_KEYS: Final = (
+    _key(URL, "Address of the worker's REST API, with a path if it has one."),
+    _key(USER, "Who asks, where the worker wants basic authentication."),
+    _key(PASSWORD, "The password.", Type.PASSWORD, needs=USER),
+    _key(CA, "PEM file of the authorities that may vouch for the worker."),
+    _key(CERTIFICATE, "PEM file of our certificate, where the worker wants one."),
+    _key(CERTIFICATE_KEY, "PEM file of its key, when that is not in the same file.", needs=CERTIFICATE),
+    _key(KEY_PASSWORD, "The password of that key.", Type.PASSWORD, needs=CERTIFICATE),
+)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from parquet_sink.cli.status.text import connector_lines
+from parquet_sink.cli.status_text import connector_lines
 from parquet_sink.errors import failure_named
 from parquet_sink.model.events import (
     ConnectorFailed,

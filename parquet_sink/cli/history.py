@@ -1,15 +1,22 @@
-"""`parquet-sink history`: what connectors sent, when, and where a record is."""
+"""`parquet-sink history`: what connectors sent, when, and where a record is; which histories that is about."""
 
 import argparse
+import logging
 import os
 import sys
+import tempfile
+from argparse import Namespace
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
 
-from parquet_sink.cli.file_options import add_files
-from parquet_sink.cli.history.files import ConnectorHistory, histories
-from parquet_sink.cli.moments import HELP, moment
+from parquet_sink.cli.beside import check_beside
+from parquet_sink.cli.options import HELP, add_files, timestamp
 from parquet_sink.errors import InvalidConfiguration, SinkError
+from parquet_sink.files.naming import HISTORY_FILE
 from parquet_sink.history.records import UploadOutcome
+from parquet_sink.validate.preflight import inspect
 
 if TYPE_CHECKING:
     from parquet_sink.history.sqlite.store import SqliteHistory
@@ -25,6 +32,43 @@ examples:
   parquet-sink history --outcome refused --attempts orders.properties
 """
 Where = tuple[str, int, int]
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class ConnectorHistory:
+    """Where one connector's history is, or would be. enabled: whether it keeps one."""
+
+    connector: str
+    path: Path
+    enabled: bool = True
+
+
+def histories(args: Namespace) -> list[ConnectorHistory]:
+    """Those that `files` name; without files all that are below `tmp_dir`, else below the system's temporary folder.
+
+    Raises InvalidConfiguration where files are wrong, or nothing is found without them.
+    """
+    if not args.files:
+        return _below(Path(args.tmp_dir or tempfile.gettempdir()))
+    if args.tmp_dir is not None:
+        raise InvalidConfiguration(
+            [f"Invalid [--tmp-dir]. {args.tmp_dir!r} does not go with connector files, which name theirs; remove one."]
+        )
+    checked = inspect(check_beside(args.files, args.worker, bootstrap_servers=args.bootstrap_servers))
+    for warning in checked.warnings:
+        log.debug("%s", warning)
+    return [ConnectorHistory(one.name, Path(one.history_file), one.history.enabled) for one in checked.require()]
+
+
+def _below(folder: Path) -> list[ConnectorHistory]:
+    """Of connectors whose `tmp.dir` is this folder. A folder that is called by a shortened name keeps that."""
+    found = sorted(folder.glob(f"*/{HISTORY_FILE}"))
+    if not found:
+        problem = f"None is given, and {str(folder)!r} has no connector's history"
+        cure = "name connector files, or their connect.ems.tmp.dir with --tmp-dir"
+        raise InvalidConfiguration([f"Invalid [connector.properties]. {problem}; {cure}."])
+    return [ConnectorHistory(unquote(path.parent.name, errors="surrogateescape"), path) for path in found]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,8 +84,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--topic", help="only files of this topic")
     parser.add_argument("--partition", type=int, metavar="N", help="only files of this topic-partition")
     parser.add_argument("--offset", type=_offsets, metavar="N[-M]", help="only files with offset N, or any from N to M")
-    parser.add_argument("--since", type=moment, metavar="TIME", help=f"only uploads that ended then or later: {HELP}")
-    parser.add_argument("--until", type=moment, metavar="TIME", help="only uploads that ended before then")
+    parser.add_argument(
+        "--since", type=timestamp, metavar="TIME", help=f"only uploads that ended then or later: {HELP}"
+    )
+    parser.add_argument("--until", type=timestamp, metavar="TIME", help="only uploads that ended before then")
     outcomes = [str(one) for one in UploadOutcome]
     parser.add_argument("--outcome", action="append", choices=outcomes, help="only these uploads; may be repeated")
     parser.add_argument("--file", action="append", metavar="NAME", help="only files of this name; may be repeated")
@@ -80,19 +126,19 @@ def _run_one(args: argparse.Namespace, one: ConnectorHistory) -> bool:
 
 
 def _tell(args: argparse.Namespace, connector: str, history: "SqliteHistory") -> bool:
-    from parquet_sink.cli.history import reports
-    from parquet_sink.cli.history.summary import summary_lines
+    from parquet_sink.cli import history_reports
+    from parquet_sink.cli.history_reports import summary_lines
     from parquet_sink.history.locating import locate
 
     if args.where is not None:
         location = locate(history, *args.where)
-        print(reports.location_line(connector, location, as_json=args.json))
+        print(history_reports.location_line(connector, location, as_json=args.json))
         return location.delivered
     query = _query(args)
     lines = (
         summary_lines(connector, history.summary(query), as_json=args.json)
         if args.summary
-        else reports.listing(connector, history, query, as_json=args.json, attempts=args.attempts)
+        else history_reports.listing(connector, history, query, as_json=args.json, attempts=args.attempts)
     )
     for line in lines:
         print(line)

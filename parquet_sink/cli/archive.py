@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from parquet_sink.archive.settings import URL
 from parquet_sink.cli.beside import check_beside
-from parquet_sink.cli.file_options import add_files
+from parquet_sink.cli.options import add_files
 from parquet_sink.errors import HistoryUnusable, InvalidConfiguration, SinkError
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.validate.preflight import inspect
@@ -79,10 +79,12 @@ def _run_one(args: argparse.Namespace, settings: SinkSettings) -> bool:
 
 def _list(args: argparse.Namespace, connector: str, archive: "ArchiveStore") -> bool:
     from parquet_sink.archive.verify import files_of
-    from parquet_sink.cli.archive import reports
+    from parquet_sink.cli import archive_reports
 
-    chosen = reports.Chosen(args.partition, args.offset)
-    for line in reports.listing(connector, archive.name, files_of(archive, args.topic), chosen, as_json=args.json):
+    chosen = archive_reports.Chosen(args.partition, args.offset)
+    for line in archive_reports.listing(
+        connector, archive.name, files_of(archive, args.topic), chosen, as_json=args.json
+    ):
         print(line)
     return True
 
@@ -91,7 +93,7 @@ def _verify(args: argparse.Namespace, settings: SinkSettings, own: "ArchiveSetti
     from rich.progress import DownloadColumn
 
     from parquet_sink.archive.verify import Verified, altered, compare
-    from parquet_sink.cli.archive import reports
+    from parquet_sink.cli import archive_reports
     from parquet_sink.cli.progress import ShownProgress
     from parquet_sink.history.sqlite.store import read_history
 
@@ -107,7 +109,7 @@ def _verify(args: argparse.Namespace, settings: SinkSettings, own: "ArchiveSetti
     with ShownProgress(what, total, DownloadColumn(), logs=args.progress) as shown:
         read = partial(shown.advance, told=f"of {total / 1e6:.1f} MB read")
         found = Verified(comparison, tuple(altered(archive, comparison.known, read, quick=args.quick)), total)
-    for line in reports.verified(settings.name, archive.name, found, as_json=args.json):
+    for line in archive_reports.verified(settings.name, archive.name, found, as_json=args.json):
         print(line)
     return found.complete
 

@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from parquet_sink.cli.connectors.completion import complete_name
 from parquet_sink.cli.connectors.printing import print_json, print_lines
-from parquet_sink.cli.status.progress import all_well, read_progress
-from parquet_sink.cli.status.text import connector_lines
+from parquet_sink.cli.options import complete_name
+from parquet_sink.cli.status_text import all_well, connector_lines, read_progress
 from parquet_sink.cli.worker_api.api import WorkerApi
 from parquet_sink.cli.worker_api.settings import add_options
 from parquet_sink.errors import InvalidConfiguration, SinkError, WorkerRefused
@@ -53,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     """0 when nothing failed, 1 otherwise; 2 when the worker cannot be asked. A watch ends with 0 by Ctrl-C."""
     if args.watch is not None and not args.watch > 0:
         raise InvalidConfiguration([f"Invalid [--watch]. {args.watch:g} is not more than 0; give seconds."])
-    from parquet_sink.cli.worker_api.opening import open_worker
+    from parquet_sink.cli.worker_api.api import open_worker
 
     with open_worker(args) as api:
         if args.watch is None:

@@ -4,8 +4,8 @@ import argparse
 
 import pytest
 
-from parquet_sink.cli import moments
-from parquet_sink.cli.moments import moment, moment_text
+from parquet_sink.cli import options
+from parquet_sink.cli.options import timestamp
 from tests.factories import Clock
 
 
@@ -22,24 +22,19 @@ from tests.factories import Clock
 )
 def test_moments(text: str, expected: int) -> None:
     """ISO 8601, where nothing else is said in UTC, or epoch milliseconds."""
-    assert moment(text) == expected
+    assert timestamp(text) == expected
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("10m", 600), ("2h", 7_200), ("3d", 259_200)])
 def test_ago(text: str, seconds: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """How long ago, and never before Kafka's timestamps begin."""
-    monkeypatch.setattr(moments, "time", Clock(1_000_000.0))
-    assert moment(text) == (1_000_000 - seconds) * 1_000
-    assert moment("99999d") == 0
+    monkeypatch.setattr(options, "time", Clock(1_000_000.0))
+    assert timestamp(text) == (1_000_000 - seconds) * 1_000
+    assert timestamp("99999d") == 0
 
 
 @pytest.mark.parametrize("text", ["", "yesterday", "12", "-5m", "5 m", "2026-13-01", "99999999999999999", "1969-01-01"])
 def test_what_is_no_time(text: str) -> None:
     """It is told with the forms that are understood."""
     with pytest.raises(argparse.ArgumentTypeError):
-        moment(text)
-
-
-def test_in_words() -> None:
-    """UTC, to the second."""
-    assert moment_text(1_772_344_800_250) == "2026-03-01T06:00:00Z"
+        timestamp(text)

@@ -1,0 +1,130 @@
+"""Options that several commands share: connector files, Spark, log lines, timestamps; what a shell completes."""
+
+import argparse
+import glob
+import re
+import time
+from argparse import Namespace
+from datetime import UTC, datetime
+from typing import Any, Final, Literal
+
+from parquet_sink.errors import SinkError
+from parquet_sink.process.logs import FORMATS
+
+_PATIENCE_S: Final = 2.0
+"""A shell that waits for a worker that is away is worse than no names."""
+_FILE_ENDINGS: Final = (".properties", ".json")
+HELP: Final = "2026-03-01T06:00Z (without a zone: UTC), epoch milliseconds, or how long ago: 90s, 10m, 2h, 3d"
+_UNIT_MS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_AGO: Final = re.compile(r"(\d{1,9})([smhd])")
+_LATEST_MS: Final = 253_402_300_799_999
+_KEYS: Final = "all keys"
+
+
+class _HelpWithKeys(argparse.RawDescriptionHelpFormatter):
+    """Writes the help on keys only when help is asked for: installed packages may have some."""
+
+    def add_text(self, text: str | None) -> None:
+        from parquet_sink.connectors.documentation import help_text
+
+        super().add_text(help_text() if text is _KEYS else text)
+
+
+def explain_keys(parser: argparse.ArgumentParser) -> None:
+    """Lets `--help` end with all keys of connector files."""
+    parser.formatter_class = _HelpWithKeys
+    parser.epilog = _KEYS
+
+
+def add_files(parser: argparse.ArgumentParser, least: Literal["+", "*"] = "+") -> None:
+    """The connector files, and where what they share comes from. least: `*` where none may be given, too."""
+    parser.add_argument(
+        "files",
+        nargs=least,
+        metavar="connector.properties",
+        help="connector files, .properties or .json; one connector each",
+    )
+    parser.add_argument(
+        "--worker", metavar="worker.properties", help="worker file: bootstrap.servers, consumer.*, converters"
+    )
+    parser.add_argument(
+        "--bootstrap-servers",
+        metavar="HOST:PORT,…",
+        help="Kafka's address; wins over PARQUET_SINK_BOOTSTRAP_SERVERS and the worker file",
+    )
+
+
+def add_hosting(parser: argparse.ArgumentParser, default: str) -> None:
+    """Spark's master and settings. default: the master of few connectors, for the help."""
+    parser.add_argument(
+        "--master",
+        help=f"Spark master: local[N,ATTEMPTS] (default {default}, and more for more connectors), spark://…, k8s://…, "
+        "yarn",
+    )
+    parser.add_argument(
+        "--conf",
+        action="append",
+        default=[],
+        type=_spark_setting,
+        metavar="KEY=VALUE",
+        help="a Spark setting, may be repeated, for example spark.driver.memory=1g",
+    )
+
+
+def _spark_setting(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.startswith("spark."):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form spark.KEY=VALUE")
+    return key, value
+
+
+def add_log_format(parser: argparse.ArgumentParser) -> None:
+    """Read by `cli`, before the command begins."""
+    parser.add_argument(
+        "--log-format",
+        choices=FORMATS,
+        help="log lines as text, or as JSON: one object a line, for collectors (default: PARQUET_SINK_LOG_FORMAT, else "
+        "text); with json there is no live view",
+    )
+
+
+def timestamp(text: str) -> int:
+    """Epoch milliseconds. Raises argparse.ArgumentTypeError with the forms that are understood."""
+    if text.isascii() and text.isdigit() and len(text) >= 10 and int(text) <= _LATEST_MS:
+        return int(text)
+    if (ago := _AGO.fullmatch(text)) is not None:
+        return max(int(time.time() * 1000) - int(ago[1]) * _UNIT_MS[ago[2]], 0)
+    try:
+        found = datetime.fromisoformat(text)
+        at_s = (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        raise argparse.ArgumentTypeError(f"{text!r} is no time; give {HELP}") from None
+    if at_s < 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is before 1970; Kafka's timestamps begin there")
+    return round(at_s * 1000)
+
+
+def complete_target(prefix: str, parsed_args: Namespace, **more: Any) -> list[str]:
+    """For argcomplete: connector files, and names of the worker's connectors."""
+    return complete_file(prefix, parsed_args) + complete_name(prefix, parsed_args)
+
+
+def complete_name(prefix: str, parsed_args: Namespace, **more: Any) -> list[str]:
+    """Names of connectors that were not given yet; none when the worker cannot be asked."""
+    from parquet_sink.cli.worker_api.api import open_worker
+
+    given = getattr(parsed_args, "targets", None) or ()
+    try:
+        with open_worker(Namespace(**{**vars(parsed_args), "timeout": _PATIENCE_S})) as api:
+            names = api.get("connectors")
+    except SinkError:
+        return []
+    listed = names if isinstance(names, list) else []
+    return [name for name in listed if isinstance(name, str) and name.startswith(prefix) and name not in given]
+
+
+def complete_file(prefix: str, parsed_args: Namespace, **more: Any) -> list[str]:
+    """Connector files, and folders to look into."""
+    found = glob.glob(glob.escape(prefix) + "*")
+    folders = glob.glob(glob.escape(prefix) + "*/")
+    return [path for path in found if path.endswith(_FILE_ENDINGS)] + folders

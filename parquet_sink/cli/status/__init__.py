@@ -1,1 +1,0 @@
-"""`parquet-sink status`: how the connectors of a worker stand."""
