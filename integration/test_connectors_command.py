@@ -21,8 +21,8 @@ from parquet_sink.cli.main import main
 from parquet_sink.cli.worker_api import api as worker_api
 from parquet_sink.config.secret import Secret
 from parquet_sink.worker.herder.values import ConnectorProgress, ConnectorStatus, PartitionProgress, State
-from parquet_sink.worker_config.rest.addresses import Address
 from parquet_sink.worker_config.rest.settings import RestSettings, Store, TlsSettings
+from parquet_sink.worker_config.rest.values import Address
 from tests.worker.rest.certificates import make
 from tests.worker.rest.fake_herder import FakeHerder
 from tests.worker.rest.serving import GOOD, serving

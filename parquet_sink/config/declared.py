@@ -132,6 +132,7 @@ def key(
     not_built: NotBuilt | None = None,
     no_effect: str = "",
     deprecated: str = "",
+    group: str = "",
     origin: Origin | None = None,
     since: str = "0.1.0",
 ) -> Any:
@@ -142,13 +143,13 @@ def key(
     such key, which is a problem then. needs: another key, by its short name where it is of the same class.
     computed: makes the field's value from all that the file says, in place of the key's own; with a `default_text` what
     it makes of no key is the default. type_: an annotation for the key, where the field's is not that of a key.
-    origin: another than that of the class.
+    group, origin: others than those of the class.
     """
     if absent is MISSING:
         absent = None if default is MISSING or (computed is not None and default_text) else default
     stated = Key(
         name,
-        "",
+        group,
         Type.STRING,
         doc,
         default=_value(absent),
@@ -243,7 +244,7 @@ def check(cls: type, values: Values, report: Report, *others: str) -> None:
             report.problem(part.name, f"It is missing; {part.missing}")
 
 
-def made(cls: type[_Settings], values: Values, machine: Machine, **others: Any) -> _Settings:
+def made(cls: type[_Settings], values: Values, machine: Machine, /, **others: Any) -> _Settings:
     """The settings, from values about which there was no problem. others: fields that no key fills, or otherwise.
 
     A field whose key the connector class does not have has its default.
@@ -292,7 +293,7 @@ def _part(where: str, hint: object, one: Field[object], names: _Names) -> _Part 
     whole = replace(
         stated.key,
         name=part.name,
-        group=names.group,
+        group=stated.key.group or names.group,
         type=type_,
         choices=choices,
         needs=names.full(stated.key.needs),

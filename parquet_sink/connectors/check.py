@@ -14,8 +14,7 @@ from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.process.plugin_path import add_plugin_path
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.settings.sink import SinkSettings
-from parquet_sink.worker_config.hosting_keys import PLUGIN_PATH
-from parquet_sink.worker_config.worker import NO_FILE, Worker
+from parquet_sink.worker_config.worker import NO_FILE, PLUGIN_PATH, Worker
 from parquet_sink.worker_config.worker_file import LoadedWorker, load_worker
 
 NO_OVERRIDES: Final[Mapping[str, str]] = MappingProxyType({})

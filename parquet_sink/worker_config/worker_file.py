@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from parquet_sink.config.declared import made
 from parquet_sink.config.key import Key, find
 from parquet_sink.config.machine import Machine
 from parquet_sink.config.providers import NOTHING, Resolved, resolve, without_provided
@@ -15,15 +16,17 @@ from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.kafka import client_settings
 from parquet_sink.kafka.settings import SERVERS
 from parquet_sink.worker_config.config_providers import PREFIX, with_providers
-from parquet_sink.worker_config.hosting_keys import (
-    PLUGIN_PATH,
-    STORE_FOLDER,
-    default_store_folder,
-)
 from parquet_sink.worker_config.offset_storage import offset_storage
 from parquet_sink.worker_config.rest.build import build as build_rest
-from parquet_sink.worker_config.worker import BOOTSTRAP_OPTION, BOOTSTRAP_VARIABLE, DEFAULT_BOOTSTRAP, Worker
-from parquet_sink.worker_config.worker_keys import WORKER_KEYS, override_policy
+from parquet_sink.worker_config.worker import (
+    BOOTSTRAP,
+    BOOTSTRAP_OPTION,
+    BOOTSTRAP_VARIABLE,
+    CONSUMER_BOOTSTRAP,
+    DEFAULT_BOOTSTRAP,
+    Worker,
+)
+from parquet_sink.worker_config.worker_keys import WORKER_KEYS
 
 _OWN_CLIENTS = ("security.", "sasl.", "ssl.")
 
@@ -75,19 +78,17 @@ def load_worker(
     )
     _refuse_prefixes(values, report)
     servers, origin = _bootstrap(resolved, bootstrap_option, machine, report)
-    worker = Worker(
+    worker = made(
+        Worker,
+        values,
+        machine,
         source=source,
         bootstrap_servers=servers,
         bootstrap_origin=origin,
         consumer=client_settings.under("consumer.", resolved.values),
         producer=client_settings.under("producer.", resolved.values),
         admin=client_settings.under("admin.", resolved.values),
-        isolation_level=values.text("consumer.isolation.level"),
-        offset_reset=values.text("consumer.auto.offset.reset"),
         converters=values,
-        override_policy=override_policy(values.text("connector.client.config.override.policy") or "All") or "All",
-        store_folder=values.text(STORE_FOLDER) or default_store_folder(machine.environ),
-        plugin_path=values.names(PLUGIN_PATH),
         machine=machine,
         rest=build_rest(values, machine, report),
     )
@@ -128,8 +129,8 @@ def _bootstrap(resolved: Resolved, option: str | None, machine: Machine, report:
     candidates = (
         (BOOTSTRAP_OPTION, option),
         (BOOTSTRAP_VARIABLE, machine.environ.get(BOOTSTRAP_VARIABLE)),
-        ("consumer.bootstrap.servers", resolved.values.get("consumer.bootstrap.servers")),
-        ("bootstrap.servers", resolved.values.get("bootstrap.servers")),
+        (CONSUMER_BOOTSTRAP, resolved.values.get(CONSUMER_BOOTSTRAP)),
+        (BOOTSTRAP, resolved.values.get(BOOTSTRAP)),
     )
     for origin, text in candidates:
         if text is not None and text.strip():
@@ -137,9 +138,9 @@ def _bootstrap(resolved: Resolved, option: str | None, machine: Machine, report:
             if origin in (BOOTSTRAP_OPTION, BOOTSTRAP_VARIABLE):
                 _check_servers(origin, servers, report)
             return servers, origin
-    if not {"bootstrap.servers", "consumer.bootstrap.servers"} & resolved.failed:
+    if not {BOOTSTRAP, CONSUMER_BOOTSTRAP} & resolved.failed:
         report.warn(
-            "bootstrap.servers",
+            BOOTSTRAP,
             f"No broker is named, so {DEFAULT_BOOTSTRAP} is taken; name it in the worker file (--worker), with "
             f"{BOOTSTRAP_OPTION} or in {BOOTSTRAP_VARIABLE}.",
         )

@@ -51,8 +51,8 @@ from parquet_sink.worker.rest.offsets import Offsets
 from parquet_sink.worker.rest.openapi import document
 from parquet_sink.worker.rest.plugins import Plugins, Validate, validate_by_keys
 from parquet_sink.worker.rest.service import Metrics, Service
-from parquet_sink.worker_config.rest.header_rules import HeaderRule
 from parquet_sink.worker_config.rest.settings import CrossOrigin, RestSettings
+from parquet_sink.worker_config.rest.values import HeaderRule
 from parquet_sink.worker_config.worker import Worker
 
 BODY_S: Final = 30.0

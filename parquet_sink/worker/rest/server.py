@@ -18,8 +18,8 @@ from parquet_sink.errors import SetupError
 from parquet_sink.net.listening import BACKLOG, listen
 from parquet_sink.worker.rest.app import make_admin_app
 from parquet_sink.worker.rest.tls import server_context
-from parquet_sink.worker_config.rest.addresses import Address
 from parquet_sink.worker_config.rest.settings import RestSettings, TlsSettings
+from parquet_sink.worker_config.rest.values import Address
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from typing import Any
 from parquet_sink.config.machine import Machine
 from parquet_sink.worker.rest.app import make_app
 from parquet_sink.worker.rest.server import RestServer, open_listeners
-from parquet_sink.worker_config.rest.addresses import Address
 from parquet_sink.worker_config.rest.settings import RestSettings
+from parquet_sink.worker_config.rest.values import Address
 from parquet_sink.worker_config.worker import Worker
 from tests.worker.rest.fake_herder import FakeHerder
 

@@ -10,9 +10,8 @@ import pytest
 from parquet_sink.config.secret import Secret
 from parquet_sink.process.logs import connector_of
 from parquet_sink.worker.rest.guards import CHALLENGE, Users
-from parquet_sink.worker_config.rest.addresses import Address
-from parquet_sink.worker_config.rest.header_rules import parse
 from parquet_sink.worker_config.rest.settings import CrossOrigin, RestSettings
+from parquet_sink.worker_config.rest.values import Address, parse_rules
 from tests.worker.rest.fake_herder import FakeHerder, Kept
 from tests.worker.rest.serving import GOOD, LOOPBACK, Client, serving
 
@@ -172,7 +171,7 @@ def test_origins_that_are_named_may_read_and_change(
 
 def test_every_answer_has_the_headers_of_the_rules() -> None:
     """Set replaces, add adds, dates are counted from now; errors have them, too."""
-    rules = parse('set X-Frame-Options: DENY,"add Cache-Control: no-cache, no-store",setDate Expires: 0')
+    rules = parse_rules('set X-Frame-Options: DENY,"add Cache-Control: no-cache, no-store",setDate Expires: 0')
     with serving(FakeHerder(), replace(SETTINGS, headers=rules)) as client:
         for path in ("/", "/nothing"):
             headers = client.get(path).headers

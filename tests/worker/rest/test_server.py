@@ -9,8 +9,8 @@ import pytest
 from parquet_sink.errors import SetupError
 from parquet_sink.worker.rest.app import make_app
 from parquet_sink.worker.rest.server import RestServer, open_listeners
-from parquet_sink.worker_config.rest.addresses import Address
 from parquet_sink.worker_config.rest.settings import RestSettings
+from parquet_sink.worker_config.rest.values import Address
 from parquet_sink.worker_config.worker import Worker
 from tests.worker.rest.fake_herder import FakeHerder, Kept
 from tests.worker.rest.serving import GOOD, LOOPBACK, Client, serving

@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import SetupError
 from parquet_sink.worker.rest.tls import server_context
-from parquet_sink.worker_config.rest.addresses import Address
 from parquet_sink.worker_config.rest.settings import RestSettings, Store, TlsSettings
+from parquet_sink.worker_config.rest.values import Address
 from tests.kafka.client.security.java_stores import Pair, jks, key_entry, pair, pkcs12_trust, trusted_entry
 from tests.worker.rest.certificates import Made, make
 from tests.worker.rest.fake_herder import FakeHerder

@@ -6,11 +6,8 @@ from dataclasses import replace
 import pytest
 
 from parquet_sink.config.machine import Machine
-from parquet_sink.worker_config.rest.addresses import Address, parse
-from parquet_sink.worker_config.rest.header_rules import HeaderRule
-from parquet_sink.worker_config.rest.header_rules import parse as parse_rules
-from parquet_sink.worker_config.rest.keys import BASIC_AUTH_EXTENSION
-from parquet_sink.worker_config.rest.settings import RestSettings
+from parquet_sink.worker_config.rest.settings import BASIC_AUTH_EXTENSION, RestSettings
+from parquet_sink.worker_config.rest.values import Address, HeaderRule, parse_address, parse_rules
 from parquet_sink.worker_config.worker_file import LoadedWorker, load_worker
 
 FILES = {
@@ -74,9 +71,9 @@ def test_without_a_listener_the_worker_has_one_on_this_machine() -> None:
 )
 def test_an_address_says_who_reaches_it(text: str, address: Address, loopback: bool) -> None:
     """Only what the machine itself answers, whatever names resolve to, is loopback."""
-    assert parse(text) == address
-    assert parse(text).is_loopback is loopback
-    assert parse(str(address)) == address
+    assert parse_address(text) == address
+    assert parse_address(text).is_loopback is loopback
+    assert parse_address(str(address)) == address
 
 
 @pytest.mark.parametrize(
