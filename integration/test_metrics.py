@@ -1,6 +1,7 @@
 """Figures and log lines of a real worker: what they say is what was sent, delivered, set aside and left."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +18,7 @@ from parquet_sink.addons.devkit.ports import free_port
 from parquet_sink.addons.devkit.target.process import TargetProcess
 from tests.worker.metrics.queries import OF_PROMETHEUS, nodes, queries
 
+PAGE: Final = Path(__file__).parents[1] / "docs" / "monitoring.md"
 GOOD: Final = 990
 BAD: Final = 10
 WAITING: Final = 50
@@ -44,8 +46,13 @@ class Figures:
 
 @pytest.fixture
 def worker(broker: Broker, tmp_path: Path) -> Iterator[WorkerProcess]:
-    """A worker without connectors, whose log lines are JSON."""
-    made = WorkerProcess(tmp_path, broker)
+    """A worker without connectors, whose log lines are JSON, with the listener of docs/monitoring.md."""
+    (source,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    (tmp_path / "plugins").mkdir()
+    (tmp_path / "plugins" / "shop_audit.py").write_text(source)
+    audit = {"class": "shop_audit.AuditListener", "param.file": str(tmp_path / "accepted")}
+    listener = {"event.listeners": "audit", **{f"event.listeners.audit.{key}": text for key, text in audit.items()}}
+    made = WorkerProcess(tmp_path, broker, {"plugin.path": str(tmp_path / "plugins"), **listener})
     made.start("--log-format", "json")
     yield made
     made.close()
@@ -132,6 +139,9 @@ def test_figures_and_lines_are_what_happened(
     assert until(worker, lambda page: page.sum("parquet_sink_partitions") == 2).connectors() == {"orders"}
     worker.stop()
     _lines(worker.command.said)
+    told = [json.loads(line) for line in (tmp_path / "accepted").read_text().splitlines()]
+    assert [one["type"] for one in told] == ["FileAccepted"] * int(page.sum("parquet_sink_files_total", **of))
+    assert sum(one["receipt"]["rows"] for one in told) == GOOD
 
 
 def _arrived(page: Figures, topic: str) -> None:

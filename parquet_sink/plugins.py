@@ -22,6 +22,7 @@ TRANSFORMS: Final = "parquet_sink.transforms"
 PREDICATES: Final = "parquet_sink.predicates"
 CONVERTERS: Final = "parquet_sink.converters"
 CONFIG_PROVIDERS: Final = "parquet_sink.config_providers"
+LISTENERS: Final = "parquet_sink.listeners"
 COMMANDS: Final = "parquet_sink.commands"
 _CONNECT: Final = "org.apache.kafka.connect.transforms"
 _FILE: Final = "org.apache.kafka.connect.file"
@@ -81,6 +82,7 @@ BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
         )
         for name, class_ in {"EnvVar": "Environment", "File": "File", "Directory": "Directory"}.items()
     },
+    LISTENERS: {},
     COMMANDS: {
         name: f"parquet_sink.cli.built_in:{name.capitalize()}"
         for name in (

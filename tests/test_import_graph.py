@@ -52,7 +52,10 @@ CONFIG_SHELL = frozenset({"parquet_sink.config.files"})
 CONNECTORS_SHELL = frozenset(
     f"parquet_sink.connectors.{name}"
     for name in (*("check", "class_keys", "connector_class", "documentation", "loading"),)
-) | frozenset(f"parquet_sink.worker_config.{name}" for name in ("config_providers", "provider_class", "worker_file"))
+) | frozenset(
+    f"parquet_sink.worker_config.{name}"
+    for name in ("config_providers", "event_listeners", "provider_class", "worker_file")
+)
 """What reads files, or looks for connector classes in installed packages; all else there is pure."""
 
 IMPURE = frozenset(

@@ -63,6 +63,7 @@ if TYPE_CHECKING:  # the same names for the type checker
     from parquet_sink.kafka.settings import TOPIC_KEYS as TOPIC_KEYS
     from parquet_sink.kafka.settings import FlushSettings as FlushSettings
     from parquet_sink.kafka.settings import KafkaSettings as KafkaSettings
+    from parquet_sink.model.events import Event as Event
     from parquet_sink.model.records import VALUES_ONLY as VALUES_ONLY
     from parquet_sink.model.records import RecordBatch as RecordBatch
     from parquet_sink.model.records import RecordParts as RecordParts
@@ -101,6 +102,8 @@ if TYPE_CHECKING:  # the same names for the type checker
     from parquet_sink.transform.protocol import TransformClass as TransformClass
     from parquet_sink.transform.records import DecodedRecords as DecodedRecords
     from parquet_sink.transform.records import as_trees as as_trees
+    from parquet_sink.worker_config.event_listeners import EventListener as EventListener
+    from parquet_sink.worker_config.event_listeners import ListenerClass as ListenerClass
     from parquet_sink.worker_config.provider_class import OwnProvider as OwnProvider
     from parquet_sink.worker_config.provider_class import ProviderClass as ProviderClass
     from parquet_sink.worker_config.worker import Worker as Worker
@@ -158,6 +161,10 @@ _PATHS: Final = {
     "ProviderError": "config.provider:ProviderError",
     "OwnProvider": "worker_config.provider_class:OwnProvider",
     "ProviderClass": "worker_config.provider_class:ProviderClass",
+    # listeners of events
+    "Event": "model.events:Event",
+    "EventListener": "worker_config.event_listeners:EventListener",
+    "ListenerClass": "worker_config.event_listeners:ListenerClass",
     # connector classes
     "ConnectorClass": "connectors.connector_class:ConnectorClass",
     "Worker": "worker_config.worker:Worker",

@@ -79,7 +79,7 @@ def host(plan: Plan, store: ConfigStore, known: Mapping[str, Loaded], listeners:
     from parquet_sink.worker.loop.event_aggregator import (
         EventAggregator,
     )  # after the files were found right: it takes a second
-    from parquet_sink.worker.loop.events import EventDispatcher, Isolated
+    from parquet_sink.worker.loop.events import EventDispatcher, Isolated, isolated
     from parquet_sink.worker.loop.herder import LocalHerder, brokers_of
     from parquet_sink.worker.loop.request_queue import RequestQueue
     from parquet_sink.worker.loop.worker import Worker as Host
@@ -89,7 +89,8 @@ def host(plan: Plan, store: ConfigStore, known: Mapping[str, Loaded], listeners:
     aggregator, queue = EventAggregator(), RequestQueue()
     registry = ConnectorRegistry(store, loader(plan), aggregator, settings.worker_id)
     herder = LocalHerder(registry, queue, brokers_of(plan.worker))
-    told = [*listeners, *trace_listeners(), Isolated("the figures of connectors", lambda: aggregator)]
+    own = isolated(plan.worker.listeners)
+    told = [*listeners, *trace_listeners(), *own, Isolated("the figures of connectors", lambda: aggregator)]
     metrics = None
     if listening is not None:
         from parquet_sink.worker.metrics.exposition import Metrics

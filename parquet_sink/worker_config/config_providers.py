@@ -8,9 +8,10 @@ from parquet_sink.config.class_settings import Judged, judge
 from parquet_sink.config.machine import Machine
 from parquet_sink.config.provider import Provider
 from parquet_sink.config.providers import Resolved, resolve
-from parquet_sink.config.report import PrefixedReport, Report, did_you_mean, printable, quoted
+from parquet_sink.config.report import PrefixedReport, Report, printable
 from parquet_sink.config.values import Values
 from parquet_sink.plugins import PluginUnusable
+from parquet_sink.worker_config.class_sections import CLASS, PARAM, sections
 from parquet_sink.worker_config.provider_class import (
     BrokenProvider,
     GuardedProvider,
@@ -21,7 +22,6 @@ from parquet_sink.worker_config.provider_class import (
 
 LIST: Final = "config.providers"
 PREFIX: Final = "config.providers."
-_PARAM: Final = "param."
 _WITHOUT_CLASS: Final = {
     "env": "EnvVarConfigProvider",
     "file": "FileConfigProvider",
@@ -36,7 +36,7 @@ class _Making:
 
     machine: Machine
     report: Report
-    texts: dict[str, dict[str, str]] = field(default_factory=dict)
+    texts: Mapping[str, Mapping[str, str]]
     made: dict[str, Provider] = field(default_factory=dict)
 
 
@@ -46,43 +46,18 @@ def with_providers(properties: Mapping[str, str], machine: Machine, report: Repo
     What is wrong goes to the report, and such a provider answers nothing. Kafka's own are made first, so that params of
     the others may hold placeholders of theirs.
     """
-    names = [name for one in properties.get(LIST, "").split(",") if (name := one.strip())]
-    making = _Making(machine, report)
-    for full in sorted(properties):
-        if full.startswith(PREFIX):
-            _take(full, properties[full], names, making)
-    if not names:
+    making = _Making(machine, report, sections(LIST, "provider", properties, report))
+    if not making.texts:
         return machine
-    if (again := next((name for name in names if names.count(name) > 1), None)) is not None:
-        report.problem(LIST, f"{quoted(again)} is named twice; name each provider once.")
-    classes = {name: class_ for name in dict.fromkeys(names) if (class_ := _class_of(name, making)) is not None}
+    classes = {name: class_ for name in making.texts if (class_ := _class_of(name, making)) is not None}
     for name in sorted(classes, key=lambda one: not isinstance(classes[one], OfMachine)):
         making.made[name] = _made(name, classes[name], making)
-    return replace(machine, providers={name: making.made[name] for name in dict.fromkeys(names)})
-
-
-def _take(full: str, text: str, names: list[str], making: _Making) -> None:
-    """A key to the provider that it is of; one of nobody's is warned about."""
-    rest = full.removeprefix(PREFIX)
-    owner = max((name for name in names if rest.startswith(f"{name}.")), key=len, default=None)
-    if owner is None:
-        name, _, behind = rest.partition(".")
-        hint = did_you_mean(name, {one: f"{PREFIX}{one}.{behind}" for one in names}, cutoff=0.6)
-        making.report.warn(
-            full, f"It has no effect: {LIST} does not name {quoted(name)}; list it there, or remove the key.{hint}"
-        )
-        return
-    behind = rest.removeprefix(f"{owner}.")
-    if behind != "class" and not behind.startswith(_PARAM):
-        making.report.warn(
-            full, f"It is unknown and has no effect; a provider has {PREFIX}{owner}.class and {PREFIX}{owner}.param.*."
-        )
-    making.texts.setdefault(owner, {})[behind] = text
+    return replace(machine, providers={name: making.made[name] for name in making.texts})
 
 
 def _class_of(name: str, making: _Making) -> ProviderClass | None:
     """The registered class that a provider has; None when there is none, which the report has then."""
-    class_ = making.texts.get(name, {}).get("class", "").strip() or _WITHOUT_CLASS.get(name, "")
+    class_ = making.texts[name].get(CLASS, "").strip() or _WITHOUT_CLASS.get(name, "")
     try:
         if class_:
             return find_class(class_)
@@ -92,16 +67,16 @@ def _class_of(name: str, making: _Making) -> ProviderClass | None:
         )
     except PluginUnusable as error:
         reason = str(error)
-    making.report.problem(f"{PREFIX}{name}.class", reason)
+    making.report.problem(f"{PREFIX}{name}.{CLASS}", reason)
     making.made[name] = BrokenProvider(name)
     return None
 
 
 def _made(name: str, class_: ProviderClass, making: _Making) -> Provider:
     """The provider of a class. Its params may hold placeholders of those made before, unless it is Kafka's own."""
-    texts = making.texts.get(name, {})
-    params = {one.removeprefix(_PARAM): text for one, text in texts.items() if one.startswith(_PARAM)}
-    prefix, resolved = f"{PREFIX}{name}.{_PARAM}", Resolved(params, params)
+    texts = making.texts[name]
+    params = {one.removeprefix(PARAM): text for one, text in texts.items() if one.startswith(PARAM)}
+    prefix, resolved = f"{PREFIX}{name}.{PARAM}", Resolved(params, params)
     if not isinstance(class_, OfMachine):
         inner = Report()
         resolved = resolve(params, replace(making.machine, providers=dict(making.made)), inner)
@@ -117,7 +92,7 @@ def _made(name: str, class_: ProviderClass, making: _Making) -> Provider:
             made.append(GuardedProvider(name, class_(values)))
 
     def on_class(reason: str) -> None:
-        making.report.problem(f"{PREFIX}{name}.class", reason)
+        making.report.problem(f"{PREFIX}{name}.{CLASS}", reason)
 
     judged = Judged("config provider", tuple(class_.keys), make, on_class)
     return (

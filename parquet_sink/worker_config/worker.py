@@ -13,6 +13,7 @@ from parquet_sink.config.report import quoted
 from parquet_sink.config.values import NOTHING, Values
 from parquet_sink.kafka.client_settings import ClientSetting
 from parquet_sink.kafka.settings import SERVERS
+from parquet_sink.worker_config.event_listeners import EventListener
 from parquet_sink.worker_config.rest.settings import RestSettings
 
 NO_FILE = "no worker file"
@@ -74,6 +75,7 @@ class Worker:
     converters: the file's values, of which connectors that name no converter take `value.converter*`, and likewise
     `key.converter*`. store_folder: where connectors made by REST are kept; None: nobody knows. plugin_path: folders
     with Python packages. offset_storage: where sources keep their positions; None: nobody said.
+    listeners: of events, by name.
     """
 
     source: str = NO_FILE
@@ -126,6 +128,18 @@ class Worker:
         "`config.providers.NAME.param.*` are its settings: `allowed.paths` of files and folders, "
         "`allowlist.pattern` of the environment.",
     )
+    event_listeners: ClassVar[tuple[str, ...]] = key(
+        "event.listeners",
+        "Names of listeners of your own that are told what happens to files, ranges and connectors, each with a class. "
+        "See [monitoring.md](monitoring.md#listeners-of-your-own).",
+        default_text="none",
+        origin=Origin.OWN,
+    )
+    listener_settings: ClassVar[str] = key(
+        "event.listeners.*",
+        "`event.listeners.NAME.class` is the listener's class, `event.listeners.NAME.param.*` are its settings.",
+        origin=Origin.OWN,
+    )
     store_folder: str | None = key(
         STORE_FOLDER,
         "Folder in which `parquet-sink worker` keeps the connectors that were made by REST, with what each is to do "
@@ -149,3 +163,4 @@ class Worker:
     machine: Machine = field(default_factory=Machine)
     rest: RestSettings = field(default_factory=RestSettings)
     offset_storage: OffsetStorageSettings | None = None
+    listeners: Mapping[str, EventListener] = field(default_factory=dict, repr=False)

@@ -16,6 +16,7 @@ from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.kafka import client_settings
 from parquet_sink.kafka.settings import SERVERS
 from parquet_sink.worker_config.config_providers import PREFIX, with_providers
+from parquet_sink.worker_config.event_listeners import event_listeners
 from parquet_sink.worker_config.offset_storage import offset_storage
 from parquet_sink.worker_config.rest.build import build as build_rest
 from parquet_sink.worker_config.worker import (
@@ -91,6 +92,7 @@ def load_worker(
         converters=values,
         machine=machine,
         rest=build_rest(values, machine, report),
+        listeners=event_listeners(values, report),
     )
     worker = replace(worker, offset_storage=offset_storage(values, worker, report))
     problems, warnings = (without_provided(texts, resolved) for texts in (report.problems, report.warnings))

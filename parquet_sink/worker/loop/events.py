@@ -7,13 +7,16 @@ first.
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from parquet_sink.model.events import Event, EventsDropped
+from parquet_sink.process import plugin_errors
 from parquet_sink.state.store import EventLog
 from parquet_sink.worker.loop.connector import Connector
+from parquet_sink.worker_config.event_listeners import EventListener
 
 log = logging.getLogger(__name__)
 
@@ -83,6 +86,33 @@ class Isolated:
             self._logged.add(words)
             log.warning(text, self._name, words)
             log.debug("a listener failed", exc_info=error)
+
+
+class _Custom:
+    """A `Listener` around one of a user's own. Raises what it does without its words, which may hold a secret."""
+
+    def __init__(self, inner: EventListener) -> None:
+        self._inner = inner
+
+    def on_event(self, event: Event) -> None:
+        self._call(lambda: self._inner.on_event(event))
+
+    def refresh(self, connectors: Sequence[Connector]) -> None:
+        """It is told of what happens alone."""
+
+    def close(self, connectors: Sequence[Connector]) -> None:
+        self._call(self._inner.close)
+
+    def _call(self, act: Callable[[], None]) -> None:
+        try:
+            act()
+        except Exception as error:  # noqa: BLE001 -- whatever another's code raises
+            raise RuntimeError(f"it failed with {plugin_errors.place(error)}; correct its class.") from None
+
+
+def isolated(listeners: Mapping[str, EventListener]) -> list[Listener]:
+    """Those of a worker file, by name; none harms the run, or another."""
+    return [Isolated(f"event listener {name}", partial(_Custom, one)) for name, one in listeners.items()]
 
 
 @dataclass
