@@ -17,7 +17,7 @@ from parquet_sink.kafka.producer_cache import ProducerCache
 from parquet_sink.kafka.settings import DeadLetterSettings
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.rejected import Rejected, Stage
-from parquet_sink.validate.probe_dead_letters import look
+from parquet_sink.validate.probe_kafka import probe_dead_letters
 
 RANGE = PlannedRange("orders", 3, 0, 10, "records")
 NOW_MS = int(time.time() * 1000)
@@ -149,21 +149,21 @@ def test_check_looks_for_the_topic_and_makes_nothing(broker: Broker) -> None:
     """There, absent, not to be made, or not to be asked for."""
     topic = f"dead-{uuid.uuid4().hex[:8]}"
     settings = settings_for(broker, topic)
-    assert look(settings) == (True, "it is absent, and is made at the start with 1 replica")
-    assert look(settings) == (True, "it is absent, and is made at the start with 1 replica")
+    assert probe_dead_letters(settings) == (True, "it is absent, and is made at the start with 1 replica")
+    assert probe_dead_letters(settings) == (True, "it is absent, and is made at the start with 1 replica")
     broker.create_topic(topic)
-    assert look(settings) == (True, "it is there")
-    fine, text = look(DeadLetterSettings(f"{topic}-2", 3, admin=settings.admin))
+    assert probe_dead_letters(settings) == (True, "it is there")
+    fine, text = probe_dead_letters(DeadLetterSettings(f"{topic}-2", 3, admin=settings.admin))
     assert not fine
     assert "[errors.deadletterqueue.topic.replication.factor]" in text
     compacted = f"{topic}-3"
     broker.create_topic(compacted, config={"cleanup.policy": "compact,delete"})
-    fine, text = look(settings_for(broker, compacted))
+    fine, text = probe_dead_letters(settings_for(broker, compacted))
     assert not fine
     assert text.startswith(
         f"Dead-letter topic {compacted} is compacted, so of the dead letters of one key only the last"
     )
     with pytest.raises(KafkaRefused, match="cleanup.policy to delete"):
         DeadLetterTopic(settings_for(broker, compacted)).ensure()
-    fine, text = look(DeadLetterSettings("no topic", 1, admin=settings.admin))
+    fine, text = probe_dead_letters(DeadLetterSettings("no topic", 1, admin=settings.admin))
     assert not fine

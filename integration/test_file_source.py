@@ -13,8 +13,8 @@ from integration.commands import Command
 from integration.letters import letters
 from integration.worker_process import WorkerProcess
 from parquet_sink.addons.devkit.broker import Broker
-from parquet_sink.addons.sources.offsets.storage import OffsetStorageSettings
 from parquet_sink.addons.sources.offsets.topic import TopicStorage
+from parquet_sink.worker_config.worker import OffsetStorageSettings
 
 STANDALONE: Final = """\
 bootstrap.servers=localhost:9092

@@ -36,8 +36,8 @@ from parquet_sink.rows.settings import ShapeSettings
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.outcome import Health
 from parquet_sink.targets.push.settings import PushSettings
-from parquet_sink.validate.finding import Finding
 from parquet_sink.validate.probe import probe_registries
+from parquet_sink.validate.probe_kafka import Finding
 
 TEXT = '{"type":"record","name":"order","fields":[{"name":"x","type":"int"}]}'
 USER = RegistrySettings((), username="ada", password=Secret("canary:1"))

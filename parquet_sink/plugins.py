@@ -24,6 +24,7 @@ CONVERTERS: Final = "parquet_sink.converters"
 CONFIG_PROVIDERS: Final = "parquet_sink.config_providers"
 LISTENERS: Final = "parquet_sink.listeners"
 COMMANDS: Final = "parquet_sink.commands"
+CONNECTOR_KINDS: Final = "parquet_sink.connector_kinds"
 _CONNECT: Final = "org.apache.kafka.connect.transforms"
 _FILE: Final = "org.apache.kafka.connect.file"
 _TRANSFORM: Final = "parquet_sink.transform"
@@ -48,6 +49,11 @@ BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
         "org.apache.kafka.connect.file.FileStreamSinkConnector": (
             "parquet_sink.addons.file_sink.connector.sink:FileStreamSink"
         ),
+    },
+    CONNECTOR_KINDS: {
+        "sink": "parquet_sink.connectors.kinds:SINK",
+        "record_sink": "parquet_sink.connectors.kinds:RECORD_SINK",
+        "source": "parquet_sink.addons.sources.kind:SOURCE",
     },
     TRANSFORMS: {
         **_sides("Cast", "fields.cast:Cast"),
@@ -219,11 +225,8 @@ def _unknown(kind: Kind[Any], name: str) -> str:
 def load(kind: Kind[T], located: Located) -> T:
     """The object there, made when it is a class and its kind says so. Raises PluginUnusable."""
     name, path = located.full_name, located.path
-    module, _, attribute = path.partition(":")
     try:
-        found: Any = import_module(module)
-        for step in attribute.split("."):
-            found = getattr(found, step)
+        found = named(path)
         made = found() if isinstance(found, type) and not kind.called else found
     except Exception as error:  # whatever another's code raises, the file that names it is told
         reason = f"{type(error).__name__}: {error}"
@@ -235,6 +238,15 @@ def load(kind: Kind[T], located: Located) -> T:
             f"{quoted(name)} at {path} is no {kind.what}: it has no {_missing(kind, made)}; correct the package."
         )
     return made
+
+
+def named(path: str) -> Any:
+    """What a `module:attribute` names. So settings name what they open, and load it only then."""
+    module, _, attribute = path.partition(":")
+    found: Any = import_module(module)
+    for step in attribute.split("."):
+        found = getattr(found, step)
+    return found
 
 
 def _missing(kind: Kind[Any], made: object) -> str:

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 import parquet_sink
 from parquet_sink import plugins
+from parquet_sink.connectors.kinds import find_kind
 
 ROOT = Path(parquet_sink.__file__).parent
 NAME = "parquet_sink"
@@ -239,12 +241,6 @@ ROOMS = (
 """Packages, and one module, in the order in which they may know each other: each imports only those before it, so there
 is no circle.
 """
-STILL_KNOW_ADDONS = (
-    *("parquet_sink.validate.preflight", "parquet_sink.worker_config.offset_storage"),
-    *("parquet_sink.worker_config.worker", "parquet_sink.worker.loop.flow", "parquet_sink.worker.loop.stored_offsets"),
-    "parquet_sink.spark.program",
-)
-"""Modules of the core that import the kind of sources."""
 
 
 def room(module: str) -> str:
@@ -271,7 +267,7 @@ def test_a_room_does_not_know_the_next() -> None:
     modules_of_rooms = [module for module in MODULES if room(module) in ROOMS]
     assert len(modules_of_rooms) > 500
     found = {(module, name) for module in modules_of_rooms for name in own(module) if room(name) in later[room(module)]}
-    assert {module for module, _ in found if not within(module, STILL_KNOW_ADDONS)} == set()
+    assert found == set()
 
 
 def test_no_circles_among_modules() -> None:
@@ -362,6 +358,14 @@ def test_registered_classes_are_loaded_without_what_they_use(group: str) -> None
     arrow = {"pyarrow", "numpy", "orjson"} if group in (plugins.TRANSFORMS, plugins.PREDICATES) else set()
     libraries = [one for one in heavy - arrow if not one.startswith(NAME)]
     assert {name for name in done.stdout.split() if within(name, libraries)} == set()
+
+
+def test_kinds_of_connectors_name_what_is_there() -> None:
+    """Each part of a kind is a callable of its room, or of an add-on."""
+    for name in plugins.BUILT_IN[plugins.CONNECTOR_KINDS]:
+        parts = {field: path for field, path in asdict(find_kind(name)).items() if field != "type" and path}
+        assert {"flow", "stored_offsets", "problems"} <= {*parts}
+        assert all(callable(plugins.named(path)) for path in parts.values())
 
 
 def test_tests_import_no_tests() -> None:

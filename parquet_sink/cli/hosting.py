@@ -12,9 +12,6 @@ from parquet_sink.connectors.check import Checked
 from parquet_sink.connectors.loading import Loaded, load
 from parquet_sink.errors import SetupError, install
 from parquet_sink.process.signals import StopRequest
-from parquet_sink.settings.connector import ConnectorSettings
-from parquet_sink.settings.sink import SinkSettings
-from parquet_sink.validate.parked import on_cluster
 from parquet_sink.validate.preflight import inspect
 from parquet_sink.worker.herder.store import ConfigStore
 from parquet_sink.worker_config.rest.settings import RestSettings
@@ -47,11 +44,10 @@ class Plan:
     until_caught_up: bool = False
     serves: bool = False
 
-    def told_of(self, settings: ConnectorSettings | None) -> Iterator[str]:
-        """What a connector's folders of one machine are warned of on a cluster."""
-        if isinstance(settings, SinkSettings) and not (self.master or "local").startswith("local"):
-            told = on_cluster(settings)
-            yield from [] if told is None else [told]
+
+def on_cluster(master: str | None) -> bool:
+    """Whether Spark's tasks run on other machines. master: as it was given."""
+    return not (master or "local").startswith("local")
 
 
 def loader(plan: Plan) -> Callable[[Mapping[str, str], str], Loaded]:
@@ -59,13 +55,12 @@ def loader(plan: Plan) -> Callable[[Mapping[str, str], str], Loaded]:
 
     def load_one(config: Mapping[str, str], name: str) -> Loaded:
         loaded = load(config, plan.worker, source=f"connector {name}")
-        checked = inspect(Checked(LoadedWorker(plan.worker), (loaded,), ()))
+        checked = inspect(Checked(LoadedWorker(plan.worker), (loaded,), ()), on_cluster=on_cluster(plan.master))
         (found,) = checked.connectors
         problems = (*found.problems, *checked.worker.problems, *checked.shared)
         settings = None if problems else found.settings
         again = loaded.again if problems == loaded.problems else None
-        warnings = *found.warnings, *plan.told_of(settings)
-        return replace(found, problems=problems, settings=settings, again=again, warnings=warnings)
+        return replace(found, problems=problems, settings=settings, again=again)
 
     return load_one
 

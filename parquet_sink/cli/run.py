@@ -5,7 +5,7 @@ import logging
 import sys
 from typing import TYPE_CHECKING, Final, TextIO
 
-from parquet_sink.cli.hosting import Plan, host, log_lines
+from parquet_sink.cli.hosting import Plan, host, log_lines, on_cluster
 from parquet_sink.cli.options import add_files, add_hosting, add_log_format, explain_keys
 from parquet_sink.connectors.check import check_files
 from parquet_sink.errors import InvalidConfiguration
@@ -42,7 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Runs until done or told to stop. Raises InvalidConfiguration, SetupError."""
     wrong = options.problems(args.master, args.conf)
-    checked = inspect(check_files(args.files, args.worker, bootstrap_servers=args.bootstrap_servers))
+    files = check_files(args.files, args.worker, bootstrap_servers=args.bootstrap_servers)
+    checked = inspect(files, on_cluster=on_cluster(args.master))
     for warning in checked.warnings:
         log.warning("%s", warning)
     if wrong:
@@ -61,8 +62,6 @@ def run(args: argparse.Namespace) -> int:
         until_caught_up=args.until_caught_up,
         serves=rest.given and not args.until_caught_up,
     )
-    for told in (text for one in settings for text in plan.told_of(one)):
-        log.warning("%s", told)
     live = not args.no_live and args.log_format != JSON and draws(sys.stderr)
     known = {one.name: loaded for one, loaded in zip(settings, checked.connectors, strict=True)}
     store = MemoryConfigStore({name: StoredConnector(one.properties) for name, one in known.items()})

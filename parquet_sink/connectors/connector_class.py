@@ -7,6 +7,7 @@ from parquet_sink import plugins
 from parquet_sink.config.key import Key
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values
+from parquet_sink.connectors.kinds import find_kind
 from parquet_sink.plugins import CONNECTORS, Kind
 from parquet_sink.settings.connector import ConnectorSettings, ConnectorType
 from parquet_sink.worker_config.worker import Worker
@@ -18,7 +19,7 @@ DEFAULT_CLASS: Final = "parquet_sink.EmsSink"
 class ConnectorClass(Protocol):
     """A class that `connector.class` may name.
 
-    It is a sink; one with the attribute `kind` = "source" is a source, as are its settings.
+    Its settings are of the kind that its attribute `kind` names; without one it is a sink.
 
     keys: all that a file of the class may hold; sections of the documentation follow their order. prefixes: beginnings
     that many of its keys share, left out when a misspelt key is compared with them.
@@ -31,7 +32,7 @@ class ConnectorClass(Protocol):
         """Tell the report what is wrong between keys, or between a key and the machine; each by itself was judged."""
 
     def settings(self, values: Values, worker: Worker) -> ConnectorSettings:
-        """What the runtime runs, from values about which there was no problem.
+        """What the runtime runs, from values about which there was no problem: settings of a kind (`kinds`).
 
         `SinkSettings` write Parquet files and hand them to a target.
         """
@@ -46,5 +47,5 @@ def find_class(name: str = DEFAULT_CLASS) -> ConnectorClass:
 
 
 def type_of(found: ConnectorClass) -> ConnectorType:
-    """Whether a class is a sink or a source."""
-    return "source" if getattr(found, "kind", "sink") == "source" else "sink"
+    """Whether a class is a sink or a source. Raises plugins.PluginUnusable where its kind is not there."""
+    return find_kind(getattr(found, "kind", "sink")).type

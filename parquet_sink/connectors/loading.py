@@ -13,11 +13,12 @@ from parquet_sink.config.report import Report, quoted
 from parquet_sink.config.values import read
 from parquet_sink.config.without_effect import suggest, warn_about
 from parquet_sink.connectors.connector_class import DEFAULT_CLASS, ConnectorClass, find_class
+from parquet_sink.connectors.kinds import find_kind
 from parquet_sink.convert import configuration
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.plugins import PluginUnusable
 from parquet_sink.settings.connector import ConnectorSettings, RestartSettings
-from parquet_sink.settings.sink import SinkSettings
+from parquet_sink.settings.sink import SinkSettings, of_sink
 from parquet_sink.transform import configuration as transforms
 from parquet_sink.worker_config.worker import Worker
 from parquet_sink.worker_config.worker_keys import WORKER_KEYS
@@ -49,7 +50,7 @@ class Loaded:
         """
         if self.settings is None:
             raise InvalidConfiguration([f"{problem} (in {self.source})" for problem in self.problems])
-        if not isinstance(self.settings, SinkSettings):
+        if not of_sink(self.settings):
             raise InvalidConfiguration([f"Invalid [{_CLASS}]. {NO_FILES} (in {self.source})"])
         return self.settings
 
@@ -107,7 +108,15 @@ def _settings(
     steps = transforms.check(values, report) if values.knows("transforms") else ()
     remarks = configuration.remarks(values, worker.converters)
     warn_about(connector.keys, values, properties, lambda name: _unknown(name, connector), report, **remarks)
-    return None if report.problems else connector.settings(values, worker).with_transforms(steps)
+    if report.problems:
+        return None
+    settings = connector.settings(values, worker).with_transforms(steps)
+    try:
+        find_kind(settings.kind)
+    except PluginUnusable as error:
+        report.problem(_CLASS, str(error))
+        return None
+    return settings
 
 
 def _unknown(name: str, connector: ConnectorClass) -> str:

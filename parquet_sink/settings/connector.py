@@ -1,8 +1,8 @@
 """What is common to the settings of all connectors: what runtime, REST API and checks need of any of them.
 
-Three kinds there are, and each has a dataclass of its own, which implements this: sinks that write Parquet files
-(`settings.sink.SinkSettings`), sinks that take records (`settings.record_sink.RecordSinkSettings`), and
-sources (`addons.sources.settings.SourceSettings`). What differs in a run is behind `worker.loop.flow.Flow`.
+Each kind has a dataclass of its own, which implements this: sinks that write Parquet files
+(`settings.sink.SinkSettings`), sinks that take records (`settings.record_sink.RecordSinkSettings`), and sources
+(`addons.sources.settings.SourceSettings`). What differs between kinds is behind `connectors.kinds.ConnectorKind`.
 """
 
 from collections.abc import Sequence
@@ -116,7 +116,7 @@ class RestartSettings:
 class ConnectorSettings(Protocol):
     """One connector, ready to run. Durations are milliseconds.
 
-    kind: in Kafka Connect's words. group: the consumer group, which no two connectors may share; None for a source.
+    kind: its name in the registry. group: the consumer group, which no two connectors may share; None for a source.
     tasks_max: None leaves the number to Spark. tmp_dir: where its folder, lock and state are. flush_interval_ms: the
     age at which records are due; None where nothing waits. stop_timeout_ms: how long a stop waits for the flush in
     progress. restart: what follows a failure that may pass. registry_patience_ms: how long a registry, or what a
@@ -128,7 +128,7 @@ class ConnectorSettings(Protocol):
     @property
     def name(self) -> str: ...
     @property
-    def kind(self) -> ConnectorType: ...
+    def kind(self) -> str: ...
     @property
     def group(self) -> str | None: ...
     @property
@@ -178,11 +178,6 @@ class TopicSinkSettings:
     kafka: KafkaSettings
     flush: FlushSettings
     restart: RestartSettings
-
-    @property
-    def kind(self) -> Literal["sink"]:
-        """In Kafka Connect's words."""
-        return "sink"
 
     @property
     def group(self) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from parquet_sink import __version__
 from parquet_sink.config.secret import digest
@@ -21,6 +21,7 @@ class RecordSinkSettings(TopicSinkSettings):
     tmp_dir: where the connector's folder is. All else is as in `settings.sink.SinkSettings`.
     """
 
+    kind: ClassVar[str] = "record_sink"
     name: str
     kafka: KafkaSettings
     flush: FlushSettings

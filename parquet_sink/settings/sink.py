@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self, TypeGuard
 
 from parquet_sink import __version__
 from parquet_sink.archive.settings import ArchiveSettings
@@ -16,7 +16,13 @@ from parquet_sink.kafka.settings import COMMIT_RECORDS, COMMIT_SIZE, FlushSettin
 from parquet_sink.parked.settings import ParkedSettings
 from parquet_sink.rows.settings import ShapeSettings
 from parquet_sink.settings import description
-from parquet_sink.settings.connector import TOLERANCE, ErrorSettings, RestartSettings, TopicSinkSettings
+from parquet_sink.settings.connector import (
+    TOLERANCE,
+    ConnectorSettings,
+    ErrorSettings,
+    RestartSettings,
+    TopicSinkSettings,
+)
 from parquet_sink.targets.settings import RetrySettings, TargetSettings
 from parquet_sink.targets.table_map import MAP_KEY, TableMap
 from parquet_sink.transform.settings import StepSettings
@@ -33,6 +39,7 @@ class SinkSettings(TopicSinkSettings):
     stop_timeout_ms: how long a stop waits for the flush in progress. restart: what follows a failure that may pass.
     """
 
+    kind: ClassVar[str] = "sink"
     name: str
     kafka: KafkaSettings
     flush: FlushSettings
@@ -123,3 +130,8 @@ class SinkSettings(TopicSinkSettings):
             TOLERANCE: self.errors.invalid_records,
         }
         return digest(__version__, keys, converters, self.transforms)
+
+
+def of_sink(settings: ConnectorSettings) -> TypeGuard[SinkSettings]:
+    """Whether they are of a sink that writes Parquet files."""
+    return settings.kind == SinkSettings.kind

@@ -24,7 +24,6 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from parquet_sink.addons.sources.flow.stream import SourceStream
 from parquet_sink.connectors.check import check_files
 from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.settings.connector import ConnectorSettings
@@ -38,10 +37,9 @@ __all__ = ["connector", "dataframes", "register"]
 
 
 def register(spark: SparkSession) -> None:
-    """Makes `parquet_sink_kafka` and `parquet_sink` known to a session, and what source connectors run on."""
+    """Makes `parquet_sink_kafka` and `parquet_sink` known to a session."""
     spark.dataSource.register(KafkaRanges)
     spark.dataSource.register(PushSink)
-    spark.dataSource.register(SourceStream)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
 
+from parquet_sink.connectors.kinds import part
 from parquet_sink.errors import ConnectorError, Defect
 from parquet_sink.model.failure import Failure
 from parquet_sink.model.ranges import Accepted, Known, PlannedRange, ValueSizes
@@ -52,11 +53,10 @@ class PushSink(DataSource):
         return NAME
 
     def streamWriter(self, schema: "StructType", overwrite: bool) -> "RangeWriter | FrameStreamWriter":
-        if isinstance(self.handoff.settings, RecordSinkSettings):
-            return RecordWriter(self.handoff)
         if is_frame(schema):
             return FrameStreamWriter(self.handoff.settings, overwrite)
-        return PushWriter(self.handoff)
+        writer: RangeWriter = part(self.handoff.settings, "writer")(self.handoff)
+        return writer
 
     def writer(self, schema: "StructType", overwrite: bool) -> FrameSaveWriter:
         return FrameSaveWriter(self.handoff.settings, overwrite)

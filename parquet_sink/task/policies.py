@@ -2,16 +2,23 @@
 
 from parquet_sink.convert.converters import CONVERTERS
 from parquet_sink.convert.settings import ConverterSettings
-from parquet_sink.kafka.settings import DeadLetterSettings
 from parquet_sink.model.rejected import Stage
 from parquet_sink.settings.record_sink import RecordSinkSettings
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.task.reject_policy import RejectPolicy, StopAtRejected
 
 
-def policy_for(settings: SinkSettings | RecordSinkSettings) -> RejectPolicy:
+def policy_for(settings: SinkSettings) -> RejectPolicy:
     """Rejected records go to the dead-letter topic, or are parked; without either the first one stops the connector."""
-    policy = _policy(settings)
+    return _logged(settings, _parked(settings) if settings.errors.parks else _dead_letters(settings))
+
+
+def policy_for_records(settings: RecordSinkSettings) -> RejectPolicy:
+    """Rejected records go to the dead-letter topic; without one the first stops the connector."""
+    return _logged(settings, _dead_letters(settings))
+
+
+def _logged(settings: SinkSettings | RecordSinkSettings, policy: RejectPolicy) -> RejectPolicy:
     if not settings.errors.log:
         return policy
     from parquet_sink.task.reject_log import LoggedRejects  # loads only what this connector needs
@@ -19,16 +26,10 @@ def policy_for(settings: SinkSettings | RecordSinkSettings) -> RejectPolicy:
     return LoggedRejects(policy, settings.name, settings.errors.log_content, classes_of(settings))
 
 
-def _policy(settings: SinkSettings | RecordSinkSettings) -> RejectPolicy:
-    dead_letters = settings.errors.dead_letters
-    if dead_letters is not None:
-        return _dead_letters(settings, dead_letters)
-    if isinstance(settings, SinkSettings) and settings.errors.parks:
-        return _parked(settings)
-    return StopAtRejected()
-
-
-def _dead_letters(settings: SinkSettings | RecordSinkSettings, topic: DeadLetterSettings) -> RejectPolicy:
+def _dead_letters(settings: SinkSettings | RecordSinkSettings) -> RejectPolicy:
+    topic = settings.errors.dead_letters
+    if topic is None:
+        return StopAtRejected()
     from parquet_sink.kafka.dead_letter_headers import HeaderWriter  # loads only what this connector needs
     from parquet_sink.kafka.dead_letters import DeadLetters
     from parquet_sink.task.set_aside import SetAsidePolicy

@@ -27,7 +27,7 @@ from parquet_sink.process.logs import configure_worker
 from parquet_sink.process.memory import collect_garbage_rarely, give_back
 from parquet_sink.settings.record_sink import RecordSinkSettings
 from parquet_sink.task.outcome import RangeOutcome
-from parquet_sink.task.policies import policy_for
+from parquet_sink.task.policies import policy_for_records
 from parquet_sink.task.read_ahead import reading
 from parquet_sink.task.record_flush import RecordFlush
 from parquet_sink.task.record_steps import RecordSteps
@@ -48,7 +48,7 @@ class RecordTask:
 
     def run(self, ranges: Sequence[PlannedRange]) -> tuple[RangeOutcome, ...]:
         """Reads all ranges, and flushes each. A defect is raised."""
-        steps = steps_for(self._settings, policy_for(self._settings)) if ranges else RecordSteps()
+        steps = steps_for(self._settings, policy_for_records(self._settings)) if ranges else RecordSteps()
         try:
             small = SmallRanges(self._settings.kafka, ranges if self._reads_kafka else (), steps.needs)
             with reading(ranges, partial(self._read, small, steps.needs)) as batches:

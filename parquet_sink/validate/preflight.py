@@ -11,19 +11,21 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from parquet_sink.addons.sources.settings import SourceSettings
 from parquet_sink.archive.settings import URL, BucketPlace, FolderPlace, why_same
 from parquet_sink.config.providers import without_provided
 from parquet_sink.connectors.check import Checked
+from parquet_sink.connectors.kinds import part
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.convert.registry.settings import RegistrySettings
-from parquet_sink.errors import InvalidConfiguration, SetupError, StorageFailed
+from parquet_sink.errors import InvalidConfiguration, SetupError
 from parquet_sink.files import folders
 from parquet_sink.kafka.client.check import problems as client_problems
 from parquet_sink.kafka.client.dead_letter_check import problems as dead_letter_problems
 from parquet_sink.kafka.client.security.translation import Client
-from parquet_sink.kafka.settings import DeadLetterSettings, KafkaSettings
+from parquet_sink.kafka.settings import NAME_KEY, DeadLetterSettings, KafkaSettings
 from parquet_sink.net.tls import tls_context
+from parquet_sink.parked.names import any_parked
+from parquet_sink.parked.settings import DIR, MAX_BYTES
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.settings.record_sink import RecordSinkSettings
 from parquet_sink.settings.sink import SinkSettings
@@ -32,7 +34,6 @@ from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.push.trust import authorities
 from parquet_sink.targets.s3.settings import BucketSettings, S3Settings
 from parquet_sink.targets.settings import TargetSettings
-from parquet_sink.validate.parked import parked
 from parquet_sink.worker_config.worker import Worker
 
 _TLS = "schema.registry.ssl."
@@ -40,27 +41,35 @@ _PROTOCOL = "security.protocol"
 _ENDPOINT = "connect.ems.endpoint"
 
 
-@dataclass
-class _Found:
-    """Problems by whose they are, each once, in the order in which they were found. warnings: the connector's."""
+@dataclass(kw_only=True)
+class Found:
+    """Problems by whose they are, each once, in the order in which they were found. warnings: the connector's.
 
+    defaults: of the worker file. on_cluster: whether Spark's tasks run on other machines.
+    """
+
+    defaults: Worker
+    environment: Mapping[str, str]
+    on_cluster: bool
     connector: dict[str, None] = field(default_factory=dict)
     worker: dict[str, None] = field(default_factory=dict)
     machine: dict[str, None] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
 
-def inspect(checked: Checked, environment: Mapping[str, str] = os.environ) -> Checked:
+def inspect(checked: Checked, environment: Mapping[str, str] = os.environ, *, on_cluster: bool = False) -> Checked:
     """The same with every problem that the machine and the libraries know of. Raises nothing.
 
-    A problem of the worker file or of the environment is told once, however many connectors it concerns.
+    A problem of the worker file or of the environment is told once, however many connectors it concerns. on_cluster:
+    whether Spark's tasks run on other machines.
     """
+    defaults = checked.worker.worker
     worker, machine = dict.fromkeys(checked.worker.problems), dict.fromkeys(checked.shared)
     connectors: list[Loaded] = []
     for loaded in checked.connectors:
-        found = _Found(worker=worker, machine=machine)
+        found = Found(defaults=defaults, environment=environment, on_cluster=on_cluster, worker=worker, machine=machine)
         if loaded.settings is not None:
-            _inspect(loaded.settings, checked.worker.worker, environment, found)
+            _inspect(loaded.settings, found)
         told = (without_provided(texts, loaded.resolved) for texts in (found.connector, found.warnings))
         own, warnings = (*loaded.problems, *next(told)), (*loaded.warnings, *next(told))
         connectors.append(replace(loaded, problems=own, warnings=warnings, settings=None if own else loaded.settings))
@@ -68,51 +77,44 @@ def inspect(checked: Checked, environment: Mapping[str, str] = os.environ) -> Ch
     return Checked(replace(checked.worker, problems=problems), tuple(connectors), tuple(machine))
 
 
-def _inspect(settings: ConnectorSettings, worker: Worker, environment: Mapping[str, str], found: _Found) -> None:
+def _inspect(settings: ConnectorSettings, found: Found) -> None:
     reason = folders.unusable(settings.tmp_dir, settings.name)
     if reason is not None:
         found.connector[f"Invalid [connect.ems.tmp.dir]. {reason}"] = None
     elif (told := folders.may_be_emptied(settings.tmp_dir)) is not None:
         found.warnings.append(f"Warning [connect.ems.tmp.dir]. {told}")
-    if isinstance(settings, SinkSettings):
-        _topics(settings, worker, found)
-        _target(settings.target, environment, found)
-        if settings.archive is not None:
-            _archive(settings.archive.place, settings.target, environment, found)
-        parked(settings, tempfile.gettempdir(), found.connector, found.warnings)
-    elif isinstance(settings, RecordSinkSettings):
-        _topics(settings, worker, found)
-        found.connector |= dict.fromkeys(settings.sink.problems())
-    elif isinstance(settings, SourceSettings):
-        _source(settings, worker, found)
+    part(settings, "problems")(settings, found)
 
 
-def _source(settings: SourceSettings, worker: Worker, found: _Found) -> None:
-    """Its producer, whose settings are judged like those of dead letters, and its file of positions."""
-    _dead_letters(DeadLetterSettings(settings.label, producer=settings.producer), worker, found)
-    if settings.storage is not None and settings.storage.file is not None:
-        from parquet_sink.addons.sources.offsets import file
-
-        try:
-            file.FileStorage(settings.storage.file).look(settings.name)
-        except StorageFailed as error:
-            found.worker[f"Invalid [{file.KEY}]. {error}"] = None
+def sink_problems(settings: SinkSettings, found: Found) -> None:
+    """Adds those of a sink that writes Parquet files."""
+    _topics(settings, found)
+    _target(settings.target, found.environment, found)
+    if settings.archive is not None:
+        _archive(settings.archive.place, settings.target, found.environment, found)
+    _parked(settings, tempfile.gettempdir(), found)
 
 
-def _topics(settings: SinkSettings | RecordSinkSettings, worker: Worker, found: _Found) -> None:
+def record_sink_problems(settings: RecordSinkSettings, found: Found) -> None:
+    """Adds those of a sink that takes records."""
+    _topics(settings, found)
+    found.connector |= dict.fromkeys(settings.sink.problems())
+
+
+def _topics(settings: SinkSettings | RecordSinkSettings, found: Found) -> None:
     """What any sink has: clients of Kafka, and registries."""
-    if not _kafka(settings.kafka, worker, found) and settings.errors.dead_letters is not None:
-        _dead_letters(settings.errors.dead_letters, worker, found)
+    if not _kafka(settings.kafka, found) and settings.errors.dead_letters is not None:
+        check_producer(settings.errors.dead_letters, found)
     for side, converter in (("value", settings.value), ("key", settings.key)):
         if converter is not None and converter.registry is not None:
-            _registry(side, converter.registry, worker, found)
+            _registry(side, converter.registry, found)
 
 
-def _kafka(kafka: KafkaSettings, worker: Worker, found: _Found) -> bool:
+def _kafka(kafka: KafkaSettings, found: Found) -> bool:
     """Whether there are any. A setting is the connector's own, unless the worker file has the very same."""
     problems = client_problems(kafka)
     for name, reason in problems:
-        shared = _is_of_worker(name, kafka.client, worker.consumer)
+        shared = _is_of_worker(name, kafka.client, found.defaults.consumer)
         prefix = "consumer." if shared else "consumer.override."
         (found.worker if shared else found.connector)[f"Invalid [{prefix}{name or '*'}]. {reason}"] = None
     return bool(problems)
@@ -124,18 +126,19 @@ def _is_of_worker(name: str, given: Client, of_worker: Client) -> bool:
     return name in of_worker and of_worker[name] == given.get(name)
 
 
-def _dead_letters(settings: DeadLetterSettings, worker: Worker, found: _Found) -> None:
-    """Likewise of the clients of the dead-letter topic. What they share with the consumer was judged before."""
+def check_producer(settings: DeadLetterSettings, found: Found) -> None:
+    """Adds what is wrong with the clients that write records. What they share with a consumer was judged before."""
+    defaults = found.defaults
     for client, name, reason in dead_letter_problems(settings):
         given, of_worker = (
-            (settings.producer, worker.producer) if client == "producer" else (settings.admin, worker.admin)
+            (settings.producer, defaults.producer) if client == "producer" else (settings.admin, defaults.admin)
         )
         shared = _is_of_worker(name, given, of_worker)
         prefix = f"{client}." if shared else f"{client}.override."
         (found.worker if shared else found.connector)[f"Invalid [{prefix}{name or '*'}]. {reason}"] = None
 
 
-def _target(settings: TargetSettings, environment: Mapping[str, str], found: _Found) -> None:
+def _target(settings: TargetSettings, environment: Mapping[str, str], found: Found) -> None:
     if isinstance(settings, PushSettings):
         _authorities(settings.ca_file, environment, found)
     elif isinstance(settings, S3Settings):
@@ -148,7 +151,7 @@ def _target(settings: TargetSettings, environment: Mapping[str, str], found: _Fo
 
 
 def _archive(
-    place: FolderPlace | BucketPlace, target: TargetSettings, environment: Mapping[str, str], found: _Found
+    place: FolderPlace | BucketPlace, target: TargetSettings, environment: Mapping[str, str], found: Found
 ) -> None:
     """Whether it can be used, and is another place than the target's also where names tell nothing."""
     if isinstance(place, BucketPlace):
@@ -162,7 +165,7 @@ def _archive(
         found.connector[f"Invalid [{URL}]. {reason}"] = None
 
 
-def _bucket(settings: BucketSettings, environment: Mapping[str, str], found: _Found) -> None:
+def _bucket(settings: BucketSettings, environment: Mapping[str, str], found: Found) -> None:
     from parquet_sink.targets.s3.client import connect  # loads boto3, for few connectors
 
     _authorities(settings.ca_file, environment, found)
@@ -174,17 +177,17 @@ def _bucket(settings: BucketSettings, environment: Mapping[str, str], found: _Fo
         found.connector.update(dict.fromkeys(error.problems))
 
 
-def _authorities(ca_file: str | None, environment: Mapping[str, str], found: _Found) -> None:
+def _authorities(ca_file: str | None, environment: Mapping[str, str], found: Found) -> None:
     """Also when the address is http now, because what is named is meant to be used."""
     for text in _problems(lambda: tls_context(authorities(ca_file, environment))):
         (found.connector if ca_file else found.machine)[text] = None
 
 
-def _registry(side: str, registry: RegistrySettings, worker: Worker, found: _Found) -> None:
+def _registry(side: str, registry: RegistrySettings, found: Found) -> None:
     from parquet_sink.convert.registry.http import registry_context  # half a second, for few connectors
 
     prefix = f"{side}.converter."
-    shared = any(name.startswith(f"{prefix}{_TLS}") for name in worker.converters.given)
+    shared = any(name.startswith(f"{prefix}{_TLS}") for name in found.defaults.converters.given)
     for one in (replace(registry, certificate_file=None), replace(registry, ca_file=None)):
         for text in _problems(partial(registry_context, one)):
             named = text.replace(f"[{_TLS}", f"[{prefix}{_TLS}", 1)
@@ -196,3 +199,41 @@ def _problems(make: Callable[[], ssl.SSLContext]) -> Iterator[str]:
         make()
     except InvalidConfiguration as error:
         yield from error.problems
+
+
+def _parked(settings: SinkSettings, system_tmp: str, found: Found) -> None:
+    """Whether parked records can be kept, and whether there are some. system_tmp: the system's temporary folder."""
+    base = settings.parked.base
+    if settings.errors.parks and base is not None:
+        reason = folders.unusable(base, settings.name)
+        if reason is not None:
+            found.connector[f"Invalid [{DIR}]. {reason}"] = None
+            return
+    if settings.errors.parks and base is None and settings.files.tmp_dir == system_tmp:
+        found.warnings.append(
+            f"Warning [{DIR}]. It is missing, so records that are passed over are kept in the system's temporary "
+            f"folder, {system_tmp}, which the system may empty; name a folder that stays."
+        )
+    if any_parked(settings.parked_folder):
+        found.warnings.append(f"Warning [{DIR}]. {_waiting(settings)}")
+    if found.on_cluster and settings.errors.parks and base is None:
+        found.warnings.append(
+            f"Warning [{DIR}]. It is missing, so connector {settings.name} parks records in {settings.parked_folder}, "
+            f"which other machines of a Spark cluster do not have; there it stops at the first record to be parked. "
+            f"Name a folder that all of them share, or a dead-letter topic ({NAME_KEY})."
+        )
+
+
+def _waiting(settings: SinkSettings) -> str:
+    from parquet_sink.parked.scan import scan  # loads Arrow, where there is something to count
+
+    found = scan(settings.parked_folder)
+    share = 100 * found.size_bytes / max(settings.parked.max_bytes, 1)
+    skipped = f", beside {len(found.skipped):,} files that are none of ours or torn" if found.skipped else ""
+    one = found.rows == 1
+    return (
+        f"{found.rows:,} record{'' if one else 's'} that the connector passed over {'is' if one else 'are'} parked in "
+        f"{settings.parked_folder}{skipped} ({share:.0f} % of {MAX_BYTES}): parquet-sink parked list says why; mend "
+        f"the cause, then parquet-sink parked replay sends them; parquet-sink parked drop gives up what will never be "
+        f"good."
+    )

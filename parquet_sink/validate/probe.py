@@ -9,52 +9,56 @@ from typing import Final
 
 from parquet_sink.archive.opening import open_archive
 from parquet_sink.archive.settings import ArchiveSettings
+from parquet_sink.connectors.kinds import find_kind
 from parquet_sink.convert.registry.settings import RegistrySettings
 from parquet_sink.errors import InvalidConfiguration, RegistryFailed, StorageFailed
 from parquet_sink.files.cleanup import prepare
 from parquet_sink.files.lock import require_locks
 from parquet_sink.files.storage import free_space
+from parquet_sink.plugins import named
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.settings.record_sink import RecordSinkSettings
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.opening import open_target
 from parquet_sink.targets.outcome import Health
 from parquet_sink.targets.settings import TargetSettings
-from parquet_sink.validate import probe_dead_letters
-from parquet_sink.validate.finding import Finding
-from parquet_sink.validate.probe_kafka import probe_kafka
+from parquet_sink.validate.probe_kafka import Finding, probe_dead_letters, probe_kafka
 
 TARGET_S: Final = 20.0
 
 
 def probe(settings: ConnectorSettings) -> Iterator[Finding]:
     """Tries everything, in the order in which `run` would need it; each wait is bounded."""
-    if isinstance(settings, SinkSettings):
-        yield from _probe_topics(settings, settings)
-        yield from _probe_files(settings)
-    elif isinstance(settings, RecordSinkSettings):
-        yield from _probe_topics(settings)
-        found = settings.sink.probe(TARGET_S)
-        yield Finding(found.health, f"sink {settings.sink.address}", found.text)
+    found: str = find_kind(settings.kind).probe
+    if found:
+        yield from named(found)(settings)
+
+
+def probe_sink(settings: SinkSettings) -> Iterator[Finding]:
+    """Of a sink that writes Parquet files."""
+    yield from _probe_topics(settings, settings)
+    if settings.errors.parks:
+        yield probe_parked(settings)
+    yield probe_target(settings.target)
+    if settings.archive is not None:
+        yield probe_archive(settings.archive)
+
+
+def probe_record_sink(settings: RecordSinkSettings) -> Iterator[Finding]:
+    """Of a sink that takes records."""
+    yield from _probe_topics(settings)
+    found = settings.sink.probe(TARGET_S)
+    yield Finding(found.health, f"sink {settings.sink.address}", found.text)
 
 
 def _probe_topics(settings: SinkSettings | RecordSinkSettings, tables: SinkSettings | None = None) -> Iterator[Finding]:
     """What any sink has: brokers, topics, registries, a folder. tables: where topics have tables."""
     yield from probe_kafka(settings.kafka, tables)
     if (letters := settings.errors.dead_letters) is not None:
-        fine, text = probe_dead_letters.look(letters)
+        fine, text = probe_dead_letters(letters)
         yield Finding(Health.OK if fine else Health.FAILED, f"dead-letter topic {letters.topic}", text)
     yield from probe_registries(settings)
     yield probe_folder(settings.tmp_dir)
-
-
-def _probe_files(settings: SinkSettings) -> Iterator[Finding]:
-    """Where a sink that writes Parquet files puts them."""
-    if settings.errors.parks:
-        yield probe_parked(settings)
-    yield probe_target(settings.target)
-    if settings.archive is not None:
-        yield probe_archive(settings.archive)
 
 
 def probe_registries(settings: SinkSettings | RecordSinkSettings) -> Iterator[Finding]:

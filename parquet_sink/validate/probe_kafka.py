@@ -1,31 +1,51 @@
-"""Tries brokers, topics and consumer group for `parquet-sink check --connect`: nothing is read or committed."""
+"""Tries brokers, topics, group, rights (ACLs) and the dead-letter topic, for `parquet-sink check --connect`.
+
+Nothing is read, committed, made or written.
+"""
 
 import socket
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from confluent_kafka import Consumer
 
+from parquet_sink.config.report import printable
 from parquet_sink.errors import RESET_TOOL, BrokerAway, InvalidConfiguration, KafkaFailed, KafkaRefused
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.java_names import NO_EFFECT
+from parquet_sink.kafka.client.rights import Right
+from parquet_sink.kafka.client_settings import shared_with_consumer
 from parquet_sink.kafka.cluster.brokers import Brokers
 from parquet_sink.kafka.cluster.cluster import KafkaCluster
+from parquet_sink.kafka.cluster.rights import Rights
+from parquet_sink.kafka.dead_letter_topic import DeadLetterTopic
 from parquet_sink.kafka.group.committed import Committed
 from parquet_sink.kafka.group.offsets import GroupOffsets
-from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.kafka.settings import DeadLetterSettings, KafkaSettings
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.outcome import Health
-from parquet_sink.validate.finding import Finding
-from parquet_sink.validate.probe_rights import of_reading
 
 CONNECT_S: Final = 5.0
 TIMEOUT_KEY: Final = "default.api.timeout.ms"
 MOST_NAMED: Final = 8
-"""Topic-partitions that a line names one by one."""
+"""Topic-partitions, or missing rights, that are named one by one."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """How one item stands. FAILED: `run` would fail as well."""
+
+    health: Health
+    item: str
+    text: str
+
+    def line(self) -> str:
+        """As `check` prints it."""
+        return f"  {self.health:<7} {self.item}: {printable(self.text)}"
 
 
 def probe_kafka(kafka: KafkaSettings, tables: SinkSettings | None = None) -> Iterator[Finding]:
@@ -158,3 +178,55 @@ def _listed(words: Iterable[str]) -> str:
     every = list(words)
     more = f" and {len(every) - MOST_NAMED} more" if len(every) > MOST_NAMED else ""
     return ", ".join(every[:MOST_NAMED]) + more
+
+
+def of_reading(kafka: KafkaSettings, topics: Sequence[str]) -> Iterator[Finding]:
+    """Whether topics may be read, and offsets committed: a line for each right that is missing, or one that none is."""
+    try:
+        rights = Rights(kafka)
+        group = rights.lacking_to_commit(kafka.group)
+        lacking = [*rights.lacking_to_read(topics), *(group or ())]
+    except KafkaFailed as error:
+        yield Finding(Health.FAILED, "rights", str(error))
+        return
+    yield from _findings(lacking)
+    if not lacking:
+        commits = f"and commit offsets of group {kafka.group}"
+        unknown = "; whether it may commit is seen at the start, because brokers tell that of groups that are there"
+        count = f"{len(topics)} topic{'' if len(topics) == 1 else 's'}"
+        yield Finding(Health.OK, "rights", f"it may read {count}{unknown if group is None else f' {commits}'}")
+
+
+def lacking_to_write(settings: DeadLetterSettings) -> str | None:
+    """Which right the user of the producer lacks on the dead-letter topic, which is there; None: none that is known."""
+    producer = KafkaSettings(
+        group=f"dead-letters-{settings.topic}", client=dict(shared_with_consumer(settings.producer))
+    )
+    try:
+        lacking = Rights(producer, prefix="producer.").lacking_to_write(settings.topic)
+    except (KafkaFailed, InvalidConfiguration) as error:
+        return str(error)
+    return next((f"{right.cure('the user of [producer.override.*]')}." for right in lacking), None)
+
+
+def _findings(lacking: Iterable[Right]) -> Iterator[Finding]:
+    every = list(lacking)
+    for right in every[:MOST_NAMED]:
+        yield Finding(Health.FAILED, "rights", f"{right.words} is missing. {right.cure()}.")
+    if len(every) > MOST_NAMED:
+        yield Finding(Health.FAILED, "rights", f"{len(every) - MOST_NAMED} more are missing.")
+
+
+def probe_dead_letters(settings: DeadLetterSettings) -> tuple[bool, str]:
+    """Whether the dead-letter topic is there or could be made, and how it stands in words."""
+    try:
+        topic = DeadLetterTopic(settings)
+        problem = topic.problem()
+        if problem is None and topic.exists():
+            problem = lacking_to_write(settings)
+            return problem is None, problem or "it is there"
+    except (InvalidConfiguration, KafkaFailed) as error:
+        return False, str(error)
+    factor = settings.replication_factor
+    how = "as many replicas as the brokers say" if factor < 0 else f"{factor} replica{'' if factor == 1 else 's'}"
+    return problem is None, problem or f"it is absent, and is made at the start with {how}"

@@ -2,13 +2,12 @@
 
 from typing import Final
 
-from parquet_sink.addons.sources.offsets.storage import OffsetStorageSettings
 from parquet_sink.config.key import Check, Key, Origin, Type, Value
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values
 from parquet_sink.kafka import client_settings
 from parquet_sink.kafka.settings import TOPIC as LEGAL_TOPIC
-from parquet_sink.worker_config.worker import Worker
+from parquet_sink.worker_config.worker import OffsetStorageSettings, Worker
 
 GROUP: Final = "Positions of sources"
 FILE: Final = "offset.storage.file.filename"

@@ -1,10 +1,9 @@
 """What all connectors of one process start from: keys of the worker file with a meaning, and what they fill."""
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
-from parquet_sink.addons.sources.offsets.storage import OffsetStorageSettings
 from parquet_sink.config.checks import ABSENT
 from parquet_sink.config.declared import declared, filled_by, key
 from parquet_sink.config.key import Check, Origin, Value
@@ -64,6 +63,25 @@ def _default_store_folder(environment: Mapping[str, str]) -> str | None:
 
 def _store_folder(values: Values, machine: Machine) -> str | None:
     return values.text(STORE_FOLDER) or _default_store_folder(machine.environ)
+
+
+@dataclass(frozen=True)
+class OffsetStorageSettings:
+    """Where sources keep their positions: in a file, or in a topic. client: of its clients, with Java's names.
+
+    partitions, replication_factor: of the topic, where it is made; -1 leaves them to the brokers.
+    """
+
+    file: str | None = None
+    topic: str | None = None
+    partitions: int = 25
+    replication_factor: int = 3
+    client: Mapping[str, ClientSetting] = field(default_factory=dict)
+
+    @property
+    def what(self) -> str:
+        """In words."""
+        return f"topic {self.topic}" if self.topic else f"file {self.file}"
 
 
 @declared(group=WORKER, origin=Origin.CONNECT)

@@ -1,36 +1,52 @@
-"""Connectors that are no sinks into Parquet files: a class of another package, with settings of its own."""
+"""Kinds of connectors beside the built-in ones: a class of another package, with settings and a kind of its own."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from parquet_sink.connectors.check import Checked
 from parquet_sink.connectors.connector_class import find_class, type_of
 from parquet_sink.connectors.loading import Loaded, check_unique, load
 from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.plugins import PluginUnusable
+from parquet_sink.targets.outcome import Health
+from parquet_sink.validate.preflight import inspect
+from parquet_sink.validate.probe import probe
+from parquet_sink.validate.probe_kafka import Finding
 from parquet_sink.worker.loop.flow import flow_of
 from parquet_sink.worker.loop.stored_offsets import stored_offsets_of
 from parquet_sink.worker_config.worker import Worker
+from parquet_sink.worker_config.worker_file import LoadedWorker
 from tests.connectors.packages import forget, install
 
 SOURCE = """
 from dataclasses import dataclass, replace
 from parquet_sink.connectors.connect_keys import CONNECTOR_KEYS
-from parquet_sink.settings.connector import RestartSettings
+from parquet_sink.connectors.kinds import ConnectorKind
+from parquet_sink.targets.outcome import Health
+from parquet_sink.validate.probe_kafka import Finding
+from parquet_sink.worker.loop.flow import Flow
 
 
 @dataclass(frozen=True)
 class TickSettings:
     name: str
-    kind = "source"
+    kind = "tick_source.TICKS"
     group = None
+    tmp_dir = "/tmp"
 
     def with_transforms(self, steps):
         return replace(self)
 
 
+class LostSettings(TickSettings):
+    kind = "lost"
+
+
 class TickSource:
-    kind = "source"
+    kind = "tick_source.TICKS"
     keys = CONNECTOR_KEYS
     prefixes = ()
 
@@ -39,14 +55,55 @@ class TickSource:
 
     def settings(self, values, worker):
         return TickSettings(values.text("name"))
+
+
+class LostSource(TickSource):
+    kind = "lost"
+
+    def settings(self, values, worker):
+        return LostSettings(values.text("name"))
+
+
+class TickFlow(Flow):
+    origin = "now"
+    given_up = "it ticks again"
+
+    def __init__(self, settings):
+        self.name = settings.name
+
+
+class TickOffsets:
+    def __init__(self, settings):
+        pass
+
+    def read(self):
+        return ()
+
+
+def problems(settings, found):
+    found.connector[f"Invalid [name]. {settings.name} does not tick."] = None
+
+
+def tried(settings):
+    yield Finding(Health.OK, "clock", "ticks")
+
+
+TICKS = ConnectorKind(
+    type="source",
+    flow="tick_source:TickFlow",
+    stored_offsets="tick_source:TickOffsets",
+    problems="tick_source:problems",
+    probe="tick_source:tried",
+)
 """
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The package `tick_source` is installed."""
     monkeypatch.syspath_prepend(tmp_path)
-    install(tmp_path, "tick_source", SOURCE, {"com.example.TickSourceConnector": "tick_source:TickSource"})
+    classes = {f"com.example.{name}Connector": f"tick_source:{name}" for name in ("TickSource", "LostSource")}
+    install(tmp_path, "tick_source", SOURCE, classes)
     yield
     forget("tick_source")
 
@@ -55,12 +112,15 @@ def _loaded(name: str, class_: str = "TickSource", **keys: str) -> Loaded:
     return load({"connector.class": class_, "name": name, **keys}, Worker(), source=f"{name}.properties")
 
 
-def test_a_class_says_whether_it_is_a_source(installed: None) -> None:
-    """What says nothing is a sink, as all classes were."""
-    assert (type_of(find_class("TickSource")), type_of(find_class("EmsSink"))) == ("source", "sink")
+def test_a_class_says_whether_it_is_a_source() -> None:
+    """By its kind; what names none is a sink, as all classes were."""
+    names = ("TickSource", "FileStreamSource", "EmsSink", "FileStreamSink")
+    assert [type_of(find_class(name)) for name in names] == ["source", "source", "sink", "sink"]
+    with pytest.raises(PluginUnusable, match='"lost" is no kind of connectors known here; known are sink, record_sink'):
+        type_of(find_class("LostSource"))
 
 
-def test_sources_share_no_consumer_group(installed: None) -> None:
+def test_sources_share_no_consumer_group() -> None:
     """They have none; names are unique all the same."""
     assert check_unique([_loaded("a"), _loaded("b")]) == ()
     assert check_unique([_loaded("a"), _loaded("a")]) == (
@@ -68,7 +128,7 @@ def test_sources_share_no_consumer_group(installed: None) -> None:
     )
 
 
-def test_what_is_of_parquet_files_alone_refuses_others(installed: None) -> None:
+def test_what_is_of_parquet_files_alone_refuses_others() -> None:
     """Replay, tuning and the like name the file that they cannot take."""
     loaded = _loaded("a")
     assert (loaded.problems, loaded.settings is None) == ((), False)
@@ -76,10 +136,22 @@ def test_what_is_of_parquet_files_alone_refuses_others(installed: None) -> None:
         loaded.require()
 
 
-def test_settings_of_no_kind_that_runs_are_a_defect(installed: None) -> None:
-    """The runtime never guesses how to run something."""
-    settings = _loaded("a").settings
+def test_every_room_asks_the_kind_of_another_package() -> None:
+    """Its flow, its stored offsets, what is wrong with it, and what is tried."""
+    loaded = _loaded("a")
+    settings = loaded.settings
     assert settings is not None
-    for of in (flow_of, stored_offsets_of):
-        with pytest.raises(TypeError, match="TickSettings are settings of no kind"):
-            of(settings)
+    with closing(flow_of(settings)) as flow:
+        assert (flow.origin, flow.news(), flow.at_rest(0), flow.nowhere_else()) == ("now", (), True, None)
+    assert stored_offsets_of(settings).read() == ()
+    (found,) = inspect(Checked(LoadedWorker(Worker()), (loaded,), ())).connectors
+    assert (found.problems, found.settings) == (("Invalid [name]. a does not tick.",), None)
+    assert [*probe(settings)] == [Finding(Health.OK, "clock", "ticks")]
+
+
+def test_settings_of_no_kind_that_runs_are_a_problem_of_the_file() -> None:
+    """The runtime never guesses how to run something."""
+    loaded = _loaded("a", "LostSource")
+    assert loaded.settings is None
+    (problem,) = loaded.problems
+    assert problem.startswith('Invalid [connector.class]. "lost" is no kind of connectors known here')

@@ -18,7 +18,6 @@ from parquet_sink.addons.sources.flow.outcome import SourceWork
 from parquet_sink.addons.sources.flow.planner import SourcePlanner
 from parquet_sink.addons.sources.flow.positions import SourcePositions
 from parquet_sink.addons.sources.memory import FILE as MEMORY
-from parquet_sink.addons.sources.offsets.storage import OffsetStorageSettings
 from parquet_sink.addons.sources.settings import SourceSettings
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.errors import BrokerAway, ConnectorError, KafkaRefused
@@ -29,6 +28,7 @@ from parquet_sink.model.instance import Instance
 from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.spark import handoff
 from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.worker_config.worker import OffsetStorageSettings
 from tests.factories import Clock
 
 TOPIC: Final = "lines"

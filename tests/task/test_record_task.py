@@ -166,7 +166,7 @@ def test_with_tolerance_it_is_set_aside_and_the_others_go_on(
     """Nothing from it on is accepted, unless it is kept for good."""
     kept, letters = Kept(), Letters(error)
     policy = SetAsidePolicy(ErrorSettings(invalid_records=True), letters)
-    monkeypatch.setattr(module, "policy_for", lambda settings: policy)
+    monkeypatch.setattr(module, "policy_for_records", lambda settings: policy)
     outcome = _run(_settings(tmp_path, kept), [block(SPAN, 100, [*good(2), b"{bad", *good(1)])])
     assert (outcome.accepted_until, _ids(kept), letters.offsets) == (until, [0, 1, 0], [102])
     assert (outcome.set_aside is None) == (error is not None)

@@ -12,8 +12,7 @@ from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.targets.outcome import Health
 from parquet_sink.targets.table_map import parse
-from parquet_sink.validate.finding import Finding
-from parquet_sink.validate.probe_kafka import of_group, of_table, of_topics
+from parquet_sink.validate.probe_kafka import Finding, of_group, of_table, of_topics
 from tests.factories import settings
 
 KAFKA = KafkaSettings(topics=("t",), group="connect-c", client={"bootstrap.servers": "b:9092"})

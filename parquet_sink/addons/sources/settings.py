@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
-from parquet_sink.addons.sources.offsets.storage import OffsetStorageSettings
 from parquet_sink.config.secret import Secret
 from parquet_sink.convert.settings import KIND_TEXTS, ConverterSettings
 from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.transform.settings import StepSettings
+from parquet_sink.worker_config.worker import OffsetStorageSettings
 
 MAX_REQUEST: Final = "max.request.size"
 DEFAULT_MAX_REQUEST: Final = 1_048_576
@@ -26,6 +26,7 @@ class SourceSettings:
     line tells of each. poll_interval_ms: how often a source is asked that cannot tell whether there is anything new.
     """
 
+    kind: ClassVar[str] = "source"
     name: str
     task: str
     tasks: tuple[Mapping[str, str | Secret], ...]
@@ -47,10 +48,6 @@ class SourceSettings:
     registry_patience_ms: int = 0
     registry_pause_ms: int = 60_000
     stop_timeout_ms: int = 30_000
-
-    @property
-    def kind(self) -> Literal["sink", "source"]:
-        return "source"
 
     @property
     def of_files(self) -> Literal[False]:

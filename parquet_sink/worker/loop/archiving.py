@@ -12,7 +12,6 @@ from parquet_sink.files import naming
 from parquet_sink.history.writer import HistoryWriter
 from parquet_sink.model.events import FileArchived
 from parquet_sink.model.receipts import Archiving
-from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.settings.sink import SinkSettings
 
 log = logging.getLogger(__name__)
@@ -38,12 +37,6 @@ def archiver_of(settings: SinkSettings, tell: Callable[[FileArchived], None]) ->
         tell(FileArchived(settings.name, archive.at_ms / 1000, file_name, archive))
 
     return Archiver(settings.archive, settings.retry, _opened, note)
-
-
-def waiting_files(settings: ConnectorSettings) -> int:
-    """How many wait for the archive of a connector that does not wait for it."""
-    archive = settings.archive if isinstance(settings, SinkSettings) else None
-    return 0 if archive is None or archive.required else len(WaitingFolder(archive.waiting).files())
 
 
 def _opened(settings: ArchiveSettings) -> ArchiveStore:

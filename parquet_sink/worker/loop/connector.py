@@ -106,6 +106,10 @@ class Connector:
         """What happened beside its query since this was asked last; its event log has all else."""
         return self._flow.news()
 
+    def waiting_files(self) -> int:
+        """How many wait for the archive, of a connector that does not wait for it."""
+        return self._flow.waiting_files()
+
     @property
     def active(self) -> bool:
         """Whether there is something to supervise."""

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from parquet_sink.connectors.kinds import find_kind
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.settings.connector import ConnectorSettings, RestartSettings
 from parquet_sink.worker.herder.errors import UnknownConnector
@@ -97,7 +98,7 @@ class ConnectorRegistry:
         sums = (snapshot.totals.files, snapshot.totals.rows, snapshot.totals.size_bytes, snapshot.totals.set_aside)
         loaded = self.connectors[status.name].loaded
         settings = loaded.settings
-        kind = "sink" if settings is None else settings.kind
+        kind = "sink" if settings is None else find_kind(settings.kind).type
         return ConnectorProgress(
             *(status, *sums, snapshot.last_upload, snapshot.last_error, snapshot.partitions, snapshot.totals.delivered),
             *(snapshot.totals.archived, snapshot.totals.not_archived, snapshot.archive_waiting),

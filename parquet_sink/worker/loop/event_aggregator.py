@@ -33,7 +33,6 @@ from parquet_sink.model.events import (
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.receipts import Archiving, Receipt
 from parquet_sink.worker.herder.values import Flushing, LastError, LastUpload, PartitionProgress
-from parquet_sink.worker.loop.archiving import waiting_files
 from parquet_sink.worker.loop.connector import Connector
 from parquet_sink.worker.loop.status import Status
 from parquet_sink.worker.loop.totals import FileTotals
@@ -187,7 +186,7 @@ class EventAggregator:
         if connector.state is None or connector.status is Status.DONE:
             return
         snapshot = self.snapshot(connector.settings.name)
-        snapshot.archive_waiting = waiting_files(connector.settings)
+        snapshot.archive_waiting = connector.waiting_files()
         accepted = {(one.topic, one.partition): one.next_offset for one in connector.state.accepted()}
         snapshot.partitions = tuple(
             PartitionProgress(one.topic, one.partition, one.lag, one.oldest_s, one.rate, one.away)

@@ -1,21 +1,24 @@
-"""What differs between the kinds of connectors in a run: one `Flow` for each, so that a connector's life has no branch.
+"""What differs between kinds of connectors in a run: a `Flow` for each, so that a connector's life has no branch.
 
 A flow starts its streaming query on Spark, settles once that has ended, and tells what a stop leaves behind. Where it
 goes on is told by what is stored outside (the group's offsets, a source's offset storage), never by Spark.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Protocol
 
-from parquet_sink.addons.sources.settings import SourceSettings
 from parquet_sink.archive.archiver import Archiver
+from parquet_sink.archive.waiting import WaitingFolder
+from parquet_sink.connectors.kinds import part
+from parquet_sink.files import cleanup
 from parquet_sink.history.writer import HistoryWriter
 from parquet_sink.model.events import Event, FileArchived
 from parquet_sink.model.instance import Instance
+from parquet_sink.parked.names import any_parked
 from parquet_sink.settings.connector import ConnectorSettings, TopicSettings
-from parquet_sink.settings.record_sink import RecordSinkSettings
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import DRAINED
@@ -29,15 +32,13 @@ if TYPE_CHECKING:
 
 
 class Flow(Protocol):
-    """Of one connector. Methods but `start_query` may be called in any thread, one at a time.
+    """Of one connector, made from its settings. Methods but `start_query` may be called in any thread, one at a time.
 
     origin: where a query goes on, in words. given_up: what becomes of a flush that a stop gives up, in words.
     """
 
-    @property
-    def origin(self) -> str: ...
-    @property
-    def given_up(self) -> str: ...
+    origin: str
+    given_up: str
 
     def make_ready(self) -> None:
         """What it needs on this machine beside its folder and state store. Raises ConnectorError."""
@@ -62,25 +63,36 @@ class Flow(Protocol):
         ...
 
     def left(self, state: SqliteStore) -> str | None:
-        """What a stop leaves undelivered, for the log; None for nothing."""
-        ...
+        """What a stop leaves undelivered, for the log; None for nothing, or where nobody knows."""
+        return None
 
     def news(self) -> Sequence[Event]:
         """What happened beside the query since this was asked last."""
-        ...
+        return ()
 
     def at_rest(self, within_s: float) -> bool:
         """Whether nothing is done beside the query, of a connector that has ended, and there is no news of it.
 
         within_s: how long it may take from when this is asked first.
         """
-        ...
+        return True
 
     def close(self) -> None:
         """Ends what is done beside the query; it may not have been made ready."""
 
+    def waiting_files(self) -> int:
+        """How many wait for the archive, of a connector that does not wait for it."""
+        return 0
 
-class TopicFlow:
+    def nowhere_else(self) -> str | None:
+        """What of it on this machine is nowhere else, with the cure; None where all may be removed."""
+        return None
+
+    def remove_beside(self) -> None:
+        """Removes what is not in its folder, of a connector that is deleted."""
+
+
+class TopicFlow(Flow):
     """Of any sink: it goes on from its group's offsets, to which what was accepted is committed."""
 
     origin = "the group's offsets"
@@ -99,9 +111,6 @@ class TopicFlow:
         """The planner looked for the first time."""
         return bool(state.progress())
 
-    def make_ready(self) -> None:
-        """Nothing beside its folder and state store."""
-
     def start_query(self, spark: "SparkSession", folder: Path, *, until_caught_up: bool) -> "StreamingQuery":
         from parquet_sink.spark.query import start_query
 
@@ -114,15 +123,6 @@ class TopicFlow:
     def left(self, state: SqliteStore) -> str | None:
         behind = group_commit.undelivered(state)
         return group_commit.stopped_message(behind) if behind else None
-
-    def news(self) -> Sequence[Event]:
-        return ()
-
-    def at_rest(self, within_s: float) -> bool:
-        return True
-
-    def close(self) -> None:
-        """Nothing is done beside the query."""
 
 
 class ParquetFlow(TopicFlow):
@@ -161,15 +161,42 @@ class ParquetFlow(TopicFlow):
         if self._archiver is not None:
             self._archiver.close()
 
+    def waiting_files(self) -> int:
+        archive = self._sink.archive
+        return 0 if archive is None or archive.required else len(WaitingFolder(archive.waiting).files())
+
+    def nowhere_else(self) -> str | None:
+        name, parked = self._sink.name, self._sink.parked_folder
+        if any_parked(parked):
+            return (
+                f"Connector {name} has parked records in {parked}, which are nowhere else: send them with parquet-sink "
+                "parked replay, or give them up with parquet-sink parked drop."
+            )
+        count = self.waiting_files()
+        return (
+            None
+            if count == 0
+            else (
+                f"{count} files of connector {name} wait for the archive; let it take them, or remove "
+                "connect.ems.archive.url."
+            )
+        )
+
+    def remove_beside(self) -> None:
+        """A folder of its own for parked records, in which there are none."""
+        from parquet_sink.parked.locks import CHANGES, REPLAY
+        from parquet_sink.parked.scan import MARKER  # loads Arrow, where there is something to remove
+
+        folder = Path(self._sink.parked_folder)
+        if not (folder / MARKER).is_file():
+            return
+        for name in (CHANGES, REPLAY, MARKER):
+            with suppress(OSError):
+                (folder / name).unlink()
+        cleanup.remove_empty(str(folder))
+
 
 def flow_of(settings: ConnectorSettings) -> Flow:
-    """The flow of a connector. Raises TypeError for settings of no kind that runs."""
-    if isinstance(settings, SinkSettings):
-        return ParquetFlow(settings)
-    if isinstance(settings, SourceSettings):
-        from parquet_sink.addons.sources.flow.flow import SourceFlow  # loads what sources alone need
-
-        return SourceFlow(settings)
-    if isinstance(settings, RecordSinkSettings):
-        return TopicFlow(settings)
-    raise TypeError(f"{type(settings).__name__} are settings of no kind of connector that runs")
+    """The flow of a connector's kind."""
+    found: Flow = part(settings, "flow")(settings)
+    return found

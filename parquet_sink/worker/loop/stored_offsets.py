@@ -1,24 +1,11 @@
 """Where a connector stands, as an operator sees and sets it while nothing of it runs: one way for each kind."""
 
-import json
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
 from typing import Protocol
 
-from parquet_sink.addons.sources.flow.tasks import task_class
-from parquet_sink.addons.sources.memory import MemoryFile
-from parquet_sink.addons.sources.offsets.connect_form import text_of
-from parquet_sink.addons.sources.offsets.opening import opened
-from parquet_sink.addons.sources.offsets.storage import OffsetStorage
-from parquet_sink.addons.sources.settings import SourceSettings
-from parquet_sink.addons.sources.task import Judging
-from parquet_sink.errors import WrongPlace
-from parquet_sink.files import naming
+from parquet_sink.connectors.kinds import part
 from parquet_sink.kafka.group import manual_offsets
-from parquet_sink.kafka.settings import KafkaSettings
-from parquet_sink.settings.connector import ConnectorSettings
-from parquet_sink.settings.record_sink import RecordSinkSettings
-from parquet_sink.settings.sink import SinkSettings
+from parquet_sink.settings.connector import ConnectorSettings, TopicSettings
 from parquet_sink.worker.herder.values import OFFSET, PARTITION, TOPIC, StoredOffset
 
 
@@ -37,8 +24,8 @@ class StoredOffsets(Protocol):
 class OfGroup:
     """A sink's: those of its consumer group."""
 
-    def __init__(self, kafka: KafkaSettings) -> None:
-        self._kafka = kafka
+    def __init__(self, settings: TopicSettings) -> None:
+        self._kafka = settings.kafka
 
     def read(self) -> tuple[StoredOffset, ...]:
         found = manual_offsets.read(self._kafka).items()
@@ -57,66 +44,7 @@ class OfGroup:
         manual_offsets.reset(self._kafka)
 
 
-class OfSource:
-    """A source's: those of its offset storage."""
-
-    def __init__(self, settings: SourceSettings) -> None:
-        self._name, self._storage, self._task = settings.name, settings.storage, settings.task
-        self._memory = MemoryFile(naming.connector_folder(settings.tmp_dir, settings.name))
-
-    def read(self) -> tuple[StoredOffset, ...]:
-        if self._storage is None:
-            return ()
-        with self._opened() as storage:
-            places = storage.read(self._name)
-        return tuple(StoredOffset(json.loads(partition), place) for partition, place in places.items())
-
-    def alter(self, offsets: Sequence[StoredOffset]) -> None:
-        """A partition is meant as it is stored, whatever the order of its fields in the request.
-
-        Raises WrongPlace, in Kafka Connect's words, for what the source's task could not begin with.
-        """
-        self._judge(offsets)
-        with self._opened() as storage:
-            known = [json.loads(one) for one in storage.read(self._name)]
-            same = {text_of(one.partition): one for one in offsets}
-            changes = {
-                text_of(next((stored for stored in known if stored == one.partition), one.partition)): one.offset
-                for one in same.values()
-            }
-            if None in changes.values():
-                self._memory.forget()
-            storage.write(self._name, changes)
-
-    def reset(self) -> None:
-        """What was remembered without any position would find an earlier file again, so it goes, too."""
-        with self._opened() as storage:
-            self._memory.forget()
-            storage.write(self._name, dict.fromkeys(storage.read(self._name)))
-
-    def _judge(self, offsets: Sequence[StoredOffset]) -> None:
-        task = task_class(self._task)()
-        if not isinstance(task, Judging):
-            return
-        for one in offsets:
-            if one.offset is not None and (why := task.wrong_place(one.partition, one.offset)) is not None:
-                raise WrongPlace(why)
-
-    @contextmanager
-    def _opened(self) -> Iterator[OffsetStorage]:
-        if self._storage is None:
-            raise WrongPlace(
-                "Offsets cannot be modified if the 'file' configuration is unspecified. This is because stdin is used "
-                "for input and offsets are not tracked."
-            )
-        with closing(opened(self._storage)) as storage:
-            yield storage
-
-
 def stored_offsets_of(settings: ConnectorSettings) -> StoredOffsets:
-    """The way of a connector's kind. Raises TypeError for settings of no kind that runs."""
-    if isinstance(settings, SinkSettings | RecordSinkSettings):
-        return OfGroup(settings.kafka)
-    if isinstance(settings, SourceSettings):
-        return OfSource(settings)
-    raise TypeError(f"{type(settings).__name__} are settings of no kind of connector that runs")
+    """The way of a connector's kind."""
+    found: StoredOffsets = part(settings, "stored_offsets")(settings)
+    return found

@@ -14,7 +14,7 @@ from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.cluster.rights import Rights
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.targets.outcome import Health
-from parquet_sink.validate.probe_rights import of_reading
+from parquet_sink.validate.probe_kafka import of_reading
 
 KAFKA = KafkaSettings(("orders",), None, "g", {"bootstrap.servers": "b:9092"})
 SEEN = [AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS]

@@ -16,6 +16,7 @@ from parquet_sink.worker_config.worker import Worker
 class FileStreamSink:
     """Topics to the end of a file, or to standard output, a line for each record, with Kafka Connect's keys."""
 
+    kind = "record_sink"
     keys: Sequence[Key] = (*record_sinks.RECORD_SINK_KEYS, *keys_of(FileSinkSettings))
     prefixes: Sequence[str] = ("connect.ems.", *PREFIXES)
 

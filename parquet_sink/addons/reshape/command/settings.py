@@ -55,8 +55,6 @@ def _of(settings: SinkSettings) -> BucketSettings:
 def _load(connector: str, worker: str | None, overrides: Mapping[str, str]) -> SinkSettings:
     checked = check_files([connector], worker, overrides={**_NO_ARCHIVE, **overrides})
     (settings,) = checked.require()
-    if not isinstance(settings, SinkSettings):
-        raise InvalidConfiguration([f"Invalid [connector.class]. It writes no Parquet files. (in {connector})"])
     if settings.shape.raw:
         raise InvalidConfiguration([f"Invalid [{MODE}]. {_RAW} (in {connector})"])
     return settings

@@ -2,10 +2,10 @@
 
 import logging
 import zlib
-from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from weakref import WeakSet
 
 from parquet_sink.addons.sources.flow.positions import SourcePositions
 from parquet_sink.addons.sources.offsets.connect_form import text_of
@@ -13,11 +13,11 @@ from parquet_sink.addons.sources.offsets.file import FileStorage
 from parquet_sink.addons.sources.settings import SourceSettings
 from parquet_sink.addons.sources.standard_input import StandardInput
 from parquet_sink.errors import ConnectorError
-from parquet_sink.model.events import Event
 from parquet_sink.model.instance import Instance
 from parquet_sink.process.logs import concerning
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import DRAINED, SENT, STARTED
+from parquet_sink.worker.loop.flow import Flow
 from parquet_sink.worker.loop.restarts import Positions
 
 if TYPE_CHECKING:
@@ -25,12 +25,14 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 TICK_MS: Final = 500
+_KNOWING: Final["WeakSet[SparkSession]"] = WeakSet()
+"""Sessions that know the data source of sources; Spark warns of one that is registered twice."""
 
 log = logging.getLogger(__name__)
 
 
-class SourceFlow:
-    """Implements `worker.loop.flow.Flow`."""
+class SourceFlow(Flow):
+    """Of one source."""
 
     origin = "the positions that are stored"
     given_up = "what it had sent is sent again at the next start"
@@ -53,13 +55,17 @@ class SourceFlow:
             self._input.start()
 
     def start_query(self, spark: "SparkSession", folder: Path, *, until_caught_up: bool) -> "StreamingQuery":
-        from parquet_sink.addons.sources.flow.stream import NAME
+        from parquet_sink.addons.sources.flow.stream import SourceStream
         from parquet_sink.spark.query import start
 
+        if spark not in _KNOWING:
+            spark.dataSource.register(SourceStream)
+            _KNOWING.add(spark)
         self._folder = str(folder)
         if until_caught_up and self._input is not None:
             self._input.wait()
-        return start(spark, self._settings.name, folder, (NAME, NAME), None if until_caught_up else TICK_MS)
+        formats = SourceStream.name(), SourceStream.name()
+        return start(spark, self._settings.name, folder, formats, None if until_caught_up else TICK_MS)
 
     def settle(self, instance: Instance, state: SqliteStore) -> None:
         """Stores what the last micro-batch sent, if its planner did not. Failures are logged."""
@@ -90,16 +96,6 @@ class SourceFlow:
 
     def in_flight(self, state: SqliteStore) -> bool:
         return state.get(STARTED) and not state.get(DRAINED)
-
-    def left(self, state: SqliteStore) -> str | None:
-        """Nobody knows what a source has."""
-        return None
-
-    def news(self) -> Sequence[Event]:
-        return ()
-
-    def at_rest(self, within_s: float) -> bool:
-        return True
 
     def close(self) -> None:
         """Standard input is read no more."""

@@ -7,13 +7,13 @@ from typing import Final
 from parquet_sink.addons.sources.flow.reached import SourceReached
 from parquet_sink.addons.sources.memory import MemoryFile
 from parquet_sink.addons.sources.offsets.connect_form import Places
-from parquet_sink.addons.sources.offsets.opening import opened
-from parquet_sink.addons.sources.offsets.storage import OffsetStorageSettings
+from parquet_sink.addons.sources.offsets.storage import opened
 from parquet_sink.addons.sources.settings import SourceSettings
 from parquet_sink.addons.sources.task import Memory
 from parquet_sink.files import naming
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import SENT
+from parquet_sink.worker_config.worker import OffsetStorageSettings
 
 OF_RUN: Final = "positions.json"
 

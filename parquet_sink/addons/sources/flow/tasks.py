@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Callable
-from importlib import import_module
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from parquet_sink.addons.sources.flow.outcome import SourceWork
 from parquet_sink.addons.sources.settings import SourceSettings
 from parquet_sink.addons.sources.task import Reached, TaskClass
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import ConnectorError, SourceFailed
+from parquet_sink.plugins import named
 from parquet_sink.process import plugin_errors
 
 T = TypeVar("T")
@@ -17,18 +17,14 @@ T = TypeVar("T")
 
 def task_class(path: str) -> TaskClass:
     """The class of a source's tasks, `module:Class`. Raises SourceFailed when it is not there."""
-    module, _, name = path.partition(":")
     try:
-        found: Any = import_module(module)
-        for step in name.split("."):
-            found = getattr(found, step)
+        found: TaskClass = named(path)
     except Exception as error:
         raise SourceFailed(
             f"The source's task {path} cannot be loaded: {plugin_errors.place(error)}. It must be on every machine "
             "that runs Spark tasks."
         ) from error
-    made: TaskClass = found
-    return made
+    return found
 
 
 def settings_of(settings: SourceSettings, task: int) -> dict[str, str]:

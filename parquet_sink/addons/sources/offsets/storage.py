@@ -1,31 +1,11 @@
-"""What keeps places of sources, as a protocol, and the settings that choose an implementation."""
+"""What keeps places of sources, as a protocol, and the storage that settings name."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Protocol
 
 from parquet_sink.addons.sources.offsets.connect_form import Places
-from parquet_sink.config.secret import Secret
 from parquet_sink.model.source_records import Place
-
-
-@dataclass(frozen=True)
-class OffsetStorageSettings:
-    """Where places are kept: in a file, or in a topic. client: settings of its clients, with Java's names.
-
-    partitions, replication_factor: of the topic, where it is made; -1 leaves them to the brokers.
-    """
-
-    file: str | None = None
-    topic: str | None = None
-    partitions: int = 25
-    replication_factor: int = 3
-    client: Mapping[str, str | Secret] = field(default_factory=dict)
-
-    @property
-    def what(self) -> str:
-        """In words."""
-        return f"topic {self.topic}" if self.topic else f"file {self.file}"
+from parquet_sink.worker_config.worker import OffsetStorageSettings
 
 
 class OffsetStorage(Protocol):
@@ -41,3 +21,15 @@ class OffsetStorage(Protocol):
         """
 
     def close(self) -> None: ...
+
+
+def opened(settings: OffsetStorageSettings) -> OffsetStorage:
+    """The one that settings name. Nothing is read, or connected to, before it is asked for."""
+    if settings.topic is not None:
+        from parquet_sink.addons.sources.offsets.topic import TopicStorage  # loads Kafka's client
+
+        return TopicStorage(settings, settings.topic)
+    from parquet_sink.addons.sources.offsets.file import FileStorage
+
+    assert settings.file is not None, "the configuration demands one of them"
+    return FileStorage(settings.file)

@@ -14,7 +14,6 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 
 from parquet_sink.addons.sources.offsets import connect_form
 from parquet_sink.addons.sources.offsets.connect_form import Places
-from parquet_sink.addons.sources.offsets.storage import OffsetStorageSettings
 from parquet_sink.addons.sources.offsets.topic_setup import TOPIC, OffsetsTopic
 from parquet_sink.errors import BrokerAway, KafkaFailed
 from parquet_sink.kafka.client import errors as client_errors
@@ -23,6 +22,7 @@ from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.source_records import Place
 from parquet_sink.process.threads import in_thread
+from parquet_sink.worker_config.worker import OffsetStorageSettings
 
 SILENT_S: Final = 15.0
 """How long nothing may come while the topic is read, and how long an acknowledgement may take."""

@@ -5,7 +5,6 @@ from typing import Final
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import ConfigResource, NewTopic  # type: ignore[attr-defined]
 
-from parquet_sink.addons.sources.offsets.storage import OffsetStorageSettings
 from parquet_sink.errors import KafkaFailed, KafkaRefused
 from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client.log import ClientLog
@@ -13,6 +12,7 @@ from parquet_sink.kafka.client.rights import Right, to_create
 from parquet_sink.kafka.cluster.requests import AdminRequests
 from parquet_sink.kafka.cluster.topics import described
 from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.worker_config.worker import OffsetStorageSettings
 
 TOPIC: Final = "offset.storage.topic"
 PARTITIONS: Final = "offset.storage.partitions"

@@ -14,7 +14,6 @@ from parquet_sink.addons.sources.flow.reached import SourceReached
 from parquet_sink.addons.sources.memory import MemoryFile
 from parquet_sink.addons.sources.offsets.connect_form import Places
 from parquet_sink.addons.sources.offsets.file import FileStorage
-from parquet_sink.addons.sources.offsets.storage import OffsetStorageSettings
 from parquet_sink.addons.sources.settings import SourceSettings
 from parquet_sink.addons.sources.task import Memory, Reached
 from parquet_sink.errors import BrokerAway, BrokersGone, RunFilesLost
@@ -23,6 +22,7 @@ from parquet_sink.model.failure import Failure
 from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import DRAINED, PAUSE, SENT, STARTED, STOP
+from parquet_sink.worker_config.worker import OffsetStorageSettings
 from tests.factories import Clock
 
 PLACE = '{"part":"a"}'

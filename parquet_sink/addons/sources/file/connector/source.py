@@ -3,7 +3,7 @@
 import posixpath
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final, Literal
+from typing import Final
 
 from parquet_sink.addons.sources.connector import checks
 from parquet_sink.addons.sources.connector.build import source_settings
@@ -23,7 +23,7 @@ _TASK: Final = "parquet_sink.addons.sources.file.task:FileTask"
 class FileStreamSource:
     """One file, one task, as Kafka Connect's class of that name has it."""
 
-    kind: Literal["source"] = "source"
+    kind = "source"
     keys: Sequence[Key] = FILE_SOURCE_KEYS
     prefixes: Sequence[str] = (PREFIX, *PREFIXES)
 
