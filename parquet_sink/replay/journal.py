@@ -42,13 +42,13 @@ UNREADABLE: Final = (
 class Order:
     """What is to be done. times: how often all of it is sent. target: its address, None for the connector's own.
 
-    recipe, version: of the settings and the program that it was begun with.
+    settings_digest, version: of the settings and the program that it was begun with.
     """
 
     plan: ReplayPlan
     times: int = 1
     target: str | None = None
-    recipe: str = ""
+    settings_digest: str = ""
     version: str = ""
 
 
@@ -161,7 +161,7 @@ class Journal:
                 plan=ReplayPlan(ranges),
                 times=int(body["times"]),
                 target=body["target"],
-                recipe=str(body["recipe"]),
+                settings_digest=str(body["recipe"]),
                 version=str(body["version"]),
             ), self._progress()
         except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
@@ -202,4 +202,4 @@ def _check_format(found: object) -> None:
 
 def _without_plan(order: Order) -> dict[str, Any]:
     """The fields of an order beside its plan."""
-    return {"times": order.times, "target": order.target, "recipe": order.recipe, "version": order.version}
+    return {"times": order.times, "target": order.target, "recipe": order.settings_digest, "version": order.version}

@@ -69,15 +69,15 @@ class Expected:
 class ReplayRange:
     """A range to be read. windows: files with an offset in one of them are sent, in order of offsets.
 
-    recorded: whether the history has it, with what was known of the topic; recipe, version: of that time. expected: the
-    files of the first time that are to be sent. deleted: offsets at its begin that Kafka no longer has. thinned: see
-    `Held`. copy: the file of an archive that is sent in its place; nothing of it is read from Kafka then.
+    recorded: whether the history has it, with what was known of the topic; settings_digest, version: of that time.
+    expected: the files of the first time that are to be sent. deleted: offsets at its begin that Kafka no longer has.
+    thinned: see `Held`. copy: the file of an archive that is sent in its place; nothing of it is read from Kafka then.
     """
 
     planned: PlannedRange
     windows: tuple[Span, ...]
     recorded: bool = False
-    recipe: str = ""
+    settings_digest: str = ""
     version: str = ""
     expected: tuple[Expected, ...] = ()
     deleted: Span | None = None
@@ -322,7 +322,7 @@ def range_to_dict(one: ReplayRange) -> dict[str, Any]:
         "planned": one.planned.to_json(),
         "windows": [list(window) for window in one.windows],
         "recorded": one.recorded,
-        "recipe": one.recipe,
+        "recipe": one.settings_digest,
         "version": one.version,
         "expected": [[f.name, f.first, f.last, f.rows, f.records, f.size_bytes, f.digest] for f in one.expected],
         "deleted": one.deleted and list(one.deleted),

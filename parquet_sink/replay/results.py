@@ -64,7 +64,7 @@ class ReplayedFile:
 class Now:
     """What files depend on now. fresh_salts: whether obfuscation makes every file another one."""
 
-    recipe: str
+    settings_digest: str
     version: str
     fresh_salts: bool = False
 
@@ -113,7 +113,7 @@ def _causes(one: ReplayRange, sent: Sequence[SentFile], now: Now) -> tuple[str, 
         found.append(f"Kafka deleted offsets {one.deleted[0]} to {one.deleted[1] - 1} of its range")
     if one.recorded and one.version != now.version:
         found.append(f"it was made by version {one.version}, and now by {now.version}")
-    elif one.recorded and one.recipe != now.recipe:
+    elif one.recorded and one.settings_digest != now.settings_digest:
         found.append("the connector's settings are others than the first time")
     fewer = sum(was.records for was in one.expected) - sum(file.records for file in sent)
     if fewer > 0 and one.deleted is None:

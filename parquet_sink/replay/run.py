@@ -1,10 +1,10 @@
-"""Sends what a plan has, through the pipeline of the connector, round by round.
+"""Sends what a plan has, through the connector's own task, round by round. Rejected records are counted, not kept.
 
   1. of each topic-partition the next range is taken, of several together        (`Replay._next`)
   2. they take the way of a connector's ranges: the same reader, converter,      (`task.task`)
      shape, files and target, in a folder of their own; what must be tried
      again is tried again                                                        (`task.to_the_end`)
-  3. files that were not chosen are made and not sent                            (`replay.desk`)
+  3. files that were not chosen are made and not sent                            (`replay.sending`)
   4. each accepted file is noted, so that a replay that is stopped goes on there (`replay.journal`)
   5. what Kafka no longer has is sent as the archive has it                      (`replay.sending_copies`)
   6. files are compared with those of the first time                             (`replay.results`)
@@ -30,19 +30,20 @@ from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.records import RecordBatch, RecordParts
+from parquet_sink.model.rejected import Rejected, Stage
 from parquet_sink.replay.copies import Copy
-from parquet_sink.replay.desk import Desk
 from parquet_sink.replay.journal import Order, Position, Progress
-from parquet_sink.replay.left_out import LeaveOut, LeftOut
 from parquet_sink.replay.pace import FULL, Pace, Rate
 from parquet_sink.replay.plan import ReplayRange
 from parquet_sink.replay.results import Now, ReplayedFile, SentFile, compared
-from parquet_sink.replay.sending_copies import CopySender
+from parquet_sink.replay.sending import CopySender, SendingQueue
+from parquet_sink.settings.connector import ErrorSettings
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.delivery import NOT_COMMITTED
 from parquet_sink.targets.s3.settings import S3Settings
 from parquet_sink.targets.settings import TargetSettings
 from parquet_sink.task.outcome import RangeOutcome
+from parquet_sink.task.reject_policy import SetAside, Stop, stopped_by
 from parquet_sink.task.task import TaskFlush, from_kafka, steps_for
 from parquet_sink.task.to_the_end import flush_to_the_end
 
@@ -51,6 +52,63 @@ MOST_TOGETHER: Final = 8
 SAVE_S: Final = 1.0
 NO_ARCHIVE: Final = "The connector has no archive now; set connect.ems.archive.url as it was."
 GOES_ON: Final = "What was not accepted is still in Kafka; --resume goes on there."
+MOST_NAMED: Final = 10
+
+
+class LeftOut:
+    """Each record once, however often it is tried. named: the first of them, with their reasons.
+
+    refused: how many are in files that the target refused.
+    """
+
+    def __init__(self) -> None:
+        self._offsets: set[tuple[PartitionKey, int]] = set()
+        self.named: list[str] = []
+        self.refused = 0
+
+    @property
+    def count(self) -> int:
+        return len(self._offsets)
+
+    def add(self, one: Rejected) -> None:
+        key = (one.topic, one.partition), one.offset
+        if key in self._offsets:
+            return
+        self._offsets.add(key)
+        self.refused += one.stage is Stage.TASK_PUT
+        if len(self.named) < MOST_NAMED:
+            where = f"topic {one.topic}, topic-partition {one.partition}, offset {one.offset}"
+            self.named.append(f"{where}: {one.reason}")
+
+
+class LeaveOut:
+    """A `RejectPolicy` that cuts files where the connector's own does, and keeps nothing.
+
+    Where the connector would stop, the range ends; `stopped_at` has the offset, and whoever runs it goes on behind it.
+    wants: whether a record at this offset was chosen; others are not told.
+    """
+
+    needs = RecordParts(single=True)
+
+    def __init__(self, settings: ErrorSettings, found: LeftOut, wants: Callable[[PartitionKey, int], bool]) -> None:
+        self.sets_aside, self._found, self._wants = settings.invalid_records, found, wants
+        self.stopped_at: dict[PartitionKey, int] = {}
+
+    def decide(self, rejected: Rejected) -> Stop | SetAside:
+        """Takes note of the record."""
+        key = rejected.topic, rejected.partition
+        if self._wants(key, rejected.offset):
+            self._found.add(rejected)
+        if rejected.stage is Stage.TASK_PUT or (self.sets_aside and rejected.stage is not Stage.OBFUSCATION):
+            return SetAside()
+        self.stopped_at[key] = rejected.offset
+        return Stop(stopped_by(rejected))
+
+    def flush(self, planned: PlannedRange) -> None:
+        """Nothing is kept."""
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 class Watcher:
@@ -100,12 +158,12 @@ class Replay:
         self._order, self._options, self._watcher = order, options, watcher or Watcher()
         self._sleep, self._monotonic = sleep, monotonic
         self._pace = Pace(options.rate, sleep=sleep, monotonic=monotonic)
-        self._desk = Desk(options.target, settings.target.target_table, self._pace, self._accepted)
+        self._queue = SendingQueue(options.target, settings.target.target_table, self._pace, self._accepted)
         kafka = replace(settings.kafka, lost_offsets="STOP")
-        self._settings = replace(settings, kafka=kafka, target=self._desk)
+        self._settings = replace(settings, kafka=kafka, target=self._queue)
         archive, target = options.archive, options.target
         prefix = target.prefix if isinstance(target, S3Settings) else ""
-        copies = partial(CopySender, self._settings, target=self._desk, sleep=self._rest, prefix=prefix)
+        copies = partial(CopySender, self._settings, target=self._queue, sleep=self._rest, prefix=prefix)
         self._copies = None if archive is None else copies(archive)
         obfuscation = settings.shape.obfuscation
         salts = obfuscation is not None and obfuscation.random_salt
@@ -123,7 +181,7 @@ class Replay:
                     yield from self._round()
         finally:
             self._options.save(self.progress)
-            self._desk.close()
+            self._queue.close()
 
     def _round(self) -> Generator[ReplayedFile]:
         ranges = self._order.plan.by_partition()
@@ -159,7 +217,7 @@ class Replay:
     def _together(self, batch: Sequence[ReplayRange]) -> Generator[ReplayedFile]:
         ranges = {one.key: one for one in batch}
         for one in batch:
-            self._desk.begin(one)
+            self._queue.begin(one)
             if (reason := self._settings.why_unusable(one.planned.topic)) is not None:
                 self.failure = TopicUnusable(reason).failure()
                 return
@@ -199,7 +257,7 @@ class Replay:
 
     def _compared(self, one: ReplayRange, stopped_at: int | None) -> list[ReplayedFile]:
         """Files of a range that ended at a record, or early, are compared as far as it got."""
-        sent = self._desk.sent(one.key)
+        sent = self._queue.sent(one.key)
         if stopped_at is not None or self.failure is not None:
             until = sent[-1].last if sent else -1
             one = replace(one, expected=tuple(was for was in one.expected if was.last <= until))

@@ -38,7 +38,7 @@ def test_nothing_to_compare_with() -> None:
     ("one", "now", "cause"),
     [
         (replace(RANGE, version="1.0"), NOW, "it was made by version 1.0, and now by 2.0"),
-        (replace(RANGE, recipe="x"), NOW, "the connector's settings are others than the first time"),
+        (replace(RANGE, settings_digest="x"), NOW, "the connector's settings are others than the first time"),
         (replace(RANGE, deleted=(0, 3)), NOW, "Kafka deleted offsets 0 to 2 of its range"),
         (replace(RANGE, recorded=False), NOW, "the history no longer has how its range was cut, so it was cut anew"),
         (RANGE, replace(NOW, fresh_salts=True), "obfuscation takes a fresh salt each time"),

@@ -87,7 +87,7 @@ def resume(args: argparse.Namespace) -> int:
         order, progress = journal.load()
         if order.target is not None:
             settings = settings_for(args, order.target)
-        if order.recipe != settings.fingerprint:
+        if order.settings_digest != settings.fingerprint:
             log.warning(
                 "connector %s: settings or version are others than when the replay was begun; files may differ",
                 settings.name,
