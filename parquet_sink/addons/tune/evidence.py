@@ -7,9 +7,8 @@ from typing import Final
 import numpy as np
 
 from parquet_sink.addons.tune import past
-from parquet_sink.addons.tune.curves import arrivals_of, between_marks
 from parquet_sink.addons.tune.measured import durations_of
-from parquet_sink.addons.tune.model import Arrivals, Durations, Load, PartitionLoad
+from parquet_sink.addons.tune.model import Arrivals, Durations, Load, PartitionLoad, arrivals_of, between_marks
 from parquet_sink.addons.tune.parquet_sizes import Measured, measure
 from parquet_sink.addons.tune.quantities import duration_text
 from parquet_sink.addons.tune.sampling import PartitionSample, Progress, Sample, sample

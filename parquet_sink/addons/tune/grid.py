@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Final
 
 from parquet_sink.addons.tune.model import Simulated, Thresholds
+from parquet_sink.addons.tune.objectives import Aim, Objective
 from parquet_sink.addons.tune.simulate import CUT, Simulator
-from parquet_sink.addons.tune.wishes import Aim, Wish
 from parquet_sink.files.rotation import Reason
 
 SECOND, MINUTE, HOUR = 1_000, 60_000, 3_600_000
@@ -23,15 +23,17 @@ Progress = Callable[[int, int], None]
 """Is told how many of how many settings are done."""
 
 
-def grid(wishes: Sequence[Wish] = (), present: Thresholds | None = None) -> list[Thresholds]:
+def grid(objectives: Sequence[Objective] = (), present: Thresholds | None = None) -> list[Thresholds]:
     """Round settings over all that is useful, and some beside what is asked for and what is set."""
     intervals, records, sizes = set(INTERVALS_MS), set(RECORDS), set(SIZES)
-    for wish in wishes:
-        if wish.aim is Aim.FRESHNESS:
-            near = (int(wish.value * share) * 1_000 for share in (0.5, 0.65, 0.75, 0.8, 0.85, 0.9, 0.95, 1, 1.5, 2))
+    for objective in objectives:
+        if objective.aim is Aim.FRESHNESS:
+            near = (
+                int(objective.value * share) * 1_000 for share in (0.5, 0.65, 0.75, 0.8, 0.85, 0.9, 0.95, 1, 1.5, 2)
+            )
             intervals |= {max(ms, LEAST_INTERVAL_MS) for ms in near}
-        elif wish.aim is Aim.FILE_SIZE:
-            sizes |= {max(round(wish.value * share), LEAST_SIZE) for share in (0.8, 1, 1.25)}
+        elif objective.aim is Aim.FILE_SIZE:
+            sizes |= {max(round(objective.value * share), LEAST_SIZE) for share in (0.8, 1, 1.25)}
     if present is not None:
         intervals.add(present.commit_interval_ms)
         records.add(present.commit_records)

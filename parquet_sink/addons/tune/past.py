@@ -12,8 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from parquet_sink.addons.tune.curves import between_marks
-from parquet_sink.addons.tune.model import Arrivals, Durations, Load, PartitionLoad, Sizes
+from parquet_sink.addons.tune.model import Arrivals, Durations, Load, PartitionLoad, Sizes, between_marks
 from parquet_sink.addons.tune.quantities import duration_text
 from parquet_sink.errors import NothingSampled
 from parquet_sink.history.records import Origin, UploadOutcome, UploadRecord

@@ -83,7 +83,7 @@ def _figure(picture: Picture) -> Any:
         _mark(axes, picture.present, picture, "D", _ORANGE, "as you run now")
     if _drawable(picture.chosen):
         _mark(axes, picture.chosen, picture, "*", _RED, "recommended")
-    _wishes(axes, picture)
+    _objectives(axes, picture)
     _dress(axes, picture)
     return figure
 
@@ -113,7 +113,7 @@ def _mark(axes: "Axes", one: Simulated, picture: Picture, marker: str, color: st
     axes.scatter(x, y, s=size, marker=marker, color=color, edgecolor="white", lw=0.8, label=text, zorder=4)
 
 
-def _wishes(axes: "Axes", picture: Picture) -> None:
+def _objectives(axes: "Axes", picture: Picture) -> None:
     """What was asked for, as lines, so far as it is near what can be had."""
     line: dict[str, Any] = {"color": _WISH, "ls": "--", "lw": 1.0, "zorder": 0}
     if picture.freshness_s is not None:

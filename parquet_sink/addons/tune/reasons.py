@@ -5,46 +5,46 @@ from collections.abc import Iterator, Sequence
 
 from parquet_sink.addons.tune.grid import LEAST_SIZE
 from parquet_sink.addons.tune.model import Load, PartitionLoad, PartitionSimulated, Simulated
+from parquet_sink.addons.tune.objectives import Aim, Objective, freshness_s
 from parquet_sink.addons.tune.quantities import count_text, duration_text, size_text
-from parquet_sink.addons.tune.wishes import Aim, Wish, freshness_s
 from parquet_sink.files.rotation import Reason
 
 
-def why_chosen(chosen: Simulated, wishes: Sequence[Wish], kept: Sequence[bool], of: str) -> tuple[str, ...]:
-    """Which wishes decided, and what did among settings that are alike in them."""
+def why_chosen(chosen: Simulated, objectives: Sequence[Objective], kept: Sequence[bool], of: str) -> tuple[str, ...]:
+    """Which objectives decided, and what did among settings that are alike in them."""
     fresh, files = duration_text(freshness_s(chosen, of)), count_text(chosen.files_per_hour)
     gives = f"{of} freshness {fresh} with {files} files an hour"
-    if not wishes:
+    if not objectives:
         return (f"Nothing was asked for: this is the middle between fresh and few ({gives}).",)
     missed = next((number for number, well in enumerate(kept) if not well), None)
     if missed is not None:
-        earlier = f" that keep {' and '.join(map(described, wishes[:missed]))}" if missed else ""
+        earlier = f" that keep {' and '.join(map(described, objectives[:missed]))}" if missed else ""
         also = " as well" if missed else ""
-        return (f"No settings{earlier} keep {described(wishes[missed])}{also}; these come nearest ({gives}).",)
-    asked = " and ".join(described(wish) for wish in wishes)
-    if any(wish.aim is Aim.FRESHNESS for wish in wishes):
+        return (f"No settings{earlier} keep {described(objectives[missed])}{also}; these come nearest ({gives}).",)
+    asked = " and ".join(described(objective) for objective in objectives)
+    if any(objective.aim is Aim.FRESHNESS for objective in objectives):
         return (f"Of all that keep {asked} they make the fewest files ({gives}).",)
     return (f"Of all that keep {asked} they are the freshest ({gives}).",)
 
 
-def described(wish: Wish) -> str:
-    """A wish in a few words."""
-    if wish.aim is Aim.FRESHNESS:
-        return f"{wish.of} freshness of {duration_text(wish.value)}"
-    if wish.aim is Aim.FILES_PER_HOUR:
-        return f"{count_text(wish.value)} files an hour"
-    return f"files of about {size_text(wish.value)}"
+def described(objective: Objective) -> str:
+    """An objective in a few words."""
+    if objective.aim is Aim.FRESHNESS:
+        return f"{objective.of} freshness of {duration_text(objective.value)}"
+    if objective.aim is Aim.FILES_PER_HOUR:
+        return f"{count_text(objective.value)} files an hour"
+    return f"files of about {size_text(objective.value)}"
 
 
 def limits_of(
-    chosen: Simulated, found: Sequence[Simulated], wishes: Sequence[Wish], kept: Sequence[bool], load: Load
+    chosen: Simulated, found: Sequence[Simulated], objectives: Sequence[Objective], kept: Sequence[bool], load: Load
 ) -> tuple[str, ...]:
     """What stands in the way of better ones."""
-    return tuple(_limits(chosen, found, wishes, kept, load))
+    return tuple(_limits(chosen, found, objectives, kept, load))
 
 
 def _limits(
-    chosen: Simulated, found: Sequence[Simulated], wishes: Sequence[Wish], kept: Sequence[bool], load: Load
+    chosen: Simulated, found: Sequence[Simulated], objectives: Sequence[Objective], kept: Sequence[bool], load: Load
 ) -> Iterator[str]:
     if not chosen.keeps_up:
         yield (
@@ -52,44 +52,45 @@ def _limits(
             "whatever the thresholds. Give the sink more cores, or make its records cheaper."
         )
         return
-    for number, (wish, well) in enumerate(zip(wishes, kept, strict=True)):
+    for number, (objective, well) in enumerate(zip(objectives, kept, strict=True)):
         if not well:
-            yield from _missed(wish, wishes[:number], chosen, found, load)
+            yield from _missed(objective, objectives[:number], chosen, found, load)
     yield from _smallest(chosen, load)
     yield from _interval_files(chosen)
 
 
 def _missed(
-    wish: Wish, earlier: Sequence[Wish], chosen: Simulated, found: Sequence[Simulated], load: Load
+    objective: Objective, earlier: Sequence[Objective], chosen: Simulated, found: Sequence[Simulated], load: Load
 ) -> Iterator[str]:
-    """How near any settings come that keep the wishes before it, and why not nearer."""
+    """How near any settings come that keep the objectives before it, and why not nearer."""
     able = [one for one in found if one.keeps_up] or list(found)
     keeping = [one for one in able if not any(other.miss(one) for other in earlier)]
     able, among = (keeping, "those that keep what matters more") if earlier and keeping else (able, "all settings")
-    if wish.aim is Aim.FRESHNESS:
-        best = min(able, key=lambda one: freshness_s(one, wish.of))
+    if objective.aim is Aim.FRESHNESS:
+        best = min(able, key=lambda one: freshness_s(one, objective.of))
         yield (
-            f"The freshest of {among} (interval {_interval(best)}) gives {wish.of} "
-            f"{duration_text(freshness_s(best, wish.of))}, with {count_text(best.files_per_hour)} files an hour: a "
-            "tick, a micro-batch and an upload take their time."
+            f"The freshest of {among} (interval {_interval(best)}) gives "
+            f"{objective.of} {duration_text(freshness_s(best, objective.of))}, with "
+            f"{count_text(best.files_per_hour)} files an hour: a tick, a micro-batch and an upload take their time."
         )
-    elif wish.aim is Aim.FILES_PER_HOUR:
+    elif objective.aim is Aim.FILES_PER_HOUR:
         best = min(able, key=lambda one: one.files_per_hour)
         yield (
             f"{len(load.partitions)} topic-partitions each send their own files: the fewest of {among} "
             f"(interval {_interval(best)}) are {count_text(best.files_per_hour)} an hour."
         )
-    elif chosen.files is not None and chosen.files.p50_bytes > wish.value:
+    elif chosen.files is not None and chosen.files.p50_bytes > objective.value:
         least = min(one.sizes.file_bytes(1) for one in load.partitions)
         yield (
             f"Half of the files have {size_text(chosen.files.p50_bytes)} or more: one of a single record has "
             f"{size_text(least)}, and commit.size.bytes cannot be below {size_text(LEAST_SIZE)}."
         )
     elif chosen.files is not None:
-        hours = _hours_to_fill(load, wish.value)
+        hours = _hours_to_fill(load, objective.value)
         yield (
             f"Half of the files have {size_text(chosen.files.p50_bytes)} or less: the median topic-partition takes "
-            f"{duration_text(hours * 3600) if hours < math.inf else 'for ever'} to fill one of {size_text(wish.value)}."
+            f"{duration_text(hours * 3600) if hours < math.inf else 'for ever'} to fill one of "
+            f"{size_text(objective.value)}."
         )
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Final
 
-from parquet_sink.addons.tune.files import learned
 from parquet_sink.addons.tune.model import Durations, Load, Machine, PartitionLoad, Simulated, Thresholds
 from parquet_sink.addons.tune.outcome import Curves, Window, outcome
 from parquet_sink.addons.tune.simulation import TYPICAL_RECORDS, SimulatedConnector, run_together
+from parquet_sink.addons.tune.work import learned
 from parquet_sink.planner.admission import records_per_file
 
 CUT: Final = "cut"

@@ -39,7 +39,7 @@ def connector(tmp_path: Path) -> Path:
 
 
 def test_a_stated_load_needs_no_file(capsys: pytest.CaptureFixture[str]) -> None:
-    """Words are enough: the report has the load, a table, the wishes, why, and a block to paste."""
+    """Words are enough: the report has the load, a table, the objectives, why, and a block to paste."""
     assert cli.main([*STATED, "--freshness", "5m", "--max-files-per-hour", "100"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("load: 30 an hour of 300 B, 2 topic-partitions\n")
@@ -87,7 +87,7 @@ def test_json_is_all_that_is_printed(connector: Path, capsys: pytest.CaptureFixt
 
 
 def test_the_order_of_wishes_is_their_importance(capsys: pytest.CaptureFixture[str]) -> None:
-    """Of two wishes that exclude each other the first one is kept."""
+    """Of two objectives that exclude each other the first one is kept."""
     fresh, few = ["--freshness", "10s"], ["--max-files-per-hour", "4"]
     kept = []
     for order in ([*fresh, *few], [*few, *fresh]):
@@ -101,7 +101,7 @@ def test_the_order_of_wishes_is_their_importance(capsys: pytest.CaptureFixture[s
 
 
 def test_files_that_cannot_be_so_small(capsys: pytest.CaptureFixture[str]) -> None:
-    """A wish for files smaller than one with a single record is told to be just that."""
+    """An objective for files smaller than one with a single record is told to be just that."""
     assert cli.main([*STATED, "--json", "--file-size", "1KB"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["wishes"] == [{"wish": "files of about 1 kB", "kept": False}]

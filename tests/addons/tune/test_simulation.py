@@ -7,12 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from parquet_sink.addons.tune.clock import Ticks
-from parquet_sink.addons.tune.files import files_of, learned
 from parquet_sink.addons.tune.model import Durations, Load, Machine, Thresholds
 from parquet_sink.addons.tune.simulate import simulate_together
-from parquet_sink.addons.tune.simulation import TYPICAL_RECORDS, SimulatedConnector, run_together
-from parquet_sink.addons.tune.work import RangeFiles, Sent, Slots, run_batch
+from parquet_sink.addons.tune.simulation import TYPICAL_RECORDS, SimulatedConnector, Ticks, run_together
+from parquet_sink.addons.tune.work import RangeFiles, Sent, Slots, files_of, learned, run_batch
 from parquet_sink.files.rotation import Limits, Reason
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import Known

@@ -7,20 +7,22 @@ from dataclasses import replace
 from typing import Final
 
 from parquet_sink.addons.tune import evidence
-from parquet_sink.addons.tune.command.options import MOST_READ
 from parquet_sink.addons.tune.command.report import Report
+from parquet_sink.addons.tune.declared_load import DeclaredLoad, load_of
 from parquet_sink.addons.tune.evidence import Evidence
-from parquet_sink.addons.tune.front import choose
 from parquet_sink.addons.tune.grid import grid, sweep
 from parquet_sink.addons.tune.model import Durations, Machine, Simulated, Thresholds
+from parquet_sink.addons.tune.objectives import Aim, Objective, percentile_of
+from parquet_sink.addons.tune.pareto_front import choose
 from parquet_sink.addons.tune.plot import Picture
 from parquet_sink.addons.tune.reasons import described
 from parquet_sink.addons.tune.sampling import Progress
 from parquet_sink.addons.tune.simulate import Simulator
-from parquet_sink.addons.tune.stated import Stated, load_of
-from parquet_sink.addons.tune.wishes import Aim, Wish, percentile_of
 from parquet_sink.process.usage import usable_cores
 from parquet_sink.settings.sink import SinkSettings
+
+MOST_READ: Final = 500_000
+"""Records of a sample, where --records does not say how many."""
 
 DEFAULT_SAMPLE_S: Final = 600.0
 USUAL_SIZE: Final = 10_000_000
@@ -33,19 +35,19 @@ def tuned(
     """The report, and what would be drawn of it. Raises NothingSampled, KafkaFailed, ConnectorError, SetupError."""
     found = _evidence(args, settings, now_ms, progress)
     machine = machine_of(args, settings)
-    wishes = _wishes(args)
+    objectives = _objectives(args)
     present = None if settings is None else settings.flush
     simulator = Simulator(found.load, found.durations, machine)
-    settings_tried = grid(wishes, present)
+    settings_tried = grid(objectives, present)
     results = sweep(simulator, settings_tried, lambda done, of: progress("simulating settings", done, of))
-    choice = choose(results, wishes, found.load)
+    choice = choose(results, objectives, found.load)
     front, chosen = [roomy(one, results, present) for one in choice.front], roomy(choice.chosen, results, present)
     now = None if present is None else next(one for one in results if one.thresholds == present)
-    kept = [(described(wish), well) for wish, well in zip(wishes, choice.kept, strict=True)]
+    kept = [(described(objective), well) for objective, well in zip(objectives, choice.kept, strict=True)]
     report = Report(
         evidence=found,
         machine=machine,
-        wishes=kept,
+        objectives=kept,
         front=front,
         chosen=chosen,
         present=now,
@@ -54,7 +56,7 @@ def tuned(
         tried=len(results),
         as_json=is_json_name(args.file),
     )
-    return report, _picture(report, results, wishes)
+    return report, _picture(report, results, objectives)
 
 
 def roomy(one: Simulated, results: Sequence[Simulated], present: Thresholds | None) -> Simulated:
@@ -80,29 +82,29 @@ def is_json_name(path: str | None) -> bool:
     return path is not None and path.lower().endswith(".json")
 
 
-def _wishes(args: argparse.Namespace) -> list[Wish]:
+def _objectives(args: argparse.Namespace) -> list[Objective]:
     """In the order in which they were given."""
     found = []
     for name in getattr(args, "order", ()):
         if name == "freshness":
             of, seconds = args.freshness
-            found.append(Wish(Aim.FRESHNESS, seconds, of))
+            found.append(Objective(Aim.FRESHNESS, seconds, of))
         elif name == "max_files_per_hour":
-            found.append(Wish(Aim.FILES_PER_HOUR, args.max_files_per_hour))
+            found.append(Objective(Aim.FILES_PER_HOUR, args.max_files_per_hour))
         else:
-            found.append(Wish(Aim.FILE_SIZE, float(args.file_size)))
+            found.append(Objective(Aim.FILE_SIZE, float(args.file_size)))
     return found
 
 
-def _picture(report: Report, results: Sequence[Simulated], wishes: Sequence[Wish]) -> Picture:
-    value = {wish.aim: wish.value for wish in wishes}
+def _picture(report: Report, results: Sequence[Simulated], objectives: Sequence[Objective]) -> Picture:
+    value = {objective.aim: objective.value for objective in objectives}
     return Picture(
         title=report.evidence.load.described,
         tried=results,
         front=report.front,
         chosen=report.chosen,
         present=report.present,
-        freshness=percentile_of(wishes),
+        freshness=percentile_of(objectives),
         freshness_s=value.get(Aim.FRESHNESS),
         files_per_hour=value.get(Aim.FILES_PER_HOUR),
     )
@@ -111,7 +113,7 @@ def _picture(report: Report, results: Sequence[Simulated], wishes: Sequence[Wish
 def _evidence(args: argparse.Namespace, settings: SinkSettings | None, now_ms: int, progress: Progress) -> Evidence:
     """The load, with durations as they were measured or given."""
     if args.rate is not None:
-        stated = Stated(
+        declared = DeclaredLoad(
             args.rate,
             args.record_bytes,
             args.partitions,
@@ -119,7 +121,7 @@ def _evidence(args: argparse.Namespace, settings: SinkSettings | None, now_ms: i
             args.parquet_bytes,
             args.skew or 0.0,
         )
-        found = Evidence(load_of(stated), Durations())
+        found = Evidence(load_of(declared), Durations())
     else:
         assert settings is not None
         if args.history is not None:

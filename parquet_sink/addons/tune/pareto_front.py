@@ -1,4 +1,4 @@
-"""From what settings give to the one that is recommended: the front between freshness and files, and the choice."""
+"""The Pareto front between freshness and files, and the settings that are recommended of it."""
 
 import math
 from collections.abc import Sequence
@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from parquet_sink.addons.tune.model import Load, Simulated
+from parquet_sink.addons.tune.objectives import Aim, Objective, freshness_s, percentile_of
 from parquet_sink.addons.tune.reasons import limits_of, why_chosen
-from parquet_sink.addons.tune.wishes import Aim, Wish, freshness_s, percentile_of
 
 NEARLY: Final = math.log(1.02)
-"""Settings that miss a wish by so little more than the best are as good; so are neighbours on the front."""
+"""Settings that miss an objective by so little more than the best are as good; so are neighbours on the front."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The recommended settings, and the front, from the freshest on. kept: of each wish, whether they keep it.
+    """The recommended settings, and the front, from the freshest on. kept: of each objective, whether they keep it.
 
     why: the settings were chosen; limits: what stands in the way of better ones; sentences.
     """
@@ -43,8 +43,8 @@ def front(found: Sequence[Simulated], of: str = "p99") -> tuple[Simulated, ...]:
     return tuple(kept)
 
 
-def choose(found: Sequence[Simulated], wishes: Sequence[Wish], load: Load) -> Choice:
-    """The setting that keeps the wishes, the first before the second is looked at. Raises ValueError without any.
+def choose(found: Sequence[Simulated], objectives: Sequence[Objective], load: Load) -> Choice:
+    """The setting that keeps the objectives, the first before the second is looked at. Raises ValueError without any.
 
     Of those that keep them all it is the one with the fewest files where freshness was asked for, the freshest where
     not, and the one in the middle of the front where nothing was. Of those with as few files it is that of the longest
@@ -52,20 +52,20 @@ def choose(found: Sequence[Simulated], wishes: Sequence[Wish], load: Load) -> Ch
     """
     if not found:
         raise ValueError("there is nothing to choose from")
-    of = percentile_of(wishes)
+    of = percentile_of(objectives)
     line = front(found, of)
     left = [one for one in found if one.keeps_up] or list(found)
-    for wish in wishes:
-        least = min(wish.miss(one) for one in left)
-        left = [one for one in left if wish.miss(one) <= least + (NEARLY if least else 0.0)]
-    chosen = _knee(line) if line and not wishes else _best(left, wishes, of)
-    kept = tuple(wish.miss(chosen) == 0 and chosen.keeps_up for wish in wishes)
-    why = why_chosen(chosen, wishes, kept, of)
-    return Choice(chosen, line, kept, why, limits_of(chosen, found, wishes, kept, load))
+    for objective in objectives:
+        least = min(objective.miss(one) for one in left)
+        left = [one for one in left if objective.miss(one) <= least + (NEARLY if least else 0.0)]
+    chosen = _knee(line) if line and not objectives else _best(left, objectives, of)
+    kept = tuple(objective.miss(chosen) == 0 and chosen.keeps_up for objective in objectives)
+    why = why_chosen(chosen, objectives, kept, of)
+    return Choice(chosen, line, kept, why, limits_of(chosen, found, objectives, kept, load))
 
 
-def _best(left: Sequence[Simulated], wishes: Sequence[Wish], of: str) -> Simulated:
-    asked_s = next((wish.value for wish in wishes if wish.aim is Aim.FRESHNESS), None)
+def _best(left: Sequence[Simulated], objectives: Sequence[Objective], of: str) -> Simulated:
+    asked_s = next((objective.value for objective in objectives if objective.aim is Aim.FRESHNESS), None)
     if asked_s is not None:
         most = min(one.files_per_hour for one in left) * math.exp(NEARLY)
         few = [one for one in left if one.files_per_hour <= most]

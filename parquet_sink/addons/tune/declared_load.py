@@ -1,12 +1,11 @@
-"""A load that an operator states: a rate, its bursts, the size of records, how topic-partitions share it. Pure."""
+"""The declared load of an operator: a rate, its bursts, sizes of records, shares of topic-partitions. Pure."""
 
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from parquet_sink.addons.tune.curves import arrivals_of, between_marks
-from parquet_sink.addons.tune.model import Arrivals, Load, PartitionLoad, Sizes
+from parquet_sink.addons.tune.model import Arrivals, Load, PartitionLoad, Sizes, arrivals_of, between_marks
 from parquet_sink.addons.tune.quantities import Bursts, count_text, duration_text, rate_text, size_text
 
 PARQUET_SHARE: Final = 0.25
@@ -25,7 +24,7 @@ SEED: Final = 7
 
 
 @dataclass(frozen=True)
-class Stated:
+class DeclaredLoad:
     """rate: records a second of all topic-partitions. parquet_bytes: of a record, None for a share of `record_bytes`.
 
     skew: the topic-partition that gets the n-th most has 1/n^skew of what the largest has; 0: all the same.
@@ -54,7 +53,7 @@ class Stated:
         return ", ".join(words)
 
 
-def load_of(stated: Stated) -> Load:
+def load_of(stated: DeclaredLoad) -> Load:
     """The load: records of the steady rate come independently of each other (a Poisson process, always the same one).
 
     Topic-partitions are out of step with each other, but for bursts, which come to all of them at once.
@@ -71,7 +70,7 @@ def load_of(stated: Stated) -> Load:
     return Load(partitions, stated.described)
 
 
-def _arrivals(stated: Stated, share: float, rng: np.random.Generator) -> Arrivals:
+def _arrivals(stated: DeclaredLoad, share: float, rng: np.random.Generator) -> Arrivals:
     """One topic-partition's curve, over a whole number of bursts and enough records for their chance to show."""
     rate = stated.rate * share
     span_ms = max(LEAST_SPAN_MS, min(MOST_SPAN_MS, SHOWN_RECORDS / rate * 1000), LEAST_RECORDS / rate * 1000)
@@ -89,7 +88,7 @@ def _arrivals(stated: Stated, share: float, rng: np.random.Generator) -> Arrival
     return arrivals_of(np.sort(times), span_ms)
 
 
-def _bursts(stated: Stated, share: float, span_ms: float) -> tuple[np.ndarray, float]:
+def _bursts(stated: DeclaredLoad, share: float, span_ms: float) -> tuple[np.ndarray, float]:
     """When bursts begin, and how many records each has here."""
     if stated.bursts is None:
         return np.empty(0), 0.0

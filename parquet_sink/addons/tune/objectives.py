@@ -1,4 +1,4 @@
-"""What an operator asks of the sink, and how near a setting comes to it."""
+"""Objectives: what an operator asks of the sink, and how near a setting comes to it."""
 
 import math
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ class Aim(StrEnum):
 
 
 @dataclass(frozen=True)
-class Wish:
+class Objective:
     """value: seconds at most, files per hour at most, or bytes of the median file, about.
 
     of: which freshness counts: `p50`, `p95`, `p99` or `max`.
@@ -54,6 +54,6 @@ def freshness_s(found: Simulated, of: str = "p99") -> float:
     return float(getattr(found.freshness, f"{of}_s"))
 
 
-def percentile_of(wishes: Sequence[Wish]) -> str:
-    """Which freshness the wishes are about; p99 where none says."""
-    return next((wish.of for wish in wishes if wish.aim is Aim.FRESHNESS), "p99")
+def percentile_of(objectives: Sequence[Objective]) -> str:
+    """Which freshness the objectives are about; p99 where none says."""
+    return next((objective.of for objective in objectives if objective.aim is Aim.FRESHNESS), "p99")

@@ -1,11 +1,10 @@
-"""The front, the choice by wishes, and what is said of it."""
+"""The front, the choice by objectives, and what is said of it."""
 
 import math
 from dataclasses import replace
 
 import pytest
 
-from parquet_sink.addons.tune.front import choose, front
 from parquet_sink.addons.tune.grid import grid, sweep
 from parquet_sink.addons.tune.model import (
     Arrivals,
@@ -17,14 +16,15 @@ from parquet_sink.addons.tune.model import (
     Simulated,
     Thresholds,
 )
+from parquet_sink.addons.tune.objectives import Aim, Objective, freshness_s
+from parquet_sink.addons.tune.pareto_front import choose, front
 from parquet_sink.addons.tune.simulate import Simulator
-from parquet_sink.addons.tune.wishes import Aim, Wish, freshness_s
 from tests.addons.tune.loads import SIZES, steady
 
 LOAD = steady(4, 10)
-FRESH = Wish(Aim.FRESHNESS, 30)
-FEW = Wish(Aim.FILES_PER_HOUR, 250)
-LARGE = Wish(Aim.FILE_SIZE, 10e6)
+FRESH = Objective(Aim.FRESHNESS, 30)
+FEW = Objective(Aim.FILES_PER_HOUR, 250)
+LARGE = Objective(Aim.FILE_SIZE, 10e6)
 
 
 def given(seconds: float, files: float, size: float = 1e6, *, keeps_up: bool = True) -> Simulated:
@@ -49,7 +49,7 @@ def test_the_front_has_what_nothing_beats() -> None:
 
 
 def test_the_first_wish_counts_first() -> None:
-    """Where fresh and few cannot both be had, the order of the wishes decides, and the other is missed by least."""
+    """Where fresh and few cannot both be had, the order of the objectives decides, and the other is missed by least."""
     found = [given(10, 4_000), given(29, 500), given(58, 250), given(120, 125)]
     assert choose(found, [FRESH, FEW], LOAD).chosen == found[1]
     assert choose(found, [FEW, FRESH], LOAD).chosen == found[2]
@@ -71,14 +71,14 @@ def test_of_equal_settings_the_longest_interval_within_what_was_asked_is_taken(a
     """Records that came at once make as few files with any interval; those of tomorrow do not."""
     intervals = [1_000, 2_000, 5_000, 28_500, 30_000, 45_000, 300_000, 86_400_000]
     equal = [replace(given(0.5, 4), thresholds=Thresholds(10_000_000, 100_000, ms)) for ms in intervals]
-    wish = Wish(Aim.FRESHNESS, asked_s)
+    objective = Objective(Aim.FRESHNESS, asked_s)
     best = max(ms for ms in intervals if ms <= asked_s * 1000)
-    for wishes in ([wish], [wish, FEW], [FEW, wish]):
+    for objectives in ([objective], [objective, FEW], [FEW, objective]):
         for found in (equal, equal[::-1]):
-            assert choose(found, wishes, LOAD).chosen.thresholds.commit_interval_ms == best
+            assert choose(found, objectives, LOAD).chosen.thresholds.commit_interval_ms == best
     above = [one for one in equal if one.thresholds.commit_interval_ms > asked_s * 1000]
     if above:
-        assert choose(above, [wish], LOAD).chosen == above[0]
+        assert choose(above, [objective], LOAD).chosen == above[0]
 
 
 @pytest.mark.parametrize(("partitions", "per_second"), [(1, 0.01), (4, 0.004), (2, 0.02)])
@@ -108,7 +108,7 @@ def test_file_sizes_are_about_right() -> None:
 
 
 def test_piling_up_is_no_choice() -> None:
-    """A setting that cannot keep up keeps no wish; where none can, that is what is said."""
+    """A setting that cannot keep up keeps no objective; where none can, that is what is said."""
     found = [given(1, 1, keeps_up=False), given(60, 60)]
     assert choose(found, [FRESH], LOAD).chosen == found[1]
     hopeless = choose(found[:1], [FRESH], LOAD)
@@ -168,7 +168,7 @@ def test_the_grid_has_what_is_asked_and_what_is_set() -> None:
     assert len(set(settings)) == len(settings)
     assert {28_000, 30_000, 15_000} <= {one.commit_interval_ms for one in settings}
     assert {8_000_000, 10_000_000, 12_500_000} <= {one.commit_size_bytes for one in settings}
-    assert min(one.commit_interval_ms for one in grid([Wish(Aim.FRESHNESS, 0.001)])) == 1_000
+    assert min(one.commit_interval_ms for one in grid([Objective(Aim.FRESHNESS, 0.001)])) == 1_000
     assert 300 < len(grid()) < 1_000
 
 
