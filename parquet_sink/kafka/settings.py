@@ -88,9 +88,9 @@ def _group(values: Values, machine: Machine) -> str:
     return values.text(f"{CONSUMER}group.id") or f"connect-{values.text('name')}"
 
 
-def fixed(name: str, default: object, reason: str) -> Any:
+def fixed(name: str, default: object, reason: str, group: str = "") -> Any:
     """A key that fills no field: of a setting of the producer that is as it is, whatever the file says."""
-    return key(f"{PRODUCER}{name}", f"Fixed: {reason}", default=default, no_effect=reason)
+    return key(f"{PRODUCER}{name}", f"Fixed: {reason}", default=default, no_effect=reason, group=group)
 
 
 @declared(group="Reading from Kafka", origin=Origin.CONNECT)

@@ -1,21 +1,44 @@
-"""What a source runs from, made by its connector class from a connector file. Durations are milliseconds."""
+"""Keys and settings of a source, made by its connector class from a connector file. Durations are milliseconds."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import ClassVar, Final, Literal
+from dataclasses import field, replace
+from typing import Any, ClassVar, Final, Literal
 
+from parquet_sink.config.declared import LocalPath, Milliseconds, declared, key
+from parquet_sink.config.key import NotBuilt, Origin, ems, is_set
 from parquet_sink.config.secret import Secret
+from parquet_sink.connectors.connect_keys import CONNECT, CONNECTOR, NAME
 from parquet_sink.convert.settings import KIND_TEXTS, ConverterSettings
-from parquet_sink.settings.connector import RestartSettings
+from parquet_sink.files.settings import TMP_DIR
+from parquet_sink.kafka.settings import PRODUCER, SERVERS, fixed
+from parquet_sink.settings.connector import LOG, LOG_CONTENT, TOLERANCE, RestartSettings
 from parquet_sink.transform.settings import StepSettings
 from parquet_sink.worker_config.worker import OffsetStorageSettings
 
 MAX_REQUEST: Final = "max.request.size"
 DEFAULT_MAX_REQUEST: Final = 1_048_576
 """Bytes of a record that Java's producer takes at most, unless it is told otherwise."""
+SERVERS_KEY: Final = f"{PRODUCER}bootstrap.servers"
+OF_SINKS: Final = ("errors.retry.timeout", "errors.retry.delay.max.ms")
+"""Keys of Kafka Connect that mean something to sinks alone."""
+WRITING: Final = "Writing to Kafka"
+RUNNING: Final = "Running a source"
 
 
-@dataclass(frozen=True)
+def _refused(name: str, doc: str, cure: str) -> Any:
+    return key(name, doc, not_built=NotBuilt("any", is_set, cure))
+
+
+def _retries(name: str) -> Any:
+    why = "what may pass is tried again as a whole, see connect.ems.restart.max."
+    return key(name, "How long a failed step is tried again.", no_effect=why)
+
+
+def _transactions(name: str) -> Any:
+    return key(name, "When transactions end.", no_effect="records are written without transactions.")
+
+
+@declared(group=CONNECT, origin=Origin.CONNECT)
 class SourceSettings:
     """One source, ready to run.
 
@@ -27,27 +50,123 @@ class SourceSettings:
     """
 
     kind: ClassVar[str] = "source"
-    name: str
+    name: str = key(
+        "name",
+        "Name of the connector. Its positions are kept under it, and it names its folder below `connect.ems.tmp.dir`, "
+        "so two connectors may not share it.",
+        missing="name the connector.",
+        check=NAME,
+        group=CONNECTOR,
+    )
     task: str
     tasks: tuple[Mapping[str, str | Secret], ...]
     origin: str
     topics: tuple[str, ...]
     storage: OffsetStorageSettings | None
     spool: str | None = None
+    tasks_max: int | None = key(
+        "tasks.max",
+        "The most tasks of the source. How many there are is for its class to say.",
+        default=1,
+        minimum=1,
+        group=CONNECTOR,
+    )
+    servers: ClassVar[tuple[str, ...]] = key(
+        SERVERS_KEY,
+        "Brokers that records are sent to, if they are others than the worker's.",
+        default_text="the worker's",
+        check=SERVERS,
+        group=WRITING,
+    )
+    acks: ClassVar[str] = fixed(
+        "acks", "all", "a position is stored once all in-sync replicas have the records before it.", WRITING
+    )
+    idempotence: ClassVar[bool] = fixed(
+        "enable.idempotence", True, "what the client sends again is not twice in the topic.", WRITING
+    )
+    transactions: ClassVar[str | None] = fixed(
+        "transactional.id", None, "records are written without transactions.", WRITING
+    )
+    max_request: ClassVar[int] = key(
+        f"{PRODUCER}{MAX_REQUEST}",
+        "The most bytes that a record may have. Topics have a bound of their own, `max.message.bytes`.",
+        default=DEFAULT_MAX_REQUEST,
+        minimum=1,
+        maximum=1_000_000_000,
+        group=WRITING,
+    )
+    producer_others: ClassVar[str] = key(
+        f"{PRODUCER}*",
+        "Any other setting of Kafka's producer under its Java name. It wins over the worker's `producer.*`, and those "
+        "over the consumer's brokers and security settings (`security.*`, `sasl.*`, `ssl.*`), which are taken "
+        "otherwise.",
+        default_text="Kafka's",
+        group=WRITING,
+    )
+    tmp_dir: LocalPath = key(
+        TMP_DIR,
+        "Folder for the connector's lock, its state, and what its tasks remember; made when it is not there. Without "
+        "it, after a restart of the machine for example, positions alone say where to go on.",
+        default="/tmp",
+        absent=None,
+        default_text="the system's temporary folder; in a worker `connectors` below `config.storage.folder`",
+        computed=lambda values, machine: values.text(TMP_DIR) or machine.tmp_dir,
+        group=RUNNING,
+        origin=Origin.EMS,
+    )
+    stop_timeout_ms: Milliseconds = key(
+        ems("stop.timeout.ms"),
+        "How long a stop waits for the records on their way, in milliseconds. What it gives up is sent again at the "
+        "next start.",
+        default=30_000,
+        minimum=0,
+        group=RUNNING,
+        origin=Origin.OWN,
+    )
+    restart: RestartSettings = field(default_factory=RestartSettings)
+    tolerant: bool = key(
+        TOLERANCE,
+        "`none`: the connector stops at the first record that cannot be transformed or converted; all before it is in "
+        "Kafka. `all`: such records are passed over, counted and told, and kept nowhere.",
+        default=False,
+        absent="none",
+        type_=Literal["none", "all"],
+        computed=lambda values, machine: values.text(TOLERANCE) == "all",
+    )
+    log: bool = key(LOG, "A log line for each record that is passed over, without its content.", default=False)
+    log_content: ClassVar[str] = key(
+        LOG_CONTENT, "Content in such lines.", no_effect="content of records is never logged here."
+    )
+    retry_timeout: ClassVar[str] = _retries(OF_SINKS[0])
+    retry_delay: ClassVar[str] = _retries(OF_SINKS[1])
+    topic_creation: ClassVar[str] = _refused(
+        "topic.creation.*",
+        "How Kafka Connect makes topics.",
+        "make the topic, or let the brokers make it (auto.create.topics.enable), and remove the key.",
+    )
+    own_storage: ClassVar[str] = _refused(
+        "offsets.storage.topic",
+        "A topic for positions of this connector alone.",
+        "set offset.storage.topic in the worker file.",
+    )
+    exactly_once: ClassVar[Literal["requested", "required"]] = key(
+        "exactly.once.support",
+        "Whether records must be written exactly once. Here they are written at least once.",
+        default="requested",
+        not_built=NotBuilt(
+            "`required`", lambda value: value == "required", "records are written at least once; set requested."
+        ),
+    )
+    boundary: ClassVar[str] = _transactions("transaction.boundary")
+    boundary_interval: ClassVar[str] = _transactions("transaction.boundary.interval.ms")
     producer: Mapping[str, str | Secret] = field(default_factory=dict)
+    transforms: tuple[StepSettings, ...] = ()
+    poll_interval_ms: int = 1_000
+    registry_patience_ms: int = 0
+    registry_pause_ms: int = 60_000
     value: ConverterSettings = field(default_factory=ConverterSettings)
     key: ConverterSettings = field(default_factory=ConverterSettings)
     header: ConverterSettings = field(default_factory=lambda: ConverterSettings("simple_header"))
-    transforms: tuple[StepSettings, ...] = ()
-    tolerant: bool = False
-    log: bool = False
-    tmp_dir: str = "/tmp"
-    tasks_max: int | None = 1
-    poll_interval_ms: int = 1_000
-    restart: RestartSettings = field(default_factory=RestartSettings)
-    registry_patience_ms: int = 0
-    registry_pause_ms: int = 60_000
-    stop_timeout_ms: int = 30_000
 
     @property
     def of_files(self) -> Literal[False]:

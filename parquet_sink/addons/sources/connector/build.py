@@ -2,18 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 
-from parquet_sink.addons.sources.connector.keys import SERVERS_KEY
-from parquet_sink.addons.sources.settings import SourceSettings
+from parquet_sink.addons.sources.settings import SERVERS_KEY, SourceSettings
 from parquet_sink.config.declared import made
-from parquet_sink.config.key import ems
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.values import Values
-from parquet_sink.connectors.ems.required import absolute, number, text
 from parquet_sink.convert.configuration import build_converter, build_headers
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.kafka import client_settings
 from parquet_sink.kafka.client_settings import ClientSetting
-from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.worker_config.worker import Worker
 
 
@@ -33,8 +29,10 @@ def source_settings(
     topics: that records go to, as far as that is known. spool: a file that standard input
     is copied to, where that is read: no position is kept of it beyond a run.
     """
-    return SourceSettings(
-        name=text(values, "name"),
+    return made(
+        SourceSettings,
+        values,
+        worker.machine,
         task=task,
         tasks=tuple(tasks),
         origin=origin,
@@ -45,12 +43,6 @@ def source_settings(
         value=_converter("value", values, worker),
         key=_converter("key", values, worker),
         header=build_headers(values, worker.converters, worker.machine),
-        tolerant=values.text("errors.tolerance") == "all",
-        log=values.flag("errors.log.enable"),
-        tmp_dir=absolute(values.text(ems("tmp.dir")) or worker.machine.tmp_dir, worker),
-        tasks_max=values.number("tasks.max"),
-        restart=made(RestartSettings, values, worker.machine),
-        stop_timeout_ms=number(values, "stop.timeout.ms"),
     )
 
 

@@ -2,18 +2,18 @@
 
 from typing import Final
 
-from parquet_sink.addons.sources.connector.keys import SERVERS_KEY
+from parquet_sink.addons.sources.settings import SERVERS_KEY
 from parquet_sink.config.report import Report, quoted
 from parquet_sink.config.values import Values
 from parquet_sink.convert import configuration
 from parquet_sink.convert.chosen import SIDES, choose
 from parquet_sink.convert.settings import ConverterKind
 from parquet_sink.kafka import client_settings
+from parquet_sink.kafka.settings import PRODUCER
 from parquet_sink.worker_config.worker import BOOTSTRAP_OPTION, BOOTSTRAP_VARIABLE, Worker
 
 WRITING: Final[tuple[ConverterKind, ...]] = ("json", "json_envelope", "string", "bytes")
 """Kinds of converters that write keys and values."""
-_OVERRIDE: Final = "producer.override."
 _OF_KAFKA: Final = ("offset.field", "partition.field")
 
 
@@ -22,8 +22,8 @@ def check(values: Values, worker: Worker, report: Report, *, of_input: bool = Fa
     configuration.check(values, worker.converters, worker.source, worker.machine, report)
     _converters(values, worker, report)
     _transforms(values, worker, report)
-    override = client_settings.under(_OVERRIDE, values.texts)
-    client_settings.check_policy(worker.override_policy, override, report, _OVERRIDE)
+    override = client_settings.under(PRODUCER, values.texts)
+    client_settings.check_policy(worker.override_policy, override, report, PRODUCER)
     for name in sorted(one for one in values.given if one.startswith("topic.creation.")):
         report.problem(name, "Topics are not made here; make it, or let the brokers make it, and remove the key.")
     if SERVERS_KEY in values.given and worker.bootstrap_origin in (BOOTSTRAP_OPTION, BOOTSTRAP_VARIABLE):
