@@ -29,7 +29,7 @@ KNOWN: Final = (
     ),
     Known(
         "decimals of many digits",
-        "Arrow holds 76 digits, of which convert/connect_values.py uses 64; the text stands for more",
+        "Arrow holds 76 digits, of which convert/connect_values/ uses 64; the text stands for more",
         lambda text, theirs, ours: theirs is not None and theirs[0] == "BigDecimal" and ours == ("String", text),
     ),
     Known(

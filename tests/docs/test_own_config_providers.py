@@ -1,19 +1,18 @@
 """docs/config-providers.md: its package is installed and run as a user would."""
 
 import re
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from os import environ
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-EXAMPLE = ROOT / "docs" / "examples" / "own-config-provider"
+from tests.docs.program import EXAMPLES, ROOT, install, run
+
+EXAMPLE = EXAMPLES / "own-config-provider"
 PAGE = (ROOT / "docs" / "config-providers.md").read_text(encoding="utf-8")
+TOKEN = {"VAULT_TOKEN": "canary-token"}
 CONNECTOR = """
 name=orders
 topics=orders
@@ -35,25 +34,10 @@ def block(language: str) -> str:
     return found[1]
 
 
-def run(*args: str, path: str) -> subprocess.CompletedProcess[str]:
-    """Python with this checkout, with `path` before it, and Vault's token in the environment."""
-    env = {**environ, "PYTHONPATH": f"{path}:{ROOT}", "PYTHONDONTWRITEBYTECODE": "1", "VAULT_TOKEN": "canary-token"}
-    return subprocess.run(
-        [sys.executable, *args], env=env, capture_output=True, text=True, timeout=120, check=False, cwd=path
-    )
-
-
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A folder that the package is installed to, with its entry points."""
-    folder = tmp_path_factory.mktemp("installed")
-    source = tmp_path_factory.mktemp("source")
-    for name in ("pyproject.toml", "shop_secrets.py"):
-        (source / name).write_bytes((EXAMPLE / name).read_bytes())
-    options = ("--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check", "--quiet")
-    done = run("-m", "pip", "install", *options, "--target", str(folder), str(source), path=str(source))
-    assert done.returncode == 0, done.stderr
-    return str(folder)
+    return install(tmp_path_factory.mktemp("packages"), "own-config-provider")
 
 
 class Vault(BaseHTTPRequestHandler):
@@ -97,10 +81,11 @@ def test_check_with_the_pages_worker_file(name: str, installed: str, tmp_path: P
     worker, file = tmp_path / "worker.properties", tmp_path / "orders.properties"
     worker.write_text(f"bootstrap.servers=localhost:9092\n{settings}", encoding="utf-8")
     file.write_text(CONNECTOR, encoding="utf-8")
-    good = run("-m", "parquet_sink", "check", str(file), "--worker", str(worker), path=installed)
+    check = ("-m", "parquet_sink", "check", str(file), "--worker", str(worker))
+    good = run(*check, path=installed, env=TOKEN)
     assert (good.returncode, "OK (connector orders" in good.stdout) == (0, True), good.stdout + good.stderr
     file.write_text(CONNECTOR.replace("ems-key", "bad"), encoding="utf-8")
-    wrong = run("-m", "parquet_sink", "check", str(file), "--worker", str(worker), path=installed)
+    wrong = run(*check, path=installed, env=TOKEN)
     assert wrong.returncode == 2
     assert 'The value of "${vault:secret/data/sink:bad}" breaks the rule' in wrong.stdout + wrong.stderr
     assert "canary" not in good.stdout + good.stderr + wrong.stdout + wrong.stderr

@@ -1,16 +1,13 @@
 """docs/own-transforms.md: its package is installed and run as a user would."""
 
 import re
-import subprocess
-import sys
-from collections.abc import Mapping
-from os import environ
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-EXAMPLE = ROOT / "docs" / "examples" / "own-transform"
+from tests.docs.program import EXAMPLES, ROOT, install, run
+
+EXAMPLE = EXAMPLES / "own-transform"
 PAGE = (ROOT / "docs" / "own-transforms.md").read_text(encoding="utf-8")
 CONNECTOR = """
 name=orders
@@ -34,25 +31,10 @@ def block(language: str) -> str:
     return found[1]
 
 
-def run(*args: str, path: str) -> subprocess.CompletedProcess[str]:
-    """Python with this checkout, and with `path` before it."""
-    env: Mapping[str, str] = {**environ, "PYTHONPATH": f"{path}:{ROOT}", "PYTHONDONTWRITEBYTECODE": "1"}
-    return subprocess.run(
-        [sys.executable, *args], env=env, capture_output=True, text=True, timeout=120, check=False, cwd=path
-    )
-
-
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A folder that the package is installed to, with its entry points."""
-    folder = tmp_path_factory.mktemp("installed")
-    source = tmp_path_factory.mktemp("source")
-    for name in ("pyproject.toml", "shop_transforms.py"):
-        (source / name).write_bytes((EXAMPLE / name).read_bytes())
-    options = ("--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check", "--quiet")
-    done = run("-m", "pip", "install", *options, "--target", str(folder), str(source), path=str(source))
-    assert done.returncode == 0, done.stderr
-    return str(folder)
+    return install(tmp_path_factory.mktemp("packages"), "own-transform")
 
 
 def test_its_own_tests_pass() -> None:

@@ -10,7 +10,6 @@ from importlib import import_module
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from parquet_sink.addons.sources.settings import SourceSettings
@@ -164,30 +163,3 @@ def test_a_source_goes_on_behind_what_is_in_kafka(source_site: Path) -> None:
         task.stop()
     second = ("orders", {"id": 2, "item": "cup"}, {"id": 2})
     assert found == [[("orders", {"id": 1, "item": "tea"}, {"id": 1}), second], [second]]
-
-
-def test_the_command_of_the_page_is_listed_and_runs(tmp_path: Path) -> None:
-    """Word for word the package of the examples, installed beside the program by its own pyproject.toml."""
-    example = ROOT / "docs" / "examples" / "own-command"
-    source, project = (example / "shop_report.py").read_text(), (example / "pyproject.toml").read_text()
-    assert f"```python\n{source}```" in PAGE
-    (group,) = tomllib.loads(project)["project"]["entry-points"].items()
-    install(tmp_path, "shop_report", source, group[1], group[0])
-    pq.write_table(pa.table({"a": [1, 2, 3]}), tmp_path / "a.parquet")
-
-    def typed(*words: str) -> tuple[int, str]:
-        done = subprocess.run(
-            [sys.executable, "-m", "parquet_sink", *words],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-            env={"PYTHONPATH": f"{ROOT}:{tmp_path}"},
-        )
-        assert done.stderr == ""
-        return done.returncode, done.stdout
-
-    assert "count rows and files below a folder" in typed("--help")[1]
-    assert "--suffix" in typed("report", "--help")[1]
-    assert typed("report", str(tmp_path)) == (0, "1 files, 3 rows\n")
-    assert typed("report", str(tmp_path), "--suffix", ".csv") == (1, "0 files, 0 rows\n")
