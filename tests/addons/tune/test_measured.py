@@ -83,7 +83,7 @@ def test_files_of_one_range_tell_what_records_take() -> None:
 
 def test_a_run_tells_what_micro_batches_took(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A connector's last run counts beside a stated load; without one, or with a torn one, estimates stay."""
-    declared = Evidence(Load((), "stated"), GIVEN)
+    stated = Evidence(Load((), "stated"), GIVEN)
     connector = settings(tmp_path)
     assert with_measured(stated, connector) == stated
     path = Path(naming.connector_folder(str(tmp_path), connector.name)) / naming.STATE_FILE
