@@ -14,7 +14,7 @@ from integration.letters import letters
 from integration.worker_process import WorkerProcess
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.sources.offsets.topic import TopicStorage
-from parquet_sink.worker_config.worker import OffsetStorageSettings
+from parquet_sink.worker_config.offset_storage import OffsetStorageSettings
 
 STANDALONE: Final = """\
 bootstrap.servers=localhost:9092

@@ -1,7 +1,7 @@
 """What all connectors of one process start from: keys of the worker file with a meaning, and what they fill."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar, Final
 
 from parquet_sink.config.checks import ABSENT
@@ -13,6 +13,7 @@ from parquet_sink.config.values import NOTHING, Values
 from parquet_sink.kafka.client_settings import ClientSetting
 from parquet_sink.kafka.settings import SERVERS
 from parquet_sink.worker_config.event_listeners import EventListener
+from parquet_sink.worker_config.offset_storage import OffsetStorageSettings
 from parquet_sink.worker_config.rest.settings import RestSettings
 
 NO_FILE = "no worker file"
@@ -63,25 +64,6 @@ def _default_store_folder(environment: Mapping[str, str]) -> str | None:
 
 def _store_folder(values: Values, machine: Machine) -> str | None:
     return values.text(STORE_FOLDER) or _default_store_folder(machine.environ)
-
-
-@dataclass(frozen=True)
-class OffsetStorageSettings:
-    """Where sources keep their positions: in a file, or in a topic. client: of its clients, with Java's names.
-
-    partitions, replication_factor: of the topic, where it is made; -1 leaves them to the brokers.
-    """
-
-    file: str | None = None
-    topic: str | None = None
-    partitions: int = 25
-    replication_factor: int = 3
-    client: Mapping[str, ClientSetting] = field(default_factory=dict)
-
-    @property
-    def what(self) -> str:
-        """In words."""
-        return f"topic {self.topic}" if self.topic else f"file {self.file}"
 
 
 @declared(group=WORKER, origin=Origin.CONNECT)

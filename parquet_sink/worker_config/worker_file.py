@@ -79,6 +79,7 @@ def load_worker(
     )
     _refuse_prefixes(values, report)
     servers, origin = _bootstrap(resolved, bootstrap_option, machine, report)
+    consumer = client_settings.under("consumer.", resolved.values)
     worker = made(
         Worker,
         values,
@@ -86,15 +87,15 @@ def load_worker(
         source=source,
         bootstrap_servers=servers,
         bootstrap_origin=origin,
-        consumer=client_settings.under("consumer.", resolved.values),
+        consumer=consumer,
         producer=client_settings.under("producer.", resolved.values),
         admin=client_settings.under("admin.", resolved.values),
         converters=values,
         machine=machine,
         rest=build_rest(values, machine, report),
         listeners=event_listeners(values, report),
+        offset_storage=offset_storage(values, machine, consumer, servers, report),
     )
-    worker = replace(worker, offset_storage=offset_storage(values, worker, report))
     problems, warnings = (without_provided(texts, resolved) for texts in (report.problems, report.warnings))
     return LoadedWorker(worker, problems, warnings, resolved)
 

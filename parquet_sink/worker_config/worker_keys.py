@@ -7,7 +7,6 @@ from parquet_sink.config.declared import keys_of
 from parquet_sink.config.key import Key, NotBuilt, Origin, Type, is_set
 from parquet_sink.convert.keys import CONVERT, CONVERTER_KEYS
 from parquet_sink.kafka.settings import CONSUMER, OVERRIDE_KEYS
-from parquet_sink.worker_config.offset_storage import OFFSET_STORAGE_KEYS
 from parquet_sink.worker_config.rest.settings import ADMIN_TLS_KEYS, TLS_KEYS
 from parquet_sink.worker_config.worker import READING, WORKER, Worker
 
@@ -50,7 +49,6 @@ def _of_all_consumers(key: Key) -> Key:
 WORKER_KEYS: Final[tuple[Key, ...]] = (
     *keys_of(Worker),
     *map(_default_converter, CONVERTER_KEYS),
-    *OFFSET_STORAGE_KEYS,
     *map(_of_all_consumers, OVERRIDE_KEYS[2:]),
     *(
         Key(

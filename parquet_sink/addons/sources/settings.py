@@ -13,7 +13,7 @@ from parquet_sink.files.settings import TMP_DIR
 from parquet_sink.kafka.settings import PRODUCER, SERVERS, fixed
 from parquet_sink.settings.connector import LOG, LOG_CONTENT, TOLERANCE, RestartSettings
 from parquet_sink.transform.settings import StepSettings
-from parquet_sink.worker_config.worker import OffsetStorageSettings
+from parquet_sink.worker_config.offset_storage import OffsetStorageSettings
 
 MAX_REQUEST: Final = "max.request.size"
 DEFAULT_MAX_REQUEST: Final = 1_048_576

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from parquet_sink.addons.sources.offsets.connect_form import Places
 from parquet_sink.model.source_records import Place
-from parquet_sink.worker_config.worker import OffsetStorageSettings
+from parquet_sink.worker_config.offset_storage import OffsetStorageSettings
 
 
 class OffsetStorage(Protocol):

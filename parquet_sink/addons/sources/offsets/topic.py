@@ -22,7 +22,7 @@ from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.source_records import Place
 from parquet_sink.process.threads import in_thread
-from parquet_sink.worker_config.worker import OffsetStorageSettings
+from parquet_sink.worker_config.offset_storage import OffsetStorageSettings
 
 SILENT_S: Final = 15.0
 """How long nothing may come while the topic is read, and how long an acknowledgement may take."""

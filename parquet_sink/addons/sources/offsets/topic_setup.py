@@ -12,7 +12,7 @@ from parquet_sink.kafka.client.rights import Right, to_create
 from parquet_sink.kafka.cluster.requests import AdminRequests
 from parquet_sink.kafka.cluster.topics import described
 from parquet_sink.kafka.settings import KafkaSettings
-from parquet_sink.worker_config.worker import OffsetStorageSettings
+from parquet_sink.worker_config.offset_storage import OffsetStorageSettings
 
 TOPIC: Final = "offset.storage.topic"
 PARTITIONS: Final = "offset.storage.partitions"

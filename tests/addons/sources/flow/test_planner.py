@@ -22,7 +22,7 @@ from parquet_sink.model.failure import Failure
 from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import DRAINED, PAUSE, SENT, STARTED, STOP
-from parquet_sink.worker_config.worker import OffsetStorageSettings
+from parquet_sink.worker_config.offset_storage import OffsetStorageSettings
 from tests.factories import Clock
 
 PLACE = '{"part":"a"}'
