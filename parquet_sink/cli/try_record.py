@@ -51,8 +51,7 @@ def run(args: argparse.Namespace) -> int:
     from parquet_sink.cli.trial_text import lines, to_json
     from parquet_sink.task.reject_policy import StopAtRejected
     from parquet_sink.task.task import steps_for
-    from parquet_sink.task.trial import trial
-    from parquet_sink.task.trial_values import timestamp_text
+    from parquet_sink.task.trial import timestamp_text, trial
 
     found = trial(record, steps_for(settings, StopAtRejected()), settings.shape)
     table = settings.table_of(record.topic)

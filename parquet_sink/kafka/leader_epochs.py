@@ -1,4 +1,4 @@
-"""Leader epochs: how a log that was cut back, and has grown again, is distinguished from the one that was read.
+"""Leader epochs, which tell a log that was cut back and has grown again from the one read; errors of lost offsets.
 
 Each leader of a topic-partition has a number, its epoch, and each record that of the leader who took it. When a replica
 that lags is made leader (`unclean.leader.election.enable`), or one comes back with less than it had, the log ends
@@ -21,6 +21,29 @@ from parquet_sink.model.partitions import PartitionKey
 CUT_BACK: Final = KafkaError._LOG_TRUNCATION  # noqa: SLF001 - the client's public name
 RESET: Final = KafkaError._AUTO_OFFSET_RESET  # noqa: SLF001
 _ENDS: Final = re.compile(r"broker end offset is (\d+)")
+
+
+def offsets_deleted(topic: str, partition: int, start: int, low: int, high: int) -> OffsetsLost:
+    """The next offset to read is `start`, and the topic-partition holds [low, high) only."""
+    if start > high:
+        what = (
+            f"the group stands at offset {start}, but the topic-partition ends at {high}: it was deleted and made anew"
+        )
+    else:
+        what = f"offsets {start} to {low - 1} were deleted by retention before they were read ({low - start} offsets)"
+    return OffsetsLost(
+        f"Topic {topic}, topic-partition {partition}: {what}. To go on at {low if start < low else 'its start'}, set "
+        f"connect.ems.lost.offsets.policy=CONTINUE or reset the group's offset with {RESET_TOOL}."
+    ).at((topic, partition))
+
+
+def topic_recreated(topic: str, partition: int, start: int) -> OffsetsLost:
+    """The group's offset `start` belongs to a topic that is gone, not to the one that has its name now."""
+    return OffsetsLost(
+        f"Topic {topic}, topic-partition {partition}: the group stands at offset {start} of a topic that was deleted "
+        f"and made anew; what it held from there on is gone. To go on at the new topic's first record, set "
+        f"connect.ems.lost.offsets.policy=CONTINUE or reset the group's offset with {RESET_TOOL}."
+    ).at((topic, partition))
 
 
 class LeaderEpochs:

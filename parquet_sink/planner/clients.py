@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Protocol
 
-from parquet_sink.kafka.cluster.watermarks import End
+from parquet_sink.kafka.cluster.cluster import End
 from parquet_sink.kafka.group.committed import NO_PLANS, Committed, RangePlan
 from parquet_sink.model.partitions import PartitionKey
 

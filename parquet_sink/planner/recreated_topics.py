@@ -23,7 +23,7 @@ topic-partition, and 7, are what is left to notice it by.
 from collections.abc import Iterable, Mapping
 
 from parquet_sink.errors import KafkaFailed, OffsetsLost
-from parquet_sink.kafka.lost_offsets import offsets_deleted, topic_recreated
+from parquet_sink.kafka.leader_epochs import offsets_deleted, topic_recreated
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import LostOffsets
 from parquet_sink.planner.context import PlanningContext

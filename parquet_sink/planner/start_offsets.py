@@ -5,8 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from parquet_sink.errors import RESET_TOOL, BrokerAway, ConnectorError, OffsetsLost, TopicGone
 from parquet_sink.kafka.group.committed import Committed, RangePlan
-from parquet_sink.kafka.leader_epochs import LeaderEpochs
-from parquet_sink.kafka.lost_offsets import offsets_deleted, topic_recreated
+from parquet_sink.kafka.leader_epochs import LeaderEpochs, offsets_deleted, topic_recreated
 from parquet_sink.kafka.settings import PlanningSettings
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import LostOffsets

@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from typing import Final
 
 from parquet_sink.errors import BrokersGone
-from parquet_sink.kafka.cluster.watermarks import End
+from parquet_sink.kafka.cluster.cluster import End
 from parquet_sink.model.events import ConnectorRunning, ConnectorWaiting, PartitionAvailable, PartitionUnavailable
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.planner.clients import Cluster, Spawn

@@ -44,8 +44,8 @@ from parquet_sink.targets.s3.settings import S3Settings
 from parquet_sink.targets.settings import TargetSettings
 from parquet_sink.task.outcome import RangeOutcome
 from parquet_sink.task.reject_policy import SetAside, Stop, stopped_by
+from parquet_sink.task.replay import flush_to_the_end
 from parquet_sink.task.task import TaskFlush, from_kafka, steps_for
-from parquet_sink.task.to_the_end import flush_to_the_end
 
 MOST_TOGETHER: Final = 8
 """Topic-partitions whose files are sent side by side."""

@@ -19,8 +19,7 @@ from parquet_sink.files.cleanup import remove_empty
 from parquet_sink.model.frames import FrameSlice
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.spark import rows
-from parquet_sink.task.frame_outcome import FrameOutcome
-from parquet_sink.task.frame_settings import for_frame
+from parquet_sink.task.frame_settings import FrameOutcome, for_frame
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -25,8 +25,7 @@ from parquet_sink.spark.frame_sink import FrameSaveWriter, FrameStreamWriter, is
 from parquet_sink.spark.rows import ranges_in
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.task.outcome import RangeOutcome
-from parquet_sink.task.outcome_events import events_of
-from parquet_sink.task.outcome_history import history_of, record_outcomes, sender_of
+from parquet_sink.task.outcome_events import events_of, history_of, record_outcomes, sender_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

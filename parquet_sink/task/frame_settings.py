@@ -1,9 +1,12 @@
-"""Which settings hold for a DataFrame, whose rows have no offsets and are decoded already."""
+"""Settings and outcome of a DataFrame's Spark task: rows without offsets that are decoded already."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from parquet_sink.config.key import ems
 from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.model.failure import Failure
+from parquet_sink.model.frames import FrameSlice
+from parquet_sink.model.receipts import Receipt
 from parquet_sink.settings.sink import SinkSettings
 
 _NEWER = (
@@ -18,6 +21,15 @@ _TOMBSTONES = (
     "Rows of a DataFrame have no keys, and none of them is a tombstone; remove it, and let a column of the "
     "DataFrame say what is deleted."
 )
+
+
+@dataclass(frozen=True)
+class FrameOutcome:
+    """What became of one task's rows: receipts of its files in their order, and why not all were accepted."""
+
+    frame: FrameSlice
+    receipts: tuple[Receipt, ...]
+    failure: Failure | None
 
 
 def for_frame(settings: SinkSettings) -> SinkSettings:

@@ -21,7 +21,7 @@ def policy_for_records(settings: RecordSinkSettings) -> RejectPolicy:
 def _logged(settings: SinkSettings | RecordSinkSettings, policy: RejectPolicy) -> RejectPolicy:
     if not settings.errors.log:
         return policy
-    from parquet_sink.task.reject_log import LoggedRejects  # loads only what this connector needs
+    from parquet_sink.task.reject_policy import LoggedRejects  # loads only what this connector needs
 
     return LoggedRejects(policy, settings.name, settings.errors.log_content, classes_of(settings))
 
@@ -32,7 +32,7 @@ def _dead_letters(settings: SinkSettings | RecordSinkSettings) -> RejectPolicy:
         return StopAtRejected()
     from parquet_sink.kafka.dead_letter_headers import HeaderWriter  # loads only what this connector needs
     from parquet_sink.kafka.dead_letters import DeadLetters
-    from parquet_sink.task.set_aside import SetAsidePolicy
+    from parquet_sink.task.reject_policy import SetAsidePolicy
 
     headers = HeaderWriter(settings.name, topic.context, classes_of(settings))
     return SetAsidePolicy(settings.errors, DeadLetters(topic, headers))
@@ -43,7 +43,7 @@ def _parked(settings: SinkSettings) -> RejectPolicy:
         ParkedFolder,  # loads only what this connector needs
         ParkedStore,
     )
-    from parquet_sink.task.set_aside import SetAsidePolicy
+    from parquet_sink.task.reject_policy import SetAsidePolicy
 
     folder = ParkedFolder(settings.parked_folder, settings.name, settings.parked.max_bytes)
     return SetAsidePolicy(settings.errors, ParkedStore(folder))

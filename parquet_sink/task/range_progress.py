@@ -1,13 +1,85 @@
-"""How far one range got, and what of that counts as accepted."""
+"""How far one range got, what of that counts as accepted, and what ends or repeats it."""
 
-from collections.abc import Sequence
+import logging
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from random import random
+from typing import Final
 
 from parquet_sink.errors import ConnectorError
+from parquet_sink.files.claims import PartitionClaim
+from parquet_sink.kafka.dead_letter_headers import stage_name
 from parquet_sink.model.failure import Failure
-from parquet_sink.model.ranges import Again, Known, PlannedRange
+from parquet_sink.model.ranges import Again, Known, PlannedRange, Tries, Trying
 from parquet_sink.model.receipts import Receipt
+from parquet_sink.model.rejected import Rejected, SetAsideCount
 from parquet_sink.task.outcome import RangeOutcome
+
+log = logging.getLogger(__name__)
+
+FIRST_PAUSE_MS: Final = 300
+_MOST_DOUBLINGS: Final = 40
+CLAIM_WAIT_S: Final = 5.0
+
+
+class SetAsideTally:
+    """Of one range. Records come in any order. place: where they are kept, in words. dead_letters: if in a topic."""
+
+    def __init__(self, place: str = "", *, dead_letters: bool = False) -> None:
+        self._place, self._dead_letters = place, dead_letters
+        self._offsets: dict[str, array[int]] = {}
+        self._first: Rejected | None = None
+
+    def add(self, rejected: Rejected) -> None:
+        """A record that the policy took."""
+        self._offsets.setdefault(stage_name(rejected.stage), array("q")).append(rejected.offset)
+        if self._first is None or rejected.offset < self._first.offset:
+            self._first = rejected
+
+    def below(self, offset: int) -> SetAsideCount | None:
+        """Those below an offset; None when there are none."""
+        if self._first is None or self._first.offset >= offset:
+            return None
+        stages: dict[str, int] = {}
+        last = self._first.offset
+        for stage, found in self._offsets.items():
+            ordered = sorted(found)
+            if count := bisect_left(ordered, offset):
+                stages[stage], last = count, max(last, ordered[count - 1])
+        first = self._first
+        return SetAsideCount(
+            count=sum(stages.values()),
+            first=first.offset,
+            last=last,
+            stages=stages,
+            reason=first.reason,
+            place=self._place,
+            dead_letters=self._dead_letters,
+        )
+
+
+@dataclass(frozen=True)
+class TransformRetry:
+    """timeout_ms: since the first failure; 0: not at all, -1: without end. longest_ms: the longest pause."""
+
+    timeout_ms: int
+    longest_ms: int
+
+    def again(self, tries: Tries, chance: Callable[[], float] = random) -> Again | None:
+        """The next try, after a failure behind `tries`; None: no more. chance: from 0 up to 1."""
+        if tries.trying is not Trying.TRANSFORM:
+            tries = Tries(trying=Trying.TRANSFORM)
+        left_ms = self.timeout_ms - 1000 * tries.elapsed_s
+        if self.timeout_ms >= 0 and left_ms <= 0:
+            return None
+        pause_ms = float(FIRST_PAUSE_MS * 2 ** min(tries.attempts, _MOST_DOUBLINGS))
+        if pause_ms > self.longest_ms:
+            pause_ms = chance() * self.longest_ms
+        if self.timeout_ms >= 0:
+            pause_ms = min(pause_ms, left_ms)
+        return Again(Tries(tries.attempts + 1, tries.elapsed_s, Trying.TRANSFORM), pause_ms / 1000)
 
 
 @dataclass
@@ -84,3 +156,22 @@ class RangeProgress:
         if self.thrown_away:
             return max((one.next_offset for one in receipts), default=self.planned.start)
         return self.reached
+
+
+def claim(of: PartitionClaim, progress: RangeProgress, connector: str) -> bool:
+    """Whether it is ours now. If not, `progress` says why: an earlier attempt holds it still, or the disk failed."""
+    try:
+        if of.acquire():
+            return True
+    except ConnectorError as error:
+        progress.fail(error)
+        return False
+    progress.again = Again(progress.planned.tries, CLAIM_WAIT_S)
+    log.warning(
+        "connector %s: topic %s, topic-partition %d: an earlier attempt has not ended yet; trying again in %g s",
+        connector,
+        progress.planned.topic,
+        progress.planned.partition,
+        CLAIM_WAIT_S,
+    )
+    return False

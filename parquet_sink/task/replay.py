@@ -1,4 +1,4 @@
-"""Parked records go through a connector's pipeline again, once the cause is mended.
+"""Replays parked records through a connector's task, once the cause is repaired.
 
 For each topic-partition that has some:
 
@@ -28,7 +28,8 @@ from parquet_sink.files.rotation import Reason
 from parquet_sink.files.storage import TEMPORARY, storage_trouble
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.failure import Failure
-from parquet_sink.model.ranges import Known, PlannedRange
+from parquet_sink.model.ranges import Known, PlannedRange, Trying
+from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.records import VALUES_ONLY, RecordBatch, RecordParts
 from parquet_sink.model.rejected import Rejected
 from parquet_sink.parked.files import PARKING, ParkedFile
@@ -39,11 +40,46 @@ from parquet_sink.targets.delivery import NOT_COMMITTED
 from parquet_sink.task.outcome import RangeOutcome
 from parquet_sink.task.reject_policy import SetAside
 from parquet_sink.task.task import TaskFlush, steps_for
-from parquet_sink.task.to_the_end import flush_to_the_end
 
+Flush = Callable[[Sequence[PlannedRange]], Sequence[RangeOutcome]]
 STILL_PARKED = "What was not accepted is still parked."
 Why = tuple[str, str]
 """Stage and reason of a rejection."""
+
+
+def flush_to_the_end(
+    flush: Flush,
+    ranges: Sequence[PlannedRange],
+    *,
+    sleep: Callable[[float], None],
+    monotonic: Callable[[], float],
+) -> tuple[list[RangeOutcome], list[Receipt]]:
+    """The last outcome of each range, and receipts of all attempts at them. flush: one attempt at some of them."""
+    outcomes: dict[tuple[str, int], RangeOutcome] = {}
+    receipts: list[Receipt] = []
+    left = list(ranges)
+    while left:
+        began_s = monotonic()
+        found = flush(left)
+        took_s = monotonic() - began_s
+        outcomes.update({(one.planned.topic, one.planned.partition): one for one in found})
+        receipts += [receipt for one in found for receipt in one.receipts]
+        again = [one for one in found if one.again is not None]
+        wait_s = max((one.again.wait_s for one in again if one.again is not None), default=0.0)
+        if again:
+            sleep(wait_s)
+        left = [_next_attempt(one, took_s, wait_s) for one in again]
+    return [outcomes[one.topic, one.partition] for one in ranges], receipts
+
+
+def _next_attempt(outcome: RangeOutcome, took_s: float, wait_s: float) -> PlannedRange:
+    """Attempts at uploading count their own time; that of transforms counts from task to task."""
+    planned = outcome.planned
+    assert outcome.again is not None
+    tries = outcome.again.tries
+    timed = tries.trying is not Trying.TRANSFORM or planned.tries.trying is not Trying.TRANSFORM
+    tries = replace(tries, elapsed_s=tries.elapsed_s + (0.0 if timed else took_s) + wait_s)
+    return replace(planned, accepted=outcome.accepted_until, tries=tries)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ For each range [start, end):
      only after both have this one
   5. the accepted file is removed from the disk; one that is refused     (`targets.delivery`, `targets.uploader`)
      for what is in it may be passed over: it is removed, and the next goes on
-  6. the records of a file that was passed over are read again from      (`task.refused_files`)
+  6. the records of a file that was passed over are read again from      (`task.range_flush`)
      Kafka and set aside
   7. what was set aside is acknowledged                                  (`RejectPolicy.flush`)
   8. what the range taught and how far it got goes to the driver         (`RangeOutcome`)
@@ -47,10 +47,9 @@ from parquet_sink.targets.opening import target_for
 from parquet_sink.targets.uploader import OrderedUploader
 from parquet_sink.task.outcome import RangeOutcome
 from parquet_sink.task.policies import policy_for
-from parquet_sink.task.range_flush import RangeFlush
+from parquet_sink.task.range_flush import ALL_PARTS, RangeFlush
 from parquet_sink.task.read_ahead import reading
 from parquet_sink.task.record_steps import RecordSteps
-from parquet_sink.task.refused_files import ALL_PARTS
 from parquet_sink.task.reject_policy import RejectPolicy
 
 log = logging.getLogger(__name__)

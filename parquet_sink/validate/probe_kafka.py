@@ -14,12 +14,11 @@ from confluent_kafka import Consumer
 from parquet_sink.config.report import printable
 from parquet_sink.errors import RESET_TOOL, BrokerAway, InvalidConfiguration, KafkaFailed, KafkaRefused
 from parquet_sink.kafka.client import options as client_options
-from parquet_sink.kafka.client.java_names import NO_EFFECT
+from parquet_sink.kafka.client.options import NO_EFFECT
 from parquet_sink.kafka.client.rights import Right
 from parquet_sink.kafka.client_settings import shared_with_consumer
-from parquet_sink.kafka.cluster.brokers import Brokers
 from parquet_sink.kafka.cluster.cluster import KafkaCluster
-from parquet_sink.kafka.cluster.rights import Rights
+from parquet_sink.kafka.cluster.requests import Brokers, Rights
 from parquet_sink.kafka.dead_letter_topic import DeadLetterTopic
 from parquet_sink.kafka.group.committed import Committed
 from parquet_sink.kafka.group.offsets import GroupOffsets

@@ -27,7 +27,7 @@ from parquet_sink.model.records import Header, RecordBatch, RecordParts
 from parquet_sink.model.rejected import Rejected
 from parquet_sink.task.outcome import RangeOutcome
 from parquet_sink.task.policies import classes_of
-from parquet_sink.task.set_aside import SetAsidePolicy
+from parquet_sink.task.reject_policy import SetAsidePolicy
 from parquet_sink.task.task import TaskFlush, steps_for
 from parquet_sink.worker_config.worker import Worker
 from tests.connectors.ems.connector_files import MACHINE

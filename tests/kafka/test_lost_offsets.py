@@ -1,6 +1,6 @@
 """What is said of offsets that Kafka no longer has."""
 
-from parquet_sink.kafka.lost_offsets import offsets_deleted, topic_recreated
+from parquet_sink.kafka.leader_epochs import offsets_deleted, topic_recreated
 
 
 def test_offsets_deleted_by_retention_are_counted() -> None:

@@ -7,7 +7,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from parquet_sink.errors import KafkaFailed, OffsetsLost, TopicGone
 from parquet_sink.kafka.client import renewal
-from parquet_sink.kafka.reader_checks import ASK_AFTER_S, ReaderChecks
+from parquet_sink.kafka.range_reader import ASK_AFTER_S, ReaderChecks
 
 TRUNCATED = (
     "Partition log truncation detected at offset 100 (leader epoch 2): broker end offset is 60 (offset leader epoch 0)"

@@ -12,8 +12,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from parquet_sink.kafka import range_reader, small_ranges
 from parquet_sink.kafka.client import options as client_options
-from parquet_sink.kafka.client import timeouts
-from parquet_sink.kafka.cluster import requests, topics
+from parquet_sink.kafka.client import renewal
+from parquet_sink.kafka.cluster import cluster, requests
 from parquet_sink.kafka.consumer_cache import ConsumerCache
 from parquet_sink.kafka.group import client as group_client
 from parquet_sink.model.partitions import PartitionKey
@@ -133,7 +133,7 @@ class Kafka:
         cache._sweeping.set()
         return [
             (client_options, "build", self.client),
-            *((module, "in_thread", at_once) for module in (timeouts, requests, topics, group_client)),
+            *((module, "in_thread", at_once) for module in (renewal, requests, cluster, group_client)),
             *((module, "time", self.clock) for module in readers),
             *((module, "consumers", cache) for module in readers),
         ]

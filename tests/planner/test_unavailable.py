@@ -8,9 +8,8 @@ from typing import Any, cast
 import pytest
 
 from parquet_sink.errors import BrokerAway
-from parquet_sink.kafka.client.timeouts import TimeLimited
-from parquet_sink.kafka.cluster.cluster import KafkaCluster
-from parquet_sink.kafka.cluster.watermarks import End
+from parquet_sink.kafka.client.renewal import TimeLimited
+from parquet_sink.kafka.cluster.cluster import End, KafkaCluster
 from parquet_sink.model.events import ConnectorRunning, ConnectorWaiting, PartitionAvailable, PartitionUnavailable
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.planner.unavailable import (

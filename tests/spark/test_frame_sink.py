@@ -11,7 +11,7 @@ from parquet_sink.model.frames import FrameSlice
 from parquet_sink.spark import frame_program, frame_sink, handoff
 from parquet_sink.spark.frame_sink import FrameSaveWriter, FrameStreamWriter, Written
 from parquet_sink.spark.sink import PushSink
-from parquet_sink.task.frame_outcome import FrameOutcome
+from parquet_sink.task.frame_settings import FrameOutcome
 from tests import factories
 
 OWN = StructType([StructField("id", LongType())])

@@ -23,9 +23,8 @@ from parquet_sink.rows.shaper import Shaper
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.outcome import Outcome, Verdict
 from parquet_sink.targets.patient import PatientDeliverer
-from parquet_sink.task.frame_columns import FrameDecoder
-from parquet_sink.task.frame_flush import FrameFlush
-from parquet_sink.task.frame_outcome import FrameOutcome
+from parquet_sink.task.frame_flush import FrameDecoder, FrameFlush
+from parquet_sink.task.frame_settings import FrameOutcome
 from parquet_sink.transform.settings import StepSettings
 from tests import factories
 from tests.factories import Clock

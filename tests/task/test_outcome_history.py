@@ -17,7 +17,7 @@ from parquet_sink.model.ranges import Again, Attempt, Known, PlannedRange, Tries
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.targets.directory.settings import DirectorySettings
 from parquet_sink.task.outcome import RangeOutcome
-from parquet_sink.task.outcome_history import record_outcomes, record_uploads, sender_of
+from parquet_sink.task.outcome_events import record_outcomes, record_uploads, sender_of
 from tests.factories import settings
 
 SENDER = Sender("T", "https://push.example", "recipe", "1.0", Origin.RUN)

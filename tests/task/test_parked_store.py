@@ -19,8 +19,7 @@ from parquet_sink.parked.settings import ParkedSettings
 from parquet_sink.settings.connector import ErrorSettings
 from parquet_sink.task.policies import policy_for
 from parquet_sink.task.record_steps import RecordSteps
-from parquet_sink.task.reject_policy import StopAtRejected
-from parquet_sink.task.set_aside import SetAsidePolicy
+from parquet_sink.task.reject_policy import SetAsidePolicy, StopAtRejected
 from tests.parked.records import offsets, rejected
 from tests.task.fakes import BAD_FILE, SPAN, Run, Target, block, good, made
 

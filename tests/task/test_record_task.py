@@ -15,9 +15,8 @@ from parquet_sink.settings.record_sink import RecordSinkSettings
 from parquet_sink.task import record_task as module
 from parquet_sink.task.outcome import Delivered, RangeOutcome
 from parquet_sink.task.outcome_events import events_of
-from parquet_sink.task.put_retry import PutRetry
-from parquet_sink.task.record_task import RecordTask
-from parquet_sink.task.set_aside import SetAsidePolicy
+from parquet_sink.task.record_task import PutRetry, RecordTask
+from parquet_sink.task.reject_policy import SetAsidePolicy
 from tests.task.fakes import SPAN, block, good, part
 from tests.task.record_doubles import Kept, Setup
 

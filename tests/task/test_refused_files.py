@@ -19,9 +19,9 @@ from parquet_sink.model.rejected import Rejected, Stage
 from parquet_sink.settings.connector import ErrorSettings
 from parquet_sink.targets.delivery import failure_receipt
 from parquet_sink.targets.outcome import Outcome, Verdict
+from parquet_sink.task.range_flush import FileRecords
 from parquet_sink.task.record_steps import RecordSteps
-from parquet_sink.task.refused_files import FileRecords
-from parquet_sink.task.set_aside import SetAsidePolicy
+from parquet_sink.task.reject_policy import SetAsidePolicy
 from tests.task.fakes import (
     ACCEPTED,
     BAD_FILE,

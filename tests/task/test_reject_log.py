@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from parquet_sink.model.rejected import Rejected, Stage
-from parquet_sink.task import reject_log
-from parquet_sink.task.reject_log import (
+from parquet_sink.task import reject_policy
+from parquet_sink.task.reject_policy import (
     AT_ONCE,
     LONGEST,
     MOST_HEADERS,
@@ -15,9 +15,10 @@ from parquet_sink.task.reject_log import (
     TELL_S,
     LineLimit,
     LoggedRejects,
+    Stop,
+    StopAtRejected,
     line,
 )
-from parquet_sink.task.reject_policy import Stop, StopAtRejected
 from tests.factories import Clock
 
 SECRET = "canary-51c2"
@@ -73,7 +74,7 @@ def test_what_is_left_out_is_told_now_and_then(
 ) -> None:
     """Not with every line, or there would be twice as many of them; none of the records is forgotten."""
     clock = Clock(1_000.0)
-    monkeypatch.setattr(reject_log, "_limits", {"sink": LineLimit(clock.now)})
+    monkeypatch.setattr(reject_policy, "_limits", {"sink": LineLimit(clock.now)})
     policy = LoggedRejects(StopAtRejected(), "sink", False, CLASSES)
     with caplog.at_level(logging.ERROR):
         for _ in range(6_000):
@@ -90,7 +91,7 @@ def test_each_record_is_logged_and_decided_by_the_other_policy(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, content: bool
 ) -> None:
     """From task to task the bound is one; at a task's end the log says how many lines are missing."""
-    monkeypatch.setattr(reject_log, "_limits", {})
+    monkeypatch.setattr(reject_policy, "_limits", {})
     with caplog.at_level(logging.ERROR):
         for _ in range(3):
             policy = LoggedRejects(StopAtRejected(), "sink", content, CLASSES)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parquet_sink.model.rejected import Rejected, SetAsideCount, Stage
-from parquet_sink.task.set_aside_tally import SetAsideTally
+from parquet_sink.task.range_progress import SetAsideTally
 
 
 def rejected(offset: int, stage: Stage = Stage.VALUE_CONVERTER) -> Rejected:

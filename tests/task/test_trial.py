@@ -12,8 +12,7 @@ from parquet_sink.cli.trial_text import lines, to_json
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.task.reject_policy import StopAtRejected
 from parquet_sink.task.task import steps_for
-from parquet_sink.task.trial import NOT_DECODABLE, NOT_DECODED, Shown, Trial, trial
-from parquet_sink.task.trial_values import as_json, of_array
+from parquet_sink.task.trial import NOT_DECODABLE, NOT_DECODED, Shown, Trial, as_json, of_array, trial
 from tests.connectors.ems.connector_files import E, settings_of
 
 STEPS = {

@@ -28,8 +28,8 @@ from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.task.outcome import RangeOutcome
 from parquet_sink.task.policies import policy_for
+from parquet_sink.task.replay import flush_to_the_end
 from parquet_sink.task.task import TaskFlush, steps_for
-from parquet_sink.task.to_the_end import flush_to_the_end
 
 Progress = Callable[[RawRange, int], None]
 

@@ -28,7 +28,7 @@ from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.state.sqlite.store import learned_of
 from parquet_sink.targets.outcome import Health, Outcome, ProbeResult, Verdict
 from parquet_sink.task.outcome import RangeOutcome
-from parquet_sink.task.outcome_history import history_of, record_uploads, sender_of
+from parquet_sink.task.outcome_events import history_of, record_uploads, sender_of
 from parquet_sink.task.replay import Replay, Replayed
 
 PROGRESS_S: Final = 5.0

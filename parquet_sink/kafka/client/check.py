@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient
 
 from parquet_sink.config.secret import Secret
 from parquet_sink.kafka.client import options as client_options
-from parquet_sink.kafka.client.java_names import NO_EFFECT, RENAMED
+from parquet_sink.kafka.client.options import NO_EFFECT, RENAMED
 from parquet_sink.kafka.client.security import sasl, tls
 from parquet_sink.kafka.client.security.translation import Client, Problem
 from parquet_sink.kafka.settings import KafkaSettings

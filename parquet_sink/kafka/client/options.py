@@ -7,16 +7,52 @@ from confluent_kafka import KafkaError, KafkaException
 
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.kafka.client.doorstep import Doorstep
-from parquet_sink.kafka.client.java_names import NO_EFFECT, RENAMED
 from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.client.security import sasl, tls
 from parquet_sink.kafka.client.security.translation import Client, Translation, plain
 from parquet_sink.kafka.settings import KafkaSettings
 
+RENAMED: Final[Mapping[str, str]] = {
+    "fetch.max.wait.ms": "fetch.wait.max.ms",
+    "request.timeout.ms": "socket.timeout.ms",
+    "send.buffer.bytes": "socket.send.buffer.bytes",
+    "receive.buffer.bytes": "socket.receive.buffer.bytes",
+    "sasl.oauthbearer.assertion.template.file": "sasl.oauthbearer.assertion.jwt.template.file",
+}
+"""Where the two differ by name only."""
+MEMBERSHIP: Final = frozenset(
+    {
+        *("max.poll.records", "max.poll.interval.ms", "partition.assignment.strategy", "group.id", "group.instance.id"),
+        *("session.timeout.ms", "heartbeat.interval.ms", "rebalance.timeout.ms", "enable.auto.commit"),
+        *("isolation.level", "auto.offset.reset", "key.deserializer", "value.deserializer", "exclude.internal.topics"),
+        *("default.api.timeout.ms", "interceptor.classes", "metric.reporters", "metrics.num.samples"),
+        *("metrics.recording.level", "metrics.sample.window.ms", "auto.include.jmx.reporter", "enable.metrics.push"),
+        "socket.connection.setup.timeout.max.ms",
+    }
+)
+"""Settings that this program sets or reads itself, or that have no meaning without group membership and Java."""
+SIGNING_IN: Final = frozenset(
+    {
+        *("ssl.protocol", "ssl.provider", "ssl.keymanager.algorithm", "ssl.trustmanager.algorithm"),
+        *("ssl.secure.random.implementation", "security.providers"),
+        *("sasl.kerberos.ticket.renew.jitter", "sasl.kerberos.ticket.renew.window.factor"),
+        *("sasl.login.connect.timeout.ms", "sasl.login.read.timeout.ms", "sasl.login.refresh.buffer.seconds"),
+        *("sasl.login.refresh.min.period.seconds", "sasl.login.refresh.window.factor"),
+        *("sasl.login.refresh.window.jitter", "sasl.login.retry.backoff.max.ms", "sasl.login.retry.backoff.ms"),
+        *("sasl.oauthbearer.clock.skew.seconds", "sasl.oauthbearer.expected.audience"),
+        *("sasl.oauthbearer.expected.issuer", "sasl.oauthbearer.jwks.endpoint.refresh.ms"),
+        *("sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms", "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms"),
+        *("sasl.oauthbearer.jwks.endpoint.url", "sasl.oauthbearer.jwt.validator.class"),
+        "sasl.oauthbearer.scope.claim.name",
+    }
+)
+"""Settings of Java's own libraries of TLS and SASL, and of brokers."""
+NO_EFFECT: Final = MEMBERSHIP | SIGNING_IN
 END_OF_PARTITION: Final = KafkaError._PARTITION_EOF  # noqa: SLF001 - the client's public names for its own events
 OUT_OF_RANGE: Final = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})  # noqa: SLF001
-
 T = TypeVar("T")
+Build = Callable[..., Any]
+"""What makes clients: `build`, or a double of it."""
 
 
 def translation(client: Client) -> Translation:
@@ -94,10 +130,6 @@ def seconds(kafka: KafkaSettings, name: str, default_s: float) -> float:
 def fingerprint(settings: Mapping[str, Any]) -> int:
     """A key for process-wide caches of clients; not stable between processes."""
     return hash(tuple(sorted((name, str(value)) for name, value in settings.items())))
-
-
-Build = Callable[..., Any]
-"""What makes clients: `build`, or a double of it."""
 
 
 def build(

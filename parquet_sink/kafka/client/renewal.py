@@ -1,4 +1,4 @@
-"""A client that gets no answer any more is replaced: it may have no broker left to ask.
+"""Kafka clients that hang: replaced when they get no answer any more, and calls without a bound are bounded.
 
 A broker that joins its cluster again after a pause may answer that there are topics and no brokers. librdkafka (2.10 to
 2.16 at least) forgets all of its brokers then, and in some cases those of `bootstrap.servers` too, for ever
@@ -7,12 +7,38 @@ A broker that joins its cluster again after a pause may answer that there are to
 
 import time
 from collections.abc import Callable
-from typing import Final
+from concurrent.futures import Future
+from typing import Final, TypeVar
 
 from parquet_sink.kafka.client import errors as client_errors
+from parquet_sink.process.threads import in_thread
 
+T = TypeVar("T")
 RENEW_S: Final = 15.0
 """Without any answer since something was asked, after which a client is replaced, and each time as long again."""
+
+
+class TimeLimited:
+    """Runs calls one after the other, each for `limit_s` seconds at most. One that takes longer goes on alone."""
+
+    def __init__(self, limit_s: float) -> None:
+        self._limit_s = limit_s
+        self._before: Future[object] | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether the last call still goes on."""
+        return self._before is not None and not self._before.done()
+
+    def run(self, call: Callable[[], T]) -> T:
+        """What `call` returns or raises. TimeoutError when it, or the one before it, takes too long."""
+        if self._before is not None:
+            self._before.exception(self._limit_s)
+        future = in_thread(call)
+        self._before = future  # type: ignore[assignment]
+        found = future.result(self._limit_s)
+        self._before = None
+        return found
 
 
 class Renewal:

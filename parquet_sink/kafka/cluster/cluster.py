@@ -1,7 +1,277 @@
-"""One admin client for all that a connector asks of its cluster."""
+"""One admin client of a cluster: topics, their ids and topic-partitions, and where these begin and end."""
 
-from parquet_sink.kafka.cluster.topics import Topics
-from parquet_sink.kafka.cluster.watermarks import Watermarks
+import logging
+import re
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any, Final, NamedTuple
+
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    ConfigResource,
+    ListOffsetsResultInfo,
+    OffsetSpec,
+    ResourceType,
+    TopicDescription,
+    TopicMetadata,
+)
+
+from parquet_sink.errors import KafkaFailed
+from parquet_sink.kafka.client import errors as client_errors
+from parquet_sink.kafka.client.log import ClientLog
+from parquet_sink.kafka.client.options import Build
+from parquet_sink.kafka.cluster.requests import SILENT, AdminRequests
+from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.process.threads import in_thread
+
+log = logging.getLogger(__name__)
+
+NONE_SO_LATE: Final = -1
+"""What a broker answers when no record has such a timestamp, and never otherwise."""
+CONTROLLER_S: Final = 4.0
+"""How long the controller has to answer before another is looked for."""
+NO_ID: Final = "A" * 22
+"""Zero, in the text form of Kafka's ids: before Kafka 2.8 topics have none."""
+_URL_SAFE: Final = str.maketrans("+/", "-_")
+"""Kafka's tools write ids so."""
+
+
+class End(NamedTuple):
+    """An offset, and the epoch of the leader that told it; None where it tells none."""
+
+    offset: int
+    epoch: int | None
+
+
+class Watermarks(AdminRequests):
+    """First and last offsets. `epochs`: of the leaders, as they came with the ends that were taken last."""
+
+    def __init__(
+        self,
+        kafka: KafkaSettings,
+        client_log: ClientLog | None = None,
+        on_wait: Callable[[str], None] = lambda why: None,
+        build: Build | None = None,
+    ) -> None:
+        super().__init__(kafka, client_log, on_wait, build=build)
+        committed = kafka.isolation_level == "read_committed"
+        self._isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+        self._reasons: dict[PartitionKey, str] = {}
+        self.epochs: dict[PartitionKey, int] = {}
+
+    def end_offsets(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
+        """Where each topic-partition ends, exclusive; one request. Unavailable ones are absent.
+
+        The last stable offset; the high watermark when uncommitted records are read. Raises BrokerAway when none
+        answers, KafkaFailed.
+        """
+        return self.take_ends(self._list(keys, OffsetSpec.latest(), self._isolation))  # type: ignore[no-untyped-call]
+
+    def ends_if_available(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, End]:
+        """As `end_offsets`, for unavailable ones, from any thread: for `take_ends`, when they are made use of.
+
+        `on_wait` is not called, and no answer is no failure.
+        """
+        try:
+            return self._list(keys, OffsetSpec.latest(), self._isolation, report_wait=False)  # type: ignore[no-untyped-call]
+        except KafkaFailed:
+            return {}
+
+    def take_ends(self, found: Mapping[PartitionKey, End]) -> dict[PartitionKey, int]:
+        """The offsets; from now on `epochs` has what came with them, and none where none came."""
+        for key, (_, epoch) in found.items():
+            self.epochs.pop(key, None)
+            if epoch is not None:
+                self.epochs[key] = epoch
+        return {key: offset for key, (offset, _) in found.items()}
+
+    def high_watermarks(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
+        """The high watermarks, whatever is read; otherwise as `end_offsets`."""
+        found = self._list(keys, OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED)  # type: ignore[no-untyped-call]
+        return {key: offset for key, (offset, _) in found.items()}
+
+    def beginning_offsets(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
+        """The first offset that Kafka still holds; otherwise as `end_offsets`."""
+        found = self._list(keys, OffsetSpec.earliest(), self._isolation)  # type: ignore[no-untyped-call]
+        return {key: offset for key, (offset, _) in found.items()}
+
+    def offsets_since(self, keys: Sequence[PartitionKey], at_ms: int) -> dict[PartitionKey, int | None]:
+        """The first offset whose record has this Kafka timestamp or a later one, None where there is none.
+
+        at_ms: epoch milliseconds. Otherwise as `end_offsets`.
+        """
+        spec = OffsetSpec.for_timestamp(at_ms)
+        found = self._list(keys, spec, self._isolation, least=NONE_SO_LATE)
+        return {key: None if offset == NONE_SO_LATE else offset for key, (offset, _) in found.items()}
+
+    def unavailable_reason(self, key: PartitionKey) -> str:
+        """Why the last request got no answer for a topic-partition."""
+        return self._reasons.get(key, "its leader does not answer")
+
+    def _list(
+        self,
+        keys: Sequence[PartitionKey],
+        spec: Any,
+        isolation: IsolationLevel,
+        *,
+        report_wait: bool = True,
+        least: int = 0,
+    ) -> dict[PartitionKey, End]:
+        """Of each; absent: unavailable ones. least: offset that an answer may have."""
+        if not keys:
+            return {}
+        asked = {TopicPartition(t, p): spec for t, p in keys}
+        futures = self._admin.list_offsets(asked, isolation_level=isolation, request_timeout=self._timeout_s)
+        out: dict[PartitionKey, End] = {}
+        first: KafkaFailed | None = None
+        for tp, future in futures.items():
+            key = (tp.topic, tp.partition)
+            found = self._offset(future, report_wait=report_wait, least=least)
+            if isinstance(found, End):
+                out[key] = found
+                continue
+            failed = self._failed(found, f"Topic {tp.topic}, topic-partition {tp.partition}", tp.topic).at(key)
+            if found.code() not in client_errors.PASSING:
+                raise failed
+            self._reasons[key] = found.str()
+            first = first or failed
+        if first is not None and not out:
+            raise first
+        return out
+
+    def _offset(self, future: "Future[ListOffsetsResultInfo]", *, report_wait: bool, least: int) -> End | KafkaError:
+        try:
+            answer = self._answer(future, report_wait=report_wait)
+        except KafkaException as error:
+            failed: KafkaError = error.args[0]
+            return failed
+        if (
+            answer.offset < least
+        ):  # what the client says, as no error, of a leader that kept silent while others answered
+            return SILENT
+        return End(answer.offset, answer.leader_epoch)
+
+
+def described(admin: AdminClient, topics: Sequence[str], timeout_s: float) -> "dict[str, Future[TopicDescription]]":
+    """Asks for topics by name, which never creates one."""
+    answers: dict[str, Future[TopicDescription]] = admin.describe_topics(
+        TopicCollection(list(topics)), request_timeout=timeout_s
+    )
+    return answers
+
+
+class Topics(AdminRequests):
+    """The topics of one connector: those it names, or those that match its pattern."""
+
+    def __init__(
+        self,
+        kafka: KafkaSettings,
+        client_log: ClientLog | None = None,
+        on_wait: Callable[[str], None] = lambda why: None,
+        build: Build | None = None,
+    ) -> None:
+        super().__init__(kafka, client_log, on_wait, build=build)
+        self._pattern = re.compile(kafka.topics_regex) if kafka.topics_regex else None
+        self._warned_of_ids = False
+
+    def topic_partitions(self, *, allow_missing: bool = False) -> list[PartitionKey]:
+        """All topic-partitions of the connector's topics, in order; of topics that are not there it has none.
+
+        Raises TopicGone when a topic that the connector names is not there, unless `allow_missing` may be; KafkaFailed.
+        """
+        if self._pattern is None:
+            named = self._described(self._kafka.topics).items()
+            return sorted(key for topic, about in named for key in self._of(topic, about, allow_missing))
+        pattern = self._pattern
+        return sorted(
+            (topic, partition)
+            for topic, about in self._all_topics().items()
+            if pattern.fullmatch(topic) and not topic.startswith("__")
+            for partition in about.partitions
+        )
+
+    def topic_ids(self, topics: Sequence[str]) -> dict[str, str]:
+        """The id of each topic, which no other topic ever has; those that do not exist are absent. One request.
+
+        "" where the cluster gives none, or not to us, which is logged once. Raises BrokerAway, KafkaFailed.
+        """
+        if not topics:
+            return {}
+        found = {topic: self._id(topic, about) for topic, about in self._described(topics).items()}
+        without = sorted(topic for topic, found_id in found.items() if found_id == "")
+        if without and not self._warned_of_ids:
+            self._warned_of_ids = True
+            log.warning(
+                "%s does not tell the ids of %d topics (%s is one): that such a topic was deleted and made anew is "
+                "noticed only when it then ends below where the group stands.",
+                self._servers, len(without), without[0],
+            )  # fmt: skip
+        return {topic: found_id for topic, found_id in found.items() if found_id is not None}
+
+    def compacted(self, topics: Sequence[str]) -> dict[str, bool]:
+        """Whether records of each topic may be taken out by compaction; absent: those that we may not ask about.
+
+        Raises BrokerAway, KafkaFailed.
+        """
+        asked = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
+        if not asked:
+            return {}
+        answers = self._admin.describe_configs(asked, request_timeout=self._timeout_s)
+        found: dict[str, bool] = {}
+        for resource, future in answers.items():
+            try:
+                entry = self._answer(future).get("cleanup.policy")
+            except KafkaException as error:
+                if error.args[0].code() not in client_errors.REFUSALS:
+                    raise self._failed(error.args[0], f"Topic {resource.name}", resource.name) from None
+                continue
+            if entry is not None:
+                found[resource.name] = "compact" in str(entry.value)
+        return found
+
+    def _id(self, topic: str, about: "Future[TopicDescription]") -> str | None:
+        """None when there is no such topic; "" when it is not known."""
+        try:
+            found = str(self._answer(about).topic_id)
+        except KafkaException as error:
+            code = error.args[0].code()
+            if code in client_errors.UNKNOWN:
+                return None
+            if code in client_errors.REFUSALS:
+                return ""
+            raise self._failed(error.args[0], f"Topic {topic}", topic) from None
+        return "" if found == NO_ID else found.translate(_URL_SAFE)
+
+    def _described(self, topics: Sequence[str]) -> "dict[str, Future[TopicDescription]]":
+        """Asks for the topics by name, which never creates one.
+
+        The client asks the broker that it knows as the controller, for minutes also one that is gone; a list of all
+        topics names the current one.
+        """
+        answers = described(self._admin, topics, min(CONTROLLER_S, self._timeout_s))
+        try:
+            self._answer(next(iter(answers.values())))
+        except KafkaException as error:
+            if error.args[0].code() in client_errors.PASSING:
+                self._all_topics()
+                return described(self._admin, topics, self._timeout_s)
+        return answers
+
+    def _of(self, topic: str, about: "Future[TopicDescription]", allow_missing: bool) -> list[PartitionKey]:
+        try:
+            return [(topic, info.id) for info in self._answer(about).partitions]
+        except KafkaException as error:
+            if allow_missing and error.args[0].code() in client_errors.UNKNOWN:
+                return []
+            raise self._failed(error.args[0], f"Topic {topic}", topic) from None
+
+    def _all_topics(self) -> "dict[str, TopicMetadata]":
+        try:
+            return self._answer(in_thread(lambda: self._admin.list_topics(timeout=self._timeout_s))).topics
+        except KafkaException as error:
+            raise self._failed(error.args[0], "The list of topics") from None
 
 
 class KafkaCluster(Topics, Watermarks):

@@ -1,14 +1,17 @@
-"""Requests of an admin client: waiting for their answers, what the client logs meanwhile, and their failures."""
+"""Requests of an admin client: waiting for answers, what the client logs, failures, brokers and missing rights."""
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
-from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AclOperation,
+    AdminClient,
+)
 
 from parquet_sink.errors import KafkaFailed, TopicGone
 from parquet_sink.kafka.client import errors as client_errors
@@ -16,7 +19,7 @@ from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.causes import UNKNOWN
 from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.client.renewal import RENEW_S, Renewal
-from parquet_sink.kafka.client.rights import to_see
+from parquet_sink.kafka.client.rights import Right, missing, to_commit, to_read, to_see, to_see_group, to_write
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.process.threads import in_thread
 
@@ -34,6 +37,7 @@ NOTHING_SAID: Final = "The connection stands, or is being made, and nothing come
 CHECK: Final = "Check [bootstrap.servers] and the broker"
 SILENT: Final = KafkaError(KafkaError._TIMED_OUT)  # noqa: SLF001 - the client's public name
 T = TypeVar("T")
+_OPERATIONS: Final[Mapping[str, AclOperation]] = {"Read": AclOperation.READ, "Write": AclOperation.WRITE}
 
 
 class AdminRequests:
@@ -113,3 +117,69 @@ class AdminRequests:
         needs = () if topic is None else (to_see(topic),)
         cause = self._client_log.cause_of_silence() if code in client_errors.PASSING else UNKNOWN
         return client_errors.failure(error, what, asked=self._servers, cause=cause, away=CHECK, needs=needs)
+
+
+class Brokers(AdminRequests):
+    """Of one connector."""
+
+    def count_and_cluster(self) -> tuple[int, str]:
+        """How many brokers there are, and the id of their cluster. Raises BrokerAway, KafkaRefused, KafkaFailed."""
+        try:
+            found = self._answer(in_thread(lambda: self._admin.list_topics(timeout=self._timeout_s)))
+        except KafkaException as error:
+            raise self._failed(error.args[0], "The list of brokers") from None
+        return len(found.brokers), str(found.cluster_id)
+
+
+class Rights(AdminRequests):
+    """Asks with one client's settings.
+
+    What brokers do not tell, old ones of anything and others of absent groups, is not taken for a missing right.
+    """
+
+    def lacking_to_read(self, topics: Sequence[str]) -> list[Right]:
+        """Rights on topics that are missing. Raises KafkaFailed."""
+        return self._lacking({topic: (to_read(topic), to_see(topic)) for topic in topics})
+
+    def lacking_to_write(self, topic: str) -> list[Right]:
+        """Likewise, of a topic that is there."""
+        return self._lacking({topic: (to_write(topic), to_write(topic))})
+
+    def lacking_to_commit(self, group: str) -> list[Right] | None:
+        """Rights on a group that are missing; None when the brokers do not tell. Raises KafkaFailed."""
+        asked = self._admin.describe_consumer_groups(
+            [group], include_authorized_operations=True, request_timeout=self._timeout_s
+        )
+        try:
+            found = self._answer(asked[group]).authorized_operations
+        except KafkaException as error:
+            if (right := missing(error.args[0].code(), (to_see_group(group),))) is not None:
+                return [right]
+            if error.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
+                return None
+            raise self._failed(error.args[0], f"Group {group}") from None
+        return None if not found else _lacks(found, to_commit(group))
+
+    def _lacking(self, wanted: Mapping[str, tuple[Right, Right]]) -> list[Right]:
+        """wanted: of each topic the right to have, and the one that is missing where it may not even be described."""
+        if not wanted:
+            return []
+        asked: dict[str, Future[Any]] = self._admin.describe_topics(
+            TopicCollection(list(wanted)), include_authorized_operations=True, request_timeout=self._timeout_s
+        )
+        lacking: list[Right] = []
+        for topic, (right, to_describe) in wanted.items():
+            try:
+                found = self._answer(asked[topic]).authorized_operations
+            except KafkaException as error:
+                if missing(error.args[0].code(), (to_describe,)) is None:
+                    raise self._failed(error.args[0], f"Topic {topic}", topic) from None
+                lacking.append(to_describe)
+            else:
+                lacking += _lacks(found, right) if found else []
+        return lacking
+
+
+def _lacks(found: Sequence[AclOperation], right: Right) -> list[Right]:
+    has = {_OPERATIONS[right.operation], AclOperation.ALL} & set(found)
+    return [] if has else [right]

@@ -11,9 +11,8 @@ from parquet_sink.errors import AnotherInstance, BrokerAway, ConnectorError
 from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.log import ClientLog
-from parquet_sink.kafka.client.renewal import RENEW_S, Renewal
+from parquet_sink.kafka.client.renewal import RENEW_S, Renewal, TimeLimited
 from parquet_sink.kafka.client.rights import REFUSED, Right, to_commit, to_read, to_see, to_see_group
-from parquet_sink.kafka.client.timeouts import TimeLimited
 from parquet_sink.kafka.group.committed import Committed
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.partitions import PartitionKey

@@ -1,13 +1,52 @@
-"""A committed offset, and the metadata beside it: who committed it, of which topic, and what was being flushed."""
+"""A committed offset with the metadata beside it, and commits of many offsets in chunks that brokers take."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
+from confluent_kafka import KafkaError, TopicPartition
+
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
+
+CHUNK_BYTES: Final = 250_000
+"""Of one commit, about: a broker takes messages of 1,048,588 bytes (`message.max.bytes`), unless told otherwise."""
+OFFSET_BYTES: Final = 60
+"""What one offset takes at the broker beside its names and its metadata, about."""
+TOO_LARGE: Final = frozenset(
+    {
+        KafkaError.INVALID_COMMIT_OFFSET_SIZE,
+        KafkaError.MSG_SIZE_TOO_LARGE,
+        KafkaError.RECORD_LIST_TOO_LARGE,
+        KafkaError.UNKNOWN,
+    }
+)
+"""Answers to a commit that grew past the broker's limit; Kafka 4.1 has no better word for it than the last."""
+NO_IDS: Final[Mapping[str, str]] = MappingProxyType({})
+NO_EPOCHS: Final[Mapping[PartitionKey, int]] = MappingProxyType({})
+
+
+def chunks(group: str, offsets: Sequence[TopicPartition]) -> Iterator[list[TopicPartition]]:
+    """The offsets, in order, in commits of CHUNK_BYTES at most; a larger one is alone."""
+    chunk: list[TopicPartition] = []
+    held = 0
+    for one in offsets:
+        size = OFFSET_BYTES + len(group) + len(one.topic) + len(one.metadata or "")
+        if chunk and held + size > CHUNK_BYTES:
+            yield chunk
+            chunk, held = [], 0
+        chunk.append(one)
+        held += size
+    if chunk:
+        yield chunk
+
+
+def split(chunk: Sequence[TopicPartition]) -> tuple[list[TopicPartition], list[TopicPartition]]:
+    """A chunk that was too large, as two."""
+    middle = len(chunk) // 2
+    return list(chunk[:middle]), list(chunk[middle:])
 
 
 @dataclass(frozen=True)
@@ -24,8 +63,6 @@ class RangePlan:
 
 
 NO_PLANS: Final[Mapping[PartitionKey, RangePlan]] = MappingProxyType({})
-NO_IDS: Final[Mapping[str, str]] = MappingProxyType({})
-NO_EPOCHS: Final[Mapping[PartitionKey, int]] = MappingProxyType({})
 
 
 def commit_metadata(instance: Instance, plan: RangePlan | None = None, topic_id: str = "") -> str:

@@ -13,7 +13,7 @@ from parquet_sink.errors import BrokerAway, KafkaRefused
 from parquet_sink.kafka.cluster.cluster import KafkaCluster
 from parquet_sink.kafka.cluster.requests import AdminRequests
 from parquet_sink.kafka.group.client import GroupClient
-from parquet_sink.kafka.group.commit_chunks import chunks
+from parquet_sink.kafka.group.committed import chunks
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.partitions import PartitionKey
 

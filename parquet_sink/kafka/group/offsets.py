@@ -14,8 +14,17 @@ from parquet_sink.errors import AnotherInstance, BrokerAway, TopicGone
 from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.client.options import Build
 from parquet_sink.kafka.group.client import UNKNOWN_EPOCH, GroupClient
-from parquet_sink.kafka.group.commit_chunks import TOO_LARGE, chunks, split
-from parquet_sink.kafka.group.committed import NO_EPOCHS, NO_IDS, NO_PLANS, Committed, RangePlan, commit_metadata
+from parquet_sink.kafka.group.committed import (
+    NO_EPOCHS,
+    NO_IDS,
+    NO_PLANS,
+    TOO_LARGE,
+    Committed,
+    RangePlan,
+    chunks,
+    commit_metadata,
+    split,
+)
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey

@@ -9,8 +9,14 @@ from confluent_kafka.admin import AdminClient
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.kafka.client import options as client_options
-from parquet_sink.kafka.client.java_names import NO_EFFECT
-from parquet_sink.kafka.client.options import admin_options, fingerprint, group_options, reader_options, translate
+from parquet_sink.kafka.client.options import (
+    NO_EFFECT,
+    admin_options,
+    fingerprint,
+    group_options,
+    reader_options,
+    translate,
+)
 from parquet_sink.kafka.settings import KafkaSettings
 
 SERVERS = {"bootstrap.servers": "localhost:9092"}

@@ -11,7 +11,7 @@ from confluent_kafka.admin import AclOperation  # type: ignore[attr-defined]
 
 from parquet_sink.errors import BrokerAway
 from parquet_sink.kafka.client import options as client_options
-from parquet_sink.kafka.cluster.rights import Rights
+from parquet_sink.kafka.cluster.requests import Rights
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.targets.outcome import Health
 from parquet_sink.validate.probe_kafka import of_reading

@@ -9,8 +9,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from parquet_sink.errors import AnotherInstance, BrokerAway, KafkaFailed, KafkaRefused
 from parquet_sink.kafka.client import options as client_options
-from parquet_sink.kafka.group.commit_chunks import TOO_LARGE
-from parquet_sink.kafka.group.committed import NO_IDS, Committed, RangePlan, commit_metadata
+from parquet_sink.kafka.group.committed import NO_IDS, TOO_LARGE, Committed, RangePlan, commit_metadata
 from parquet_sink.kafka.group.offsets import GroupOffsets
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.instance import Instance

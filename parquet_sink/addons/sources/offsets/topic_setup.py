@@ -9,8 +9,8 @@ from parquet_sink.errors import KafkaFailed, KafkaRefused
 from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.client.rights import Right, to_create
+from parquet_sink.kafka.cluster.cluster import described
 from parquet_sink.kafka.cluster.requests import AdminRequests
-from parquet_sink.kafka.cluster.topics import described
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.worker_config.offset_storage import OffsetStorageSettings
 

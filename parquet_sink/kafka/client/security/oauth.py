@@ -1,16 +1,31 @@
-"""Java's settings of OAUTHBEARER with client credentials: librdkafka itself asks the token endpoint, and asks again."""
+"""SASL/OAUTHBEARER and its login module (`sasl.jaas.config`) for librdkafka."""
 
 import os
+import re
 import ssl
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote_plus, urlsplit
 
-from parquet_sink.kafka.client.security import jaas, pem_text, stores
+from parquet_sink.kafka.client.security import stores
 from parquet_sink.kafka.client.security.stores import StoreUnusable
 from parquet_sink.kafka.client.security.translation import Client, Translation, plain
 from parquet_sink.net.tls import environment_authorities
 
+FLAGS: Final = frozenset({"required", "requisite", "sufficient", "optional"})
+_TOKEN: Final = re.compile(
+    r"""\s*(?:
+        (?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z))
+      | "(?P<double>(?:[^"\\\n]|\\.)*)"
+      | '(?P<single>(?:[^'\\\n]|\\.)*)'
+      | (?P<word>[^\s=;"']+)
+      | (?P<mark>[=;])
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPE: Final = re.compile(r"\\([0-3]?[0-7]{1,2}|.)", re.DOTALL)
+_CONTROLS: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 MECHANISM: Final = "OAUTHBEARER"
 MODULE: Final = "OAuthBearerLoginModule"
 JAAS: Final = "sasl.jaas.config"
@@ -36,7 +51,80 @@ _JAVA_SAFE: Final = "*-._"
 """What Java's URLEncoder leaves as it is, beside letters and digits."""
 
 
-def translate(client: Client, module: jaas.LoginModule | None, to: Translation) -> None:
+@dataclass(frozen=True)
+class LoginModule:
+    """A login module by its class, and its options: passwords are among them."""
+
+    name: str
+    options: dict[str, str]
+
+    @property
+    def short(self) -> str:
+        """The class's name without its package; programs that shade Kafka move the package."""
+        return self.name.rpartition(".")[2]
+
+    def __repr__(self) -> str:
+        return f"LoginModule({self.name}, {sorted(self.options)})"
+
+
+def parse(text: str) -> LoginModule:
+    """The one login module of `sasl.jaas.config`, by the rules of Kafka's Java client.
+
+    `CLASS FLAG NAME=VALUE ... ;` with values as words or in quotation marks, `//` and `/* */` as comments. Raises
+    ValueError with what is wrong, as the begin of a sentence, which shows nothing of the text.
+    """
+    tokens = _tokens(text)
+    if not tokens:
+        raise ValueError("It names no login module")
+    if len(tokens) < 2 or str(tokens[1][1]).lower() not in FLAGS:
+        raise ValueError("After the login module's class comes a flag: write `required`")
+    options, end = _options(tokens, 2)
+    if end != len(tokens):
+        raise ValueError("It has more than one login module; keep one")
+    return LoginModule(tokens[0][1], options)
+
+
+def _options(tokens: list[tuple[str, str]], start: int) -> tuple[dict[str, str], int]:
+    """The options from a token on, and where the next module would begin."""
+    options: dict[str, str] = {}
+    at = start
+    while at < len(tokens) and tokens[at] != ("mark", ";"):
+        triple = tokens[at : at + 3]
+        if len(triple) < 3 or triple[1] != ("mark", "=") or triple[2][0] == "mark":
+            number = len(options) + 1
+            raise ValueError(f"Option {number} is not of the form name=value; put values in quotation marks")
+        options[triple[0][1]] = triple[2][1]
+        at += 3
+    if at == len(tokens):
+        raise ValueError("It does not end with a semicolon")
+    return options, at + 1
+
+
+def _tokens(text: str) -> list[tuple[str, str]]:
+    """Words, quoted texts without their escapes, and marks."""
+    found: list[tuple[str, str]] = []
+    at, text = 0, text.rstrip()
+    while at < len(text):
+        token = _TOKEN.match(text, at)
+        if token is None:
+            raise ValueError("A quotation mark in it has no partner")
+        at = token.end()
+        if token["mark"]:
+            found.append(("mark", token["mark"]))
+        elif token["word"] is not None:
+            found.append(("text", token["word"]))
+        elif token["comment"] is None:
+            quoted = token["double"] if token["double"] is not None else token["single"]
+            found.append(("text", _ESCAPE.sub(_unescaped, quoted)))
+    return found
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    code = escape[1]
+    return chr(int(code, 8)) if code.isdigit() and code < "8" else _CONTROLS.get(code, code)
+
+
+def translate(client: Client, module: LoginModule | None, to: Translation) -> None:
     """Adds librdkafka's settings, and what is wrong. module: of `sasl.jaas.config`, None where there is none."""
     options = module.options if module is not None else {}
     if module is not None and module.short != MODULE:
@@ -114,7 +202,7 @@ def _trusted(options: Mapping[str, str]) -> str | None:
     """The certificates that the login module's options name."""
     path, kind = options.get("ssl.truststore.location"), options.get("ssl.truststore.type", "JKS").upper()
     if text := options.get("ssl.truststore.certificates"):
-        return "".join(pem_text.certificates(text)) or None
+        return "".join(stores.certificates(text)) or None
     if path is None:
         return None
     if kind == "PEM":

@@ -6,7 +6,7 @@ from typing import Final
 
 from confluent_kafka import Consumer, KafkaException
 
-from parquet_sink.kafka.client.security import jaas, oauth
+from parquet_sink.kafka.client.security import oauth
 from parquet_sink.kafka.client.security.translation import Client, Translation, plain
 
 JAAS: Final = "sasl.jaas.config"
@@ -48,18 +48,18 @@ def translate(client: Client, to: Translation) -> None:
         _password(module, to)
 
 
-def _module(client: Client, to: Translation) -> jaas.LoginModule | None:
+def _module(client: Client, to: Translation) -> oauth.LoginModule | None:
     text = plain(client, JAAS)
     if text is None:
         return None
     try:
-        return jaas.parse(text)
+        return oauth.parse(text)
     except ValueError as error:
         to.problem(JAAS, f"{error}. An example: {_example('plain.Plain')}")
         return None
 
 
-def _password(module: jaas.LoginModule, to: Translation) -> None:
+def _password(module: oauth.LoginModule, to: Translation) -> None:
     """User and password of a login module."""
     if module.short == _KERBEROS_MODULE:
         to.problem(JAAS, "Write sasl.kerberos.principal and sasl.kerberos.keytab in place of Java's login module.")

@@ -4,23 +4,56 @@ Which of Java's forms a file has is seen from its first bytes, as Java itself do
 PKCS#12 file, which is what `keytool` has made since Java 9, and the other way round.
 """
 
+import base64
 import logging
 import os
+import re
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Generic, TypeVar
 
-from parquet_sink.kafka.client.security import jks, pem_text
+from parquet_sink.kafka.client.security import jks
 from parquet_sink.net import tls
 
 log = logging.getLogger(__name__)
 
+CERTIFICATE: Final = "CERTIFICATE"
+KEY: Final = "PRIVATE KEY"
+_BLOCK: Final = re.compile(r"-----BEGIN ([A-Z0-9 ]++)-----((?:(?!-----BEGIN ).)*?)-----END \1-----", re.DOTALL)
 MOST_BYTES: Final = 64 << 20
 """No store of certificates is larger."""
 _DER: Final = b"\x30"
 _PEM: Final = b"-----BEGIN"
 CONVERT: Final = "convert it with `keytool -importkeystore -deststoretype PKCS12`"
+T = TypeVar("T")
+
+
+def certificates(text: str) -> list[str]:
+    """Every certificate in a text."""
+    return [_lines(label, body) for label, body in _BLOCK.findall(text) if label == CERTIFICATE]
+
+
+def private_keys(text: str) -> list[str]:
+    """Every private key in a text, of whatever kind, encrypted ones included."""
+    return [_lines(label, body) for label, body in _BLOCK.findall(text) if label.endswith(KEY)]
+
+
+def certificate_of(der: bytes) -> str:
+    """A certificate as text."""
+    return _lines(CERTIFICATE, base64.b64encode(der).decode())
+
+
+def key_of(pkcs8: bytes) -> str:
+    """A private key that is not encrypted."""
+    return _lines(KEY, base64.b64encode(pkcs8).decode())
+
+
+def _lines(label: str, body: str) -> str:
+    """A block anew; one with headers of its own (keys encrypted in OpenSSL's old way) keeps its lines."""
+    inner = body.strip() if ":" in body else "\n".join(textwrap.wrap(re.sub(r"\s+", "", body), 64))
+    return f"-----BEGIN {label}-----\n{inner}\n-----END {label}-----\n"
 
 
 class StoreUnusable(Exception):
@@ -43,9 +76,6 @@ class OwnKey:
 
     def __repr__(self) -> str:
         return "OwnKey(*****)"
-
-
-T = TypeVar("T")
 
 
 class _Good(Generic[T]):
@@ -71,6 +101,8 @@ class _Good(Generic[T]):
 
 
 _TRUSTED: Final = _Good[str]()
+
+
 _OWN_KEYS: Final = _Good[OwnKey]()
 
 
@@ -95,7 +127,7 @@ def pem_key_store(path: str) -> OwnKey:
 
 def pem_certificates(path: str) -> str:
     """The certificates of a PEM file. Raises StoreUnusable."""
-    found = pem_text.certificates(_read(path).decode(errors="replace"))
+    found = certificates(_read(path).decode(errors="replace"))
     if not found:
         raise StoreUnusable("location", f"{path} has no certificate in PEM form; name a file that has.")
     return "".join(found)
@@ -103,7 +135,7 @@ def pem_certificates(path: str) -> str:
 
 def own_key_of_text(text: str, source: str) -> OwnKey:
     """Likewise of a text. source: what messages call it. Raises StoreUnusable."""
-    keys, chain = pem_text.private_keys(text), pem_text.certificates(text)
+    keys, chain = private_keys(text), certificates(text)
     if len(keys) != 1 or not chain:
         found = f"{len(keys)} private key{'' if len(keys) == 1 else 's'} and {len(chain)} certificates"
         raise StoreUnusable("location", f"{source} has {found} in PEM form; it must have one key, and its certificate.")
@@ -130,7 +162,7 @@ def _trusted(path: str, version: tuple[int, ...], password: str | None) -> str:
     )
     if not certificates:
         raise StoreUnusable("location", f"{path} has no certificate in it; name a store that has.")
-    return "".join(map(pem_text.certificate_of, dict.fromkeys(certificates)))
+    return "".join(map(certificate_of, dict.fromkeys(certificates)))
 
 
 @lru_cache(maxsize=32)
@@ -141,7 +173,7 @@ def _own_key(path: str, version: tuple[int, ...], password: str, key_password: s
     key, certificates = _of_pkcs12(path, data, password)
     if key is None or not certificates:
         raise StoreUnusable("location", f"{path} has no private key with a certificate in it; name a store that has.")
-    return OwnKey(pem_text.key_of(key), "".join(map(pem_text.certificate_of, certificates)))
+    return OwnKey(key_of(key), "".join(map(certificate_of, certificates)))
 
 
 def _key_of_java(path: str, data: bytes, password: str, key_password: str | None) -> OwnKey:
@@ -159,7 +191,7 @@ def _key_of_java(path: str, data: bytes, password: str, key_password: str | None
         raise StoreUnusable("key.password", reason) from None
     except jks.DamagedStore as error:
         raise StoreUnusable("location", f"{path} cannot be used: {error}; {CONVERT}.") from None
-    return OwnKey(pem_text.key_of(key), "".join(map(pem_text.certificate_of, keys[0].chain)))
+    return OwnKey(key_of(key), "".join(map(certificate_of, keys[0].chain)))
 
 
 def _is_java(path: str, data: bytes) -> bool:

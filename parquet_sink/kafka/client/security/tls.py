@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from parquet_sink.kafka.client.security import pem_text, stores
+from parquet_sink.kafka.client.security import stores
 from parquet_sink.kafka.client.security.stores import StoreUnusable
 from parquet_sink.kafka.client.security.translation import Client, Translation, plain
 
@@ -53,7 +53,7 @@ def _trust(client: Client, to: Translation, given: list[str]) -> None:
 
 
 def _trusted_text(text: str, kind: str, path: str | None, to: Translation) -> None:
-    found = pem_text.certificates(text)
+    found = stores.certificates(text)
     if kind != "PEM":
         to.problem(f"{TRUST}certificates", f"Certificates as text need {TRUST}type=PEM; it is {kind}.")
     elif path is not None:
@@ -106,12 +106,12 @@ def _own_text(client: Client, kind: str, path: str | None, to: Translation) -> N
         to.problem(f"{KEYS}key", f"Key and certificate as text need {KEYS}type=PEM; it is {kind}.")
     elif path is not None:
         to.problem(f"{KEYS}key", f"It and {KEYS}location are both set; keep one of them.")
-    elif key is None or not pem_text.private_keys(key):
+    elif key is None or not stores.private_keys(key):
         to.problem(f"{KEYS}key", "It has no private key in PEM form; give its lines from BEGIN to END.")
-    elif chain is None or not pem_text.certificates(chain):
+    elif chain is None or not stores.certificates(chain):
         to.problem(f"{KEYS}certificate.chain", "It has no certificate in PEM form; give those of the key.")
     else:
-        _own(to, stores.OwnKey(pem_text.private_keys(key)[0], "".join(pem_text.certificates(chain))))
+        _own(to, stores.OwnKey(stores.private_keys(key)[0], "".join(stores.certificates(chain))))
 
 
 def _own(to: Translation, found: stores.OwnKey) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer
 
-from parquet_sink.kafka.client.security import pem_text, stores
+from parquet_sink.kafka.client.security import stores
 from parquet_sink.kafka.client.security.stores import StoreUnusable
 from tests.kafka.client.security.java_stores import jks, key_entry, pair, pkcs12_trust, trusted_entry
 
@@ -142,11 +142,11 @@ def test_a_pem_file_has_key_and_certificates(tmp_path: Path) -> None:
 
 def test_text_in_one_line_becomes_lines() -> None:
     """As it stands in properties files; keys in OpenSSL's old form keep theirs."""
-    assert pem_text.certificates(ONE.pem.replace("\n", " ")) == [ONE.pem]
-    assert pem_text.certificates(ONE.pem.replace("\n", "")) == [ONE.pem]
+    assert stores.certificates(ONE.pem.replace("\n", " ")) == [ONE.pem]
+    assert stores.certificates(ONE.pem.replace("\n", "")) == [ONE.pem]
     key = ONE.key_pem("p")
-    assert pem_text.private_keys(key.replace("\n", " \n ")) == [key]
+    assert stores.private_keys(key.replace("\n", " \n ")) == [key]
     old = (
         "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: X,1\n\nabc\n-----END RSA PRIVATE KEY-----\n"
     )
-    assert pem_text.private_keys(old) == [old]
+    assert stores.private_keys(old) == [old]
