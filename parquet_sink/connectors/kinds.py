@@ -10,15 +10,15 @@ from parquet_sink.settings.connector import ConnectorSettings, ConnectorType
 
 @dataclass(frozen=True, kw_only=True)
 class ConnectorKind:
-    """A plug-in of the group `parquet_sink.connector_kinds`: settings and connector classes name it (`kind`).
+    """A plug-in of the group `parquet_sink.connector_kinds`; settings and connector classes name theirs as `kind`.
 
-    type: in Kafka Connect's words. All else is the name of a callable, `module:attribute`, that takes the settings;
-    what else it takes, and what it gives, says who asks for it:
-    flow: `worker.loop.flow.Flow`. stored_offsets: `worker.loop.stored_offsets.StoredOffsets`.
-    problems: adds to a `validate.preflight.Found` what machine and libraries know against it.
-    probe: what `check --connect` finds; "" tries nothing.
-    writer: takes the micro-batches of the data source `parquet_sink` (`spark.sink.RangeWriter`), and the settings with
-    their handoff; "" where its queries have a data source of their own.
+    type: in Kafka Connect's words. The others are names, `module:attribute`, of what one room loads and calls:
+    flow: with the settings; gives a `worker.loop.flow.Flow`.
+    stored_offsets: with the settings; gives a `worker.loop.stored_offsets.StoredOffsets`.
+    problems: with the settings and a `validate.preflight.Found`, to which it adds what is wrong.
+    probe: with the settings; gives what `check --connect` finds (`validate.probe_kafka.Finding`). "": nothing is tried.
+    writer: with a `spark.handoff.Handoff`; gives a `spark.sink.RangeWriter` of the data source `parquet_sink`. "": the
+    flow's query has a data source of its own.
     """
 
     type: ConnectorType

@@ -172,15 +172,12 @@ class ParquetFlow(TopicFlow):
                 f"Connector {name} has parked records in {parked}, which are nowhere else: send them with parquet-sink "
                 "parked replay, or give them up with parquet-sink parked drop."
             )
-        count = self.waiting_files()
-        return (
-            None
-            if count == 0
-            else (
+        if count := self.waiting_files():
+            return (
                 f"{count} files of connector {name} wait for the archive; let it take them, or remove "
                 "connect.ems.archive.url."
             )
-        )
+        return None
 
     def remove_beside(self) -> None:
         """A folder of its own for parked records, in which there are none."""
