@@ -20,7 +20,6 @@ from integration.wire import encode_avro
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.ports import free_port
 from parquet_sink.convert.decoders import decoder_for
-from parquet_sink.convert.settings import ConverterKind
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.rows.shaper import Shaper
@@ -36,12 +35,12 @@ IMPATIENT: Final = {"connect.ems.restart.max": "0"}
 EAGER: Final = {"connect.ems.restart.interval.ms": "100"}
 
 
-def keys_of(kind: ConverterKind, registry: RegistryServer) -> dict[str, str]:
+def keys_of(kind: str, registry: RegistryServer) -> dict[str, str]:
     """What a connector file says to read this kind."""
     return FORMATS["envelope" if kind == "json_envelope" else kind].properties(registry)
 
 
-def shape_of(kind: ConverterKind) -> dict[str, Any]:
+def shape_of(kind: str) -> dict[str, Any]:
     """Values without fields need chunks."""
     return CHUNKS if kind in CHUNKED else {}
 
@@ -60,7 +59,7 @@ def met(settings: SinkSettings, values: list[bytes]) -> tuple[int, InvalidRecord
 
 @pytest.mark.parametrize("kind", BAD)
 def test_invalid_records_are_named_by_place_and_reason(
-    sink: Sink, producer: Producer, topic: TopicFactory, registry: RegistryServer, kind: ConverterKind
+    sink: Sink, producer: Producer, topic: TopicFactory, registry: RegistryServer, kind: str
 ) -> None:
     """Each stops its topic-partition at its offset, nothing of it is shown, and no other topic-partition is held up."""
     cases = BAD[kind]

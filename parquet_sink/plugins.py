@@ -28,6 +28,7 @@ CONNECTOR_KINDS: Final = "parquet_sink.connector_kinds"
 _CONNECT: Final = "org.apache.kafka.connect.transforms"
 _FILE: Final = "org.apache.kafka.connect.file"
 _TRANSFORM: Final = "parquet_sink.transform"
+_CONVERT: Final = "parquet_sink.convert"
 
 
 def _sides(name: str, path: str) -> Mapping[str, str]:
@@ -81,7 +82,22 @@ BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
         f"{_CONNECT}.predicates.{name}": f"{_TRANSFORM}.whole.predicates:{name}"
         for name in ("HasHeaderKey", "RecordIsTombstone", "TopicNameMatches")
     },
-    CONVERTERS: {},
+    CONVERTERS: {
+        "org.apache.kafka.connect.json.JsonConverter": f"{_CONVERT}.json.settings:JsonConverter",
+        "io.confluent.connect.avro.AvroConverter": f"{_CONVERT}.avro.settings:AvroConverter",
+        "io.confluent.connect.protobuf.ProtobufConverter": f"{_CONVERT}.protobuf.settings:ProtobufConverter",
+        "io.confluent.connect.json.JsonSchemaConverter": f"{_CONVERT}.json_schema.settings:JsonSchemaConverter",
+        "io.apicurio.registry.utils.converter.AvroConverter": f"{_CONVERT}.avro.settings:ApicurioAvroConverter",
+        "com.celonis.kafka.connect.ems.converter.XmlConverter": f"{_CONVERT}.xml.settings:XmlConverter",
+        "org.apache.kafka.connect.storage.StringConverter": f"{_CONVERT}.plain.settings:StringConverter",
+        **{
+            f"org.apache.kafka.connect.converters.{name}Converter": f"{_CONVERT}.plain.settings:{name}Converter"
+            for name in ("ByteArray", "Boolean", "Short", "Integer", "Long", "Float", "Double")
+        },
+        "org.apache.kafka.connect.storage.SimpleHeaderConverter": (
+            f"{_CONVERT}.connect_values.settings:SimpleHeaderConverter"
+        ),
+    },
     CONFIG_PROVIDERS: {
         f"org.apache.kafka.common.config.provider.{name}ConfigProvider": (
             f"parquet_sink.config.built_in_providers:{class_}Provider"

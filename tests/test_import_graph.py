@@ -308,7 +308,10 @@ HEAVY = (
     *("defusedxml", "cryptography", "parquet_sink.convert", "parquet_sink.rows"),
 )
 """Modules, or packages with all that is in them. NumPy is not among them: PyArrow itself loads it."""
-PARENTS = frozenset({"parquet_sink.convert", "parquet_sink.convert.registry", "parquet_sink.rows"})
+PARENTS = frozenset(
+    {"parquet_sink.convert", "parquet_sink.rows"}
+    | {f"parquet_sink.convert.{name}" for name in ("connect_values", "json", "plain", "registry")}
+)
 """Empty packages: settings are in them, which every process knows."""
 
 

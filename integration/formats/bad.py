@@ -14,7 +14,6 @@ from confluent_kafka.schema_registry.serde import SchemaId
 from integration.formats.records import CONNECT, message_class, record
 from integration.registry import RegistryServer, Stored
 from integration.wire import encode_avro, encode_json, encode_protobuf, framed
-from parquet_sink.convert.settings import ConverterKind
 
 CANARY: Final = "canary-4711"
 _DEEP: Final = 100_000
@@ -33,7 +32,7 @@ class Bad:
     reason: str
 
 
-def good(kind: ConverterKind, registry: RegistryServer, topic: str, count: int) -> Sequence[bytes]:
+def good(kind: str, registry: RegistryServer, topic: str, count: int) -> Sequence[bytes]:
     """So many records with an `id` and a `text`, numbered from 0."""
     rows = [{"id": n, "text": CANARY} for n in range(count)]
     if kind == "avro":
@@ -46,7 +45,7 @@ def good(kind: ConverterKind, registry: RegistryServer, topic: str, count: int) 
     return [_written(kind, row) for row in rows]
 
 
-def _written(kind: ConverterKind, row: dict[str, Any]) -> bytes:
+def _written(kind: str, row: dict[str, Any]) -> bytes:
     """A record of a kind that needs no registry."""
     if kind == "json":
         return json.dumps(row).encode()
@@ -258,7 +257,7 @@ _PLAIN: Final = {
     "deep list": _as(b'{"x":' + b"[" * _DEEP + b"]" * _DEEP + b"}", "not JSON"),
     "wide": _as(json.dumps({f"f{n}": n for n in range(_WIDE)}).encode(), "2,501 columns"),
 }
-BAD: Final[dict[ConverterKind, dict[str, Bad]]] = {
+BAD: Final[dict[str, dict[str, Bad]]] = {
     "json": _PLAIN,
     "avro": _AVRO,
     "protobuf": _PROTOBUF,

@@ -50,8 +50,9 @@ if TYPE_CHECKING:  # the same names for the type checker
     from parquet_sink.convert.decoders import decoder_for as decoder_for
     from parquet_sink.convert.invalid import InvalidValue as InvalidValue
     from parquet_sink.convert.keys import CONVERTER_KEYS as CONVERTER_KEYS
-    from parquet_sink.convert.one_by_one import OneByOne as OneByOne
     from parquet_sink.convert.own import ConverterClass as ConverterClass
+    from parquet_sink.convert.own import OneByOne as OneByOne
+    from parquet_sink.convert.settings import Converter as Converter
     from parquet_sink.convert.settings import ConverterSettings as ConverterSettings
     from parquet_sink.errors import RecordSinkFailed as RecordSinkFailed
     from parquet_sink.errors import RetryLater as RetryLater
@@ -150,8 +151,9 @@ _PATHS: Final = {
     "Step": "transform.chain:Step",
     "TransformChain": "transform.chain:TransformChain",
     # converters
+    "Converter": "convert.settings:Converter",
     "ConverterClass": "convert.own:ConverterClass",
-    "OneByOne": "convert.one_by_one:OneByOne",
+    "OneByOne": "convert.own:OneByOne",
     "Decoded": "convert.decoded:Decoded",
     "Decoder": "convert.decoded:Decoder",
     "InvalidValue": "convert.invalid:InvalidValue",

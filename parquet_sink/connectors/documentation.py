@@ -12,9 +12,8 @@ from parquet_sink import plugins
 from parquet_sink.config import docs
 from parquet_sink.config.key import Key
 from parquet_sink.connectors.connector_class import CONNECTOR_CLASSES, DEFAULT_CLASS, find_class
-from parquet_sink.convert import key_docs
-from parquet_sink.convert.converter_setting import CONVERT_SETTINGS
-from parquet_sink.convert.keys import SETTINGS
+from parquet_sink.convert.keys import SETTINGS, table_of_converters, table_of_settings, with_converters
+from parquet_sink.convert.settings import CONVERT_SETTINGS
 from parquet_sink.plugins import PluginUnusable
 from parquet_sink.transform import key_docs as transform_docs
 from parquet_sink.transform.keys import TRANSFORM
@@ -70,7 +69,7 @@ def markdown(connector_class: str = DEFAULT_CLASS) -> str:
     parts = [_INTRO]
     for group in docs.groups(keys):
         if group == CONVERT_SETTINGS:
-            parts += [key_docs.converters(), key_docs.settings()]
+            parts += [table_of_converters(), table_of_settings()]
         elif group == TRANSFORM:
             parts.append(transform_docs.section())
         else:
@@ -120,7 +119,7 @@ def _help(title: str, keys: Sequence[Key]) -> Iterator[str]:
 
 
 def _help_settings() -> Iterator[str]:
-    meant = [key_docs.with_kinds(one) for one in SETTINGS if not one.unused]
+    meant = [with_converters(one) for one in SETTINGS if not one.unused]
     yield from docs.help_section("Both files, after value.converter. or key.converter.", meant)
     yield from docs.help_section("Accepted without effect there", [one.key for one in SETTINGS if one.unused])
 

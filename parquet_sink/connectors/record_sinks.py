@@ -10,8 +10,8 @@ from parquet_sink.connectors import error_handling, reading
 from parquet_sink.connectors.connect_keys import CONNECT_KEYS, CONNECTOR_KEYS
 from parquet_sink.convert import configuration
 from parquet_sink.convert.configuration import build_converter, build_headers
+from parquet_sink.convert.json.settings import PLAIN_JSON
 from parquet_sink.convert.keys import CONVERTER_KEYS
-from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.kafka.settings import INTERVAL, NAME_KEY, OVERRIDE_KEYS, TOPIC_KEYS, FlushSettings
 from parquet_sink.settings.connector import TOLERANCE, ErrorSettings, RestartSettings
 from parquet_sink.settings.record_sink import RecordSinkSettings
@@ -100,7 +100,7 @@ def settings(values: Values, worker: Worker, sink: RecordSinkSetup) -> RecordSin
         flush=FlushSettings(_MOST_BYTES, _MOST_RECORDS, interval_ms),
         sink=sink,
         tmp_dir=machine.absolute(values.text(TMP_DIR) or machine.tmp_dir),
-        value=build_converter("value", values, worker.converters, machine) or ConverterSettings(),
+        value=build_converter("value", values, worker.converters, machine) or PLAIN_JSON,
         key=build_converter("key", values, worker.converters, machine),
         header=build_headers(values, worker.converters, machine),
         errors=error_handling.error_settings(values, worker, kafka),

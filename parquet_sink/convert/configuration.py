@@ -1,23 +1,83 @@
-"""The converters of a connector: that each is known and complete, that its settings are its own, and what they say."""
+"""The converters of a connector: that each is known and complete, that its settings are its own, and what they say.
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import Any, TypedDict
+As in Kafka Connect, a converter that the connector file names takes nothing from the worker file. Settings without a
+converter add to the worker's.
+"""
 
-from parquet_sink import plugins
-from parquet_sink.config.class_settings import ClassSettings, Judged, Texts, judge, section
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypedDict
+
+from parquet_sink.config import declared
+from parquet_sink.config.class_settings import ClassSettings, Texts, section
+from parquet_sink.config.key import Key
+from parquet_sink.config.key import find as find_key
 from parquet_sink.config.machine import Machine
 from parquet_sink.config.report import PrefixedReport, Report, quoted
 from parquet_sink.config.values import NOTHING, Values
 from parquet_sink.config.without_effect import suggest
 from parquet_sink.convert import converters
-from parquet_sink.convert.chosen import SIDES, Chosen, choose
-from parquet_sink.convert.converter_setting import REGISTRY
-from parquet_sink.convert.converters import JSON_CONVERTER, SIMPLE_HEADER
+from parquet_sink.convert.connect_values.settings import SIMPLE_HEADER
+from parquet_sink.convert.json.settings import JsonConverter
 from parquet_sink.convert.keys import find_setting, settings_under
-from parquet_sink.convert.registry import cross_checks
-from parquet_sink.convert.registry.build import build_registry
-from parquet_sink.convert.settings import ConverterSettings, Side
+from parquet_sink.convert.settings import SIDES, Converter, CustomConverter, Side
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What a side is converted with. name: as the file has it. file: the values that count, of both files."""
+
+    side: Side
+    name: str
+    converter: type[Converter]
+    file: Values
+
+    @property
+    def prefix(self) -> str:
+        return f"{self.side}.converter."
+
+    @property
+    def custom(self) -> bool:
+        """Whether it is of another package."""
+        return self.converter is CustomConverter
+
+    @property
+    def writes(self) -> bool:
+        """Whether a source may use it."""
+        if self.custom:
+            from parquet_sink.convert import own  # loads Arrow: only where one is named
+
+            return own.writes(self.name)
+        return self.converter.encoder is not Converter.encoder
+
+    @cached_property
+    def values(self) -> Values:
+        """Its settings, by their own names."""
+        file, prefix = self.file, self.prefix
+        there = [one for one in (*file.texts, *file.given) if one.startswith(prefix)]
+        known = [key.name for key in self.converter.keys if file.knows(prefix + key.name)]
+        return Values(
+            {name: file.value(prefix + name) for name in known},
+            {one.removeprefix(prefix) for one in file.given if one.startswith(prefix)},
+            {one.removeprefix(prefix): file.shown(one) for one in there},
+            {one.removeprefix(prefix): file.texts[one] for one in there if one in file.texts},
+        )
+
+    def given(self) -> Iterator[tuple[str, Key]]:
+        """The settings of the converter that the file has, each under the name that it has there."""
+        for name in sorted(self.values.given):
+            if (key := find_key(self.converter.keys, name)) is not None:
+                yield name, key
+
+
+def choose(side: Side, own: Values, worker: Values = NOTHING) -> Chosen | None:
+    """The converter of one side; None when there is none, or none that is known."""
+    key = f"{side}.converter"
+    values = own if key in own.given or key not in worker.given else own.over(worker, key)
+    name = values.text(key)
+    converter = None if name is None else converters.find(name, side)
+    return None if name is None or converter is None else Chosen(side, name, converter, values)
 
 
 class Remarks(TypedDict):
@@ -25,11 +85,6 @@ class Remarks(TypedDict):
 
     foreign: Callable[[str], str | None]
     unjudged: tuple[str, ...]
-
-
-def named(own: Values, worker: Values = NOTHING) -> Mapping[str, Chosen | None]:
-    """By the prefix of its settings, the converter of each side; None when there is none, or none that is known."""
-    return {f"{side}.converter.": choose(side, own, worker) for side in SIDES}
 
 
 def check(own: Values, worker: Values, source: str, machine: Machine, report: Report) -> None:
@@ -44,15 +99,15 @@ def check(own: Values, worker: Values, source: str, machine: Machine, report: Re
             _unknown_of_headers(own, chosen, report)
         if chosen is None:
             _absent(side, own, worker, source, report)
-        elif chosen.kind == "own":
-            _own(chosen, report)
-        elif _settings(chosen, report) and chosen.kind in REGISTRY:
-            cross_checks.check(chosen, machine, report)
+        elif chosen.custom:
+            _texts(chosen, machine, report)
+        elif _settings(chosen, report):
+            chosen.converter.check(chosen.values, machine, PrefixedReport(report, chosen.prefix))
 
 
 def _unknown_of_headers(own: Values, chosen: Chosen | None, report: Report) -> None:
     """Names that no converter has: the table has any behind `header.converter.`, for files in which nobody asks."""
-    if chosen is None or chosen.kind == "own":
+    if chosen is None or chosen.custom:
         return
     known = settings_under(chosen.prefix)
     for full in sorted(one for one in own.given if one.startswith(chosen.prefix)):
@@ -75,7 +130,7 @@ def _absent(side: Side, own: Values, worker: Values, source: str, report: Report
         report.problem(
             key,
             f"It is set neither here nor in the worker file; name the records' converter, for plain JSON objects "
-            f"{JSON_CONVERTER} with {key}.schemas.enable=false.",
+            f"{JsonConverter.class_name} with {key}.schemas.enable=false.",
         )
 
 
@@ -88,73 +143,57 @@ def _shown(values: Values, key: str, name: str) -> str | None:
 def _settings(chosen: Chosen, report: Report) -> bool:
     """Check each setting by itself; True when none is wrong."""
     good = True
-    for name, setting in chosen.settings:
-        value = None if setting.key.is_prefix else chosen.value(name)
-        reason = setting.key.check.test(value) if setting.key.check else None
-        if reason is not None and (setting.key.is_prefix or value is not None):
+    for name, key in chosen.given():
+        value = None if key.is_prefix else chosen.values.value(name)
+        reason = key.check.test(value) if key.check else None
+        if reason is not None and (key.is_prefix or value is not None):
             report.problem(chosen.prefix + name, reason)
             good = False
     return good
 
 
+def _texts(chosen: Chosen, machine: Machine, report: Report) -> Texts | None:
+    """The settings of a class of another package, judged by its own keys."""
+    from parquet_sink.convert import own  # loads Arrow: only where one is named
+
+    file = chosen.file
+    full = sorted(name for name in {*file.texts, *file.given} if name.startswith(chosen.prefix))
+    return own.check(chosen.name, chosen.side, section(file, full, chosen.prefix), machine, report)
+
+
 def remarks(own: Values, worker: Values = NOTHING) -> Remarks:
     """What `without_effect.warn_about` must know of the converters: a file that has none says nothing."""
-    converter = named(own, worker) if own.knows("value.converter") else {}
-    unjudged = tuple(prefix for prefix, chosen in converter.items() if chosen is None or chosen.kind == "own")
-    return {"foreign": lambda name: foreign(name, converter), "unjudged": unjudged}
+    sides = SIDES if own.knows("value.converter") else ()
+    found = {f"{side}.converter.": choose(side, own, worker) for side in sides}
+    unjudged = tuple(prefix for prefix, chosen in found.items() if chosen is None or chosen.custom)
+    return {"foreign": lambda name: _foreign(name, found), "unjudged": unjudged}
 
 
-def _own(chosen: Chosen, report: Report) -> Texts | None:
-    """Judge the settings of a class of a user's own by its own keys."""
-    from parquet_sink.convert.own import CONVERTER_CLASSES  # loads Arrow: only where one is named
-
-    found = plugins.find(CONVERTER_CLASSES, chosen.name)
-    key = chosen.prefix.removesuffix(".")
-    judged = Judged(
-        "converter",
-        tuple(found.keys),
-        lambda values: found(values, chosen.side),
-        lambda reason: report.problem(key, reason),
-    )
-    values = chosen.values
-    full = sorted(name for name in {*values.texts, *values.given} if name.startswith(chosen.prefix))
-    return judge(judged, section(values, full, chosen.prefix), PrefixedReport(report, chosen.prefix))
-
-
-def build_headers(own: Values, worker: Values, machine: Machine) -> ConverterSettings:
-    """How headers are decoded: by SimpleHeaderConverter where none is set."""
-    return build_converter("header", own, worker, machine) or ConverterSettings(SIMPLE_HEADER.kind)
-
-
-def foreign(name: str, converter: Mapping[str, Chosen | None]) -> str | None:
+def _foreign(name: str, found: Mapping[str, Chosen | None]) -> str | None:
     """Why a setting of a converter has no effect with the one that is there; None when it has, or is no such setting.
 
-    name: the whole key. converter: as `named` gives it.
+    name: the whole key. found: by the prefix of its settings, the converter of each side.
     """
-    for prefix, chosen in converter.items():
+    for prefix, chosen in found.items():
         setting = find_setting(name.removeprefix(prefix)) if name.startswith(prefix) else None
-        if (
-            setting is not None
-            and chosen is not None
-            and chosen.kind != "own"
-            and not setting.concerns(chosen.converter)
-        ):
+        if setting is not None and chosen is not None and not chosen.custom and not setting.concerns(chosen.converter):
             return f"It has no effect with {chosen.converter.class_name}."
     return None
 
 
-def build_converter(side: Side, own: Values, worker: Values, machine: Machine) -> ConverterSettings | None:
-    """How one side is decoded; None when no converter is set for it. own, worker: values of the two files."""
+def build_headers(own: Values, worker: Values, machine: Machine) -> Converter:
+    """How headers are converted: by SimpleHeaderConverter where none is set."""
+    return build_converter("header", own, worker, machine) or SIMPLE_HEADER
+
+
+def build_converter(side: Side, own: Values, worker: Values, machine: Machine) -> Converter | None:
+    """How one side is converted; None when no converter is set for it. own, worker: values of the two files."""
     chosen = choose(side, own, worker)
     if chosen is None:
         return None
-    if chosen.kind == "own":
-        key = chosen.prefix.removesuffix(".")
-        return ConverterSettings("own", own=ClassSettings(key, chosen.name, _own(chosen, Report()) or ()))
-    registry = build_registry(chosen, machine) if chosen.kind in REGISTRY else None
-    return replace(ConverterSettings(kind=chosen.kind, registry=registry), **_options(chosen))
+    if not chosen.custom:
+        return declared.made(chosen.converter, chosen.values, machine)
+    from parquet_sink.convert.own import settings  # loads Arrow: only where one is named
 
-
-def _options(chosen: Chosen) -> dict[str, Any]:
-    """Fields of ConverterSettings that the file sets, and that concern the converter."""
-    return {setting.fills: chosen.value(name) for name, setting in chosen.settings if setting.fills}
+    texts = _texts(chosen, machine, Report()) or ()
+    return settings(ClassSettings(f"{side}.converter", chosen.name, texts), machine)

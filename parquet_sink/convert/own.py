@@ -1,17 +1,22 @@
 """A converter of one's own: a class that a connector file names by an entry point or as `package.module.Class`."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Final, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, cast, runtime_checkable
 
 import pyarrow as pa
 
 from parquet_sink import plugins
-from parquet_sink.config.class_settings import ClassSettings
+from parquet_sink.config import declared
+from parquet_sink.config.class_settings import ClassSettings, Judged, Texts, judge
 from parquet_sink.config.key import Key
+from parquet_sink.config.machine import Machine
+from parquet_sink.config.providers import Resolved
+from parquet_sink.config.report import PrefixedReport, Report
 from parquet_sink.config.values import Values
-from parquet_sink.convert.decoded import Decoded, Decoder, Trees
-from parquet_sink.convert.one_by_one import OneByOne as OneByOne  # noqa: PLC0414 - one door for authors
-from parquet_sink.convert.settings import Side
+from parquet_sink.convert.decoded import Decoded, Decoder, Tree, Trees
+from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.convert.settings import Converter, CustomConverter, Encoder, Side
 from parquet_sink.errors import ConnectorError, ConverterFailed
 from parquet_sink.plugins import CONVERTERS, Kind, PluginUnusable
 from parquet_sink.process import plugin_errors
@@ -19,7 +24,7 @@ from parquet_sink.process import plugin_errors
 
 @runtime_checkable
 class ConverterClass(Protocol):
-    """What `value.converter` names: a class, or whatever else is called like one.
+    """What `value.converter` names: a class, or whatever else is called like one. It may be a `Converter` instead.
 
     keys: what `value.converter.` (or `key.converter.`, `header.converter.`) may stand before, named without that.
     """
@@ -44,16 +49,108 @@ CONVERTER_CLASSES: Final[Kind[ConverterClass]] = Kind(
 )
 
 
-def decoder(settings: ClassSettings, side: Side = "value") -> Decoder:
+class OneByOne(ABC):
+    """A decoder that is written for one value: a record without a schema, in Python's own types."""
+
+    @abstractmethod
+    def record(self, value: bytes) -> Tree | None:
+        """The record: a dict, with dict, list, str, int within 64 bits, finite float, bool and None below.
+
+        None: a tombstone. Raises InvalidValue with a reason that holds no content.
+        """
+
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        """All of them, each independent of the others."""
+        positions: list[int] = []
+        trees: list[Tree] = []
+        invalid: dict[int, str] = {}
+        for position, value in enumerate(values.to_pylist()):
+            try:
+                tree = self.record(value)
+            except InvalidValue as error:
+                invalid[position] = str(error)
+                continue
+            if tree is not None:
+                positions.append(position)
+                trees.append(tree)
+        pieces = (Trees(pa.array(positions, pa.int64()), trees),) if trees else ()
+        return Decoded(pieces, invalid)
+
+
+def check(name: str, side: Side, found: Resolved, machine: Machine, report: Report) -> Texts | None:
+    """The settings of a class, judged by its own keys; None when something is wrong. name: as the file has it."""
+    class_, key = plugins.find(CONVERTER_CLASSES, name), f"{side}.converter"
+    prefixed = PrefixedReport(report, f"{key}.")
+
+    def on_class(reason: str) -> None:
+        report.problem(key, reason)
+
+    def make(values: Values) -> object:
+        if (whole := _whole(class_)) is None:
+            return class_(values, side)
+        if side not in whole.sides:
+            on_class(f"It converts no {side}s; name another converter.")
+        declared.check(whole, values, prefixed)
+        whole.check(values, machine, prefixed)
+        return None
+
+    return judge(Judged("converter", tuple(class_.keys), make, on_class), found, prefixed)
+
+
+def settings(own: ClassSettings, machine: Machine) -> CustomConverter:
+    """Of a class about whose settings there was no problem."""
+    if (whole := _whole(plugins.find(CONVERTER_CLASSES, own.type))) is None:
+        return CustomConverter(own)
+    return CustomConverter(own, declared.made(whole, own.values(whole.keys), machine))
+
+
+def _whole(found: Any) -> type[Converter] | None:
+    """The class as a `Converter`, where it is one."""
+    return found if isinstance(found, type) and issubclass(found, Converter) else None
+
+
+def decoder(settings: CustomConverter) -> Decoder:
     """Of the class that the settings name. Raises ConverterFailed where it is not there."""
+    own = settings.own
     try:
-        found = plugins.find(CONVERTER_CLASSES, settings.type)
-        return _Named(settings, found(settings.values(found.keys), side))
+        if settings.whole is not None:
+            return _Named(own, settings.whole.open())
+        found = plugins.find(CONVERTER_CLASSES, own.type)
+        return _Named(own, found(own.values(found.keys), cast(Side, own.name.partition(".")[0])))
     except PluginUnusable as error:
         raise ConverterFailed(
-            f"{settings.name}: {error} It was found where the connector was started; it must be on every machine that "
+            f"{own.name}: {error} It was found where the connector was started; it must be on every machine that "
             "runs Spark tasks."
         ) from None
+
+
+def writes(name: str) -> bool:
+    """Whether a class has an encoder. name: as the file has it."""
+    whole = _whole(plugins.find(CONVERTER_CLASSES, name))
+    return whole is not None and whole.encoder is not Converter.encoder
+
+
+def encoder(settings: CustomConverter) -> Encoder:
+    """Of a class that `writes`: InvalidValue is a value's fault, and whatever else it raises is its own."""
+    assert settings.whole is not None
+    own, encode = settings.own, settings.whole.encoder()
+
+    def guarded(value: object, arrow: pa.DataType | None) -> bytes | None:
+        try:
+            return encode(value, arrow)
+        except (ConnectorError, InvalidValue, MemoryError):
+            raise
+        except Exception as error:
+            raise _failed(own, f"failed with {plugin_errors.reported(error, own.secrets)}") from error
+
+    return guarded
+
+
+def _failed(own: ClassSettings, what: str) -> ConverterFailed:
+    return ConverterFailed(
+        f"{own.name} ({own.type}) {what}. No record is blamed, and nothing from there on is "
+        "committed. Correct its code, which must call a value invalid that it cannot read, then start again."
+    )
 
 
 class _Named:
@@ -69,7 +166,9 @@ class _Named:
         except (ConnectorError, MemoryError):
             raise
         except Exception as error:
-            raise self._failed(f"failed with {plugin_errors.reported(error, self._settings.secrets)}") from error
+            raise _failed(
+                self._settings, f"failed with {plugin_errors.reported(error, self._settings.secrets)}"
+            ) from error
         self._check(found, len(values))
         return found
 
@@ -78,12 +177,6 @@ class _Named:
         places = [at for piece in found.pieces for at in piece.positions.to_pylist()] + list(found.invalid)
         lengths = [len(piece.trees if isinstance(piece, Trees) else piece.rows) for piece in found.pieces]
         if len(set(places)) != len(places) or not all(0 <= at < count for at in places):
-            raise self._failed("gave a position twice, or one that there is not")
+            raise _failed(self._settings, "gave a position twice, or one that there is not")
         if lengths != [len(piece.positions) for piece in found.pieces]:
-            raise self._failed("gave another number of records than of positions")
-
-    def _failed(self, what: str) -> ConverterFailed:
-        return ConverterFailed(
-            f"{self._settings.name} ({self._settings.type}) {what}. No record is blamed, and nothing from there on is "
-            "committed. Correct its code, which must call a value invalid that it cannot read, then start again."
-        )
+            raise _failed(self._settings, "gave another number of records than of positions")

@@ -1,72 +1,202 @@
-"""How keys and values of records are decoded."""
+"""What a converter is: a class that a connector file names, whose fields are its settings."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
+from parquet_sink.config.checks import refused
 from parquet_sink.config.class_settings import ClassSettings
+from parquet_sink.config.declared import by_key, keys_of
+from parquet_sink.config.key import Check, Key, Origin, Type, Value
+from parquet_sink.config.machine import Machine
+from parquet_sink.config.report import PrefixedReport
+from parquet_sink.config.values import Values
 from parquet_sink.convert.registry.settings import RegistrySettings
 
-ConverterKind = Literal[
-    "json",
-    "json_envelope",
-    "avro",
-    "protobuf",
-    "json_schema",
-    "xml",
-    "string",
-    "bytes",
-    "boolean",
-    "short",
-    "integer",
-    "long",
-    "float",
-    "double",
-    "own",
-    "simple_header",
-]
-
-KIND_TEXTS: Final[Mapping[ConverterKind, str]] = {
-    "json": "JSON without a schema",
-    "json_envelope": "JSON in an envelope with its schema",
-    "avro": "Avro behind the id of a registered schema",
-    "protobuf": "Protobuf behind the id of a registered schema",
-    "json_schema": "JSON behind the id of a registered schema",
-    "xml": "XML documents",
-    "string": "text",
-    "bytes": "bytes as they are",
-    "boolean": "one byte, 0 or 1",
-    "short": "a number of 2 bytes",
-    "integer": "a number of 4 bytes",
-    "long": "a number of 8 bytes",
-    "float": "a fraction of 4 bytes",
-    "double": "a fraction of 8 bytes",
-    "own": "by a class of your own",
-    "simple_header": "text, read by SimpleHeaderConverter",
-}
-"""What each kind decodes, for `check` and for the documentation."""
+if TYPE_CHECKING:  # it loads Arrow, and settings are loaded where that is not
+    from parquet_sink.convert.decoded import Decoder
 
 Side = Literal["value", "key", "header"]
-"""What of a record is decoded."""
+"""What of a record is converted."""
+SIDES: Final[tuple[Side, ...]] = ("value", "key", "header")
+
+Encoder = Callable[[object, Any], bytes | None]
+"""What writes a value, of which its Arrow type stands for the schema; None: without one. Raises NotEncodable."""
+
+CONVERT_SETTINGS: Final = "Settings of converters"
+
+
+def setting_key(
+    name: str,
+    type_: Type,
+    doc: str,
+    *,
+    default: Value = None,
+    default_text: str = "",
+    check: Check | None = None,
+    minimum: int | None = None,
+    maximum: int | None = None,
+    choices: tuple[str, ...] = (),
+    no_effect: str = "",
+    origin: Origin = Origin.CONNECT,
+) -> Key:
+    """A setting that fills no field of its own, of Kafka Connect's world unless told otherwise."""
+    return Key(
+        name,
+        CONVERT_SETTINGS,
+        type_,
+        doc,
+        default=default,
+        default_text=default_text,
+        check=check,
+        minimum=minimum,
+        maximum=maximum,
+        choices=choices,
+        no_effect=no_effect,
+        origin=origin,
+    )
+
+
+def refused_key(name: str, type_: Type, reason: str) -> Key:
+    """A setting that would change what we do, and cannot be honoured. reason: with the cure."""
+    return setting_key(name, type_, "Refused.", check=refused(reason))
+
+
+def without_meaning(doc: str, *names: str) -> tuple[Key, ...]:
+    """Settings that are accepted, and that change nothing here. doc: the reason."""
+    return tuple(setting_key(name, Type.STRING, doc) for name in names)
+
+
+class _Keys:
+    """All settings of a class: those of its fields, then the others."""
+
+    def __get__(self, instance: object, cls: "type[Converter]") -> tuple[Key, ...]:
+        return (*keys_of(cls), *cls.more, *cls.unused)
+
+
+class Converter:
+    """Bytes of records to records, and back where a source writes: what `value.converter` names.
+
+    A class is one converter, and an object of it its settings, which cross to other processes by value: it is declared
+    by `config.declared.declared`, its fields by `key`, named as behind `value.converter.`. It has `title` and `open`.
+
+    title: what records are, for `check` and for the documentation. class_name: in connector files, and in dead letters
+    unless `reported` is another. word: a short name beside those that Kafka Connect derives from the class. label:
+    begins the documentation of its settings. sides: what of a record it may convert.
+    more: settings beside those of its fields. unused: those that are accepted, and that change nothing.
+    """
+
+    title: ClassVar[str]
+    class_name: ClassVar[str] = ""
+    word: ClassVar[str] = ""
+    label: ClassVar[str] = ""
+    reported: ClassVar[str] = ""
+    sides: ClassVar[Sequence[Side]] = ("value", "key")
+    more: ClassVar[tuple[Key, ...]] = ()
+    unused: ClassVar[tuple[Key, ...]] = (
+        *without_meaning("It is known from the key's own name.", "converter.type"),
+        *without_meaning("There is one version of each class here.", "plugin.version"),
+    )
+    keys: ClassVar[Sequence[Key]] = _Keys()  # type: ignore[assignment]
+
+    @classmethod
+    def check(cls, values: Values, machine: Machine, report: PrefixedReport) -> None:
+        """Report what is wrong between settings, each of which is right by itself. values: by the names of `keys`."""
+
+    @classmethod
+    def has_bytes(cls, values: Values) -> bool:
+        """Whether a field of its records may be bytes."""
+        return True
+
+    @property
+    def what(self) -> str:
+        """What records are, with these settings."""
+        return self.title
+
+    @property
+    def schema_registry(self) -> RegistrySettings | None:
+        """Where schemas come from that its records name."""
+        return None
+
+    @property
+    def in_reports(self) -> str:
+        """The class in dead letters and log lines."""
+        return self.reported or self.class_name
+
+    def open(self) -> "Decoder":
+        """What decodes; made once in a process. Its module is loaded here, and not with the settings."""
+        raise NotImplementedError
+
+    def encoder(self) -> Encoder:
+        """What encodes, for sources. A converter without it only reads."""
+        raise NotImplementedError
+
+    def recorded(self) -> object:
+        """The class and what its keys say, for digests of settings, without secrets: no other value changes records."""
+        return self.class_name, repr(by_key(self))
+
+    @classmethod
+    def simple_name(cls) -> str:
+        """The last part of the class's name."""
+        return cls.class_name.rpartition(".")[2]
+
+    @classmethod
+    def short_names(cls) -> tuple[str, ...]:
+        """Kafka Connect's aliases (the simple name, and that without `Converter`), then our own word."""
+        simple = cls.simple_name()
+        return tuple(dict.fromkeys((simple, simple.removesuffix("Converter"), cls.word)))
 
 
 @dataclass(frozen=True)
-class ConverterSettings:
-    """How bytes are decoded. Each option concerns the kinds that its comment names."""
+class CustomConverter(Converter):
+    """One of another package, under its name in the file. whole: its settings, where its class is a `Converter`."""
 
-    kind: ConverterKind = "json"
-    registry: RegistrySettings | None = None  # avro, protobuf, json_schema: never None there
-    own: ClassSettings | None = None  # own: never None there
-    replace_null_with_default: bool = True  # json_envelope
-    encoding: str = "UTF-8"  # string
-    enhanced_names: bool = False  # avro: union members under their full names (enhanced.avro.schema.support)
-    generalized_sum_types: bool = False  # avro, json_schema: generalized.sum.type.support
-    flatten_singleton_unions: bool = True  # avro, json_schema: flatten.singleton.unions
-    optional_for_nonrequired: bool = False  # json_schema: use.optional.for.nonrequired
-    index_for_unions: bool = True  # protobuf: generate.index.for.unions
-    flatten_unions: bool = False  # protobuf: flatten.unions
-    int_for_enums: bool = False  # protobuf: int.for.enums
-    optional_for_nullables: bool = False  # protobuf: optional.for.nullables
-    optional_for_proto2: bool = True  # protobuf: optional.for.proto2
-    wrapper_for_nullables: bool = False  # protobuf: wrapper.for.nullables
-    wrapper_for_raw_primitives: bool = True  # protobuf: wrapper.for.raw.primitives
+    title = "by a class of your own"
+    word = "own"
+    sides = SIDES
+
+    own: ClassSettings
+    whole: Converter | None = None
+
+    @property
+    def in_reports(self) -> str:
+        return self.own.type
+
+    def recorded(self) -> object:
+        """With secrets, of which nobody here knows what they change."""
+        return self.own
+
+    def open(self) -> "Decoder":
+        """Raises ConverterFailed where its class is not there."""
+        return opened("parquet_sink.convert.own:decoder", self)
+
+    def encoder(self) -> Encoder:
+        return encoding("parquet_sink.convert.own:encoder", self)
+
+
+def loaded(path: str) -> Any:
+    """What stands at `module:name`: what decodes or encodes is loaded when it is needed, settings everywhere."""
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)
+
+
+def opened(path: str, *arguments: object) -> "Decoder":
+    """What the function or class at `module:name` makes."""
+    made: Decoder = loaded(path)(*arguments)
+    return made
+
+
+def encoding(path: str, settings: Converter) -> Encoder:
+    """Likewise of what encodes."""
+    made: Encoder = loaded(path)(settings)
+    return made
+
+
+def _by_word(kind: str = "json", *registry: object, **options: object) -> Converter:
+    """Settings of a built-in converter by its short name, for tests of plug-ins: JSON without a schema by default."""
+    made: Converter = loaded("parquet_sink.convert.converters:made")(kind, *registry, **options)
+    return made
+
+
+ConverterSettings: Final = _by_word

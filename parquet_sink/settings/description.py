@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from parquet_sink.convert.settings import KIND_TEXTS, ConverterSettings
+from parquet_sink.convert.plain.settings import BYTES
+from parquet_sink.convert.settings import Converter
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.rows.settings import ShapeSettings
 from parquet_sink.settings.connector import ErrorSettings
@@ -16,9 +17,9 @@ _ORDER_COLUMN = "__celonis_order"
 
 
 def decoded(
-    value: ConverterSettings,
-    key: ConverterSettings | None,
-    header: ConverterSettings,
+    value: Converter,
+    key: Converter | None,
+    header: Converter,
     transforms: Sequence[StepSettings],
     *,
     keys: bool,
@@ -26,9 +27,9 @@ def decoded(
 ) -> Iterator[str]:
     """What is read of a record, and the transforms. keys, headers: whether they are looked at."""
     texts = [
-        f"value: {KIND_TEXTS[value.kind]}",
-        f"key: {KIND_TEXTS[(key or ConverterSettings('bytes')).kind]}" if keys else "key: not read",
-        f"headers: {KIND_TEXTS[header.kind]}" if headers else "headers: not read",
+        f"value: {value.what}",
+        f"key: {(key or BYTES).what}" if keys else "key: not read",
+        f"headers: {header.what}" if headers else "headers: not read",
     ]
     yield "decoded: " + "; ".join(texts)
     yield from map(_transform, transforms)

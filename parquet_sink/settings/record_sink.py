@@ -6,7 +6,9 @@ from typing import ClassVar, Literal, Self
 
 from parquet_sink import __version__
 from parquet_sink.config.secret import digest
-from parquet_sink.convert.settings import ConverterSettings
+from parquet_sink.convert.connect_values.settings import SIMPLE_HEADER
+from parquet_sink.convert.json.settings import PLAIN_JSON
+from parquet_sink.convert.settings import Converter
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.settings import description
 from parquet_sink.settings.connector import ErrorSettings, RestartSettings, TopicSinkSettings
@@ -27,9 +29,9 @@ class RecordSinkSettings(TopicSinkSettings):
     flush: FlushSettings
     sink: RecordSinkSetup
     tmp_dir: str
-    value: ConverterSettings = field(default_factory=ConverterSettings)
-    key: ConverterSettings | None = None
-    header: ConverterSettings = field(default_factory=lambda: ConverterSettings("simple_header"))
+    value: Converter = PLAIN_JSON
+    key: Converter | None = None
+    header: Converter = SIMPLE_HEADER
     transforms: tuple[StepSettings, ...] = ()
     errors: ErrorSettings = field(default_factory=ErrorSettings)
     restart: RestartSettings = field(default_factory=RestartSettings)
@@ -59,7 +61,7 @@ class RecordSinkSettings(TopicSinkSettings):
     @property
     def fingerprint(self) -> str:
         """Stands for the settings, and the version, that records of a range come out by."""
-        converters = [(repr(one), one and one.own) for one in (self.value, self.key, self.header)]
+        converters = [one and one.recorded() for one in (self.value, self.key, self.header)]
         return digest(__version__, converters, self.errors.invalid_records, self.transforms)
 
     def summary(self) -> str:

@@ -8,7 +8,9 @@ from parquet_sink import __version__
 from parquet_sink.archive.settings import ArchiveSettings
 from parquet_sink.config.declared import by_key
 from parquet_sink.config.secret import digest
-from parquet_sink.convert.settings import ConverterSettings
+from parquet_sink.convert.connect_values.settings import SIMPLE_HEADER
+from parquet_sink.convert.json.settings import PLAIN_JSON
+from parquet_sink.convert.settings import Converter
 from parquet_sink.files import naming
 from parquet_sink.files.settings import CODEC, ROW_GROUP, FileSettings
 from parquet_sink.history.settings import HistorySettings
@@ -46,10 +48,10 @@ class SinkSettings(TopicSinkSettings):
     shape: ShapeSettings
     files: FileSettings
     target: TargetSettings
-    value: ConverterSettings = field(default_factory=ConverterSettings)
-    key: ConverterSettings | None = None
+    value: Converter = PLAIN_JSON
+    key: Converter | None = None
     tables: TableMap = field(default_factory=TableMap)
-    header: ConverterSettings = field(default_factory=lambda: ConverterSettings("simple_header"))
+    header: Converter = SIMPLE_HEADER
     transforms: tuple[StepSettings, ...] = ()
     retry: RetrySettings = field(default_factory=RetrySettings)
     errors: ErrorSettings = field(default_factory=ErrorSettings)
@@ -120,7 +122,7 @@ class SinkSettings(TopicSinkSettings):
 
         Of secrets those that change what is in a file: salts and keys of obfuscation, all of a user's own classes.
         """
-        converters = [(repr(one), one and one.own) for one in (self.value, self.key, self.header)]
+        converters = [one and one.recorded() for one in (self.value, self.key, self.header)]
         keys = {
             **by_key(self.shape),
             COMMIT_SIZE: self.flush.commit_size_bytes,

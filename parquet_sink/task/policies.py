@@ -1,7 +1,5 @@
 """The policy for rejected records that a connector's settings ask for."""
 
-from parquet_sink.convert.converters import CONVERTERS
-from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.model.rejected import Stage
 from parquet_sink.settings.record_sink import RecordSinkSettings
 from parquet_sink.settings.sink import SinkSettings
@@ -56,19 +54,10 @@ def classes_of(settings: SinkSettings | RecordSinkSettings) -> dict[Stage, str]:
     in dead letters.
     """
     return {
-        Stage.KEY_CONVERTER: _converter(settings.key),
-        Stage.VALUE_CONVERTER: _converter(settings.value),
-        Stage.HEADER_CONVERTER: _converter(settings.header),
+        Stage.KEY_CONVERTER: settings.key.in_reports if settings.key else "",
+        Stage.VALUE_CONVERTER: settings.value.in_reports,
+        Stage.HEADER_CONVERTER: settings.header.in_reports,
         Stage.SHAPE: "parquet_sink.shape.shaper.Shaper",
         Stage.OBFUSCATION: "parquet_sink.shape.obfuscation.field_obfuscator.FieldObfuscator",
         Stage.TASK_PUT: "parquet_sink.targets.uploader.OrderedUploader",
     }
-
-
-def _converter(settings: ConverterSettings | None) -> str:
-    if settings is None:
-        return ""
-    if settings.own is not None:
-        return settings.own.type
-    kind = "json" if settings.kind == "json_envelope" else settings.kind
-    return next((one.class_name for one in CONVERTERS if one.kind == kind), kind)

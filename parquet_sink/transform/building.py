@@ -6,8 +6,10 @@ import pyarrow as pa
 
 from parquet_sink.config.class_settings import ClassSettings
 from parquet_sink.config.report import printable
+from parquet_sink.convert.connect_values.settings import SIMPLE_HEADER
 from parquet_sink.convert.decoders import decoder_for, key_decoder_for
-from parquet_sink.convert.settings import ConverterSettings
+from parquet_sink.convert.plain.settings import BYTES
+from parquet_sink.convert.settings import Converter
 from parquet_sink.errors import ConnectorError, RetryLater, TransformFailed
 from parquet_sink.model.records import VALUES_ONLY, RecordParts
 from parquet_sink.plugins import PluginUnusable
@@ -20,14 +22,9 @@ from parquet_sink.transform.protocol import Predicate, Transform
 from parquet_sink.transform.records import DecodedRecords
 from parquet_sink.transform.settings import StepSettings
 
-_BYTES: Final = ConverterSettings("bytes")
-"""How keys are read where no converter is set for them."""
-
-_SIMPLE: Final = ConverterSettings("simple_header")
-
 
 def chain_for(
-    steps: tuple[StepSettings, ...], key: ConverterSettings | None, header: ConverterSettings = _SIMPLE
+    steps: tuple[StepSettings, ...], key: Converter | None, header: Converter = SIMPLE_HEADER
 ) -> TransformChain | None:
     """The process's chain for these settings; None for no steps.
 
@@ -40,15 +37,15 @@ def chain_for(
 
 def chain_of(
     steps: tuple[StepSettings, ...],
-    key: ConverterSettings | None,
-    header: ConverterSettings,
+    key: Converter | None,
+    header: Converter,
     also: RecordParts = VALUES_ONLY,
 ) -> TransformChain:
     """The same also without steps. also: what of a record is wanted in the end, beside its value. Raises likewise."""
-    return _chains.get((steps, key or _BYTES, header, also))
+    return _chains.get((steps, key or BYTES, header, also))
 
 
-def _made(of: tuple[tuple[StepSettings, ...], ConverterSettings, ConverterSettings, RecordParts]) -> TransformChain:
+def _made(of: tuple[tuple[StepSettings, ...], Converter, Converter, RecordParts]) -> TransformChain:
     steps, key, header, also = of
     return TransformChain([_step(one) for one in steps], key_decoder_for(key), decoder_for(header), also)
 

@@ -106,8 +106,8 @@ def _topics(settings: SinkSettings | RecordSinkSettings, found: Found) -> None:
     if not _kafka(settings.kafka, found) and settings.errors.dead_letters is not None:
         check_producer(settings.errors.dead_letters, found)
     for side, converter in (("value", settings.value), ("key", settings.key)):
-        if converter is not None and converter.registry is not None:
-            _registry(side, converter.registry, found)
+        if converter is not None and (registry := converter.schema_registry) is not None:
+            _registry(side, registry, found)
 
 
 def _kafka(kafka: KafkaSettings, found: Found) -> bool:

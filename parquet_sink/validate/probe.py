@@ -63,7 +63,7 @@ def _probe_topics(settings: SinkSettings | RecordSinkSettings, tables: SinkSetti
 
 def probe_registries(settings: SinkSettings | RecordSinkSettings) -> Iterator[Finding]:
     """Asks each schema registry that a converter names for a schema, whichever it is."""
-    named = (settings.value.registry, settings.key.registry if settings.key else None)
+    named = (settings.value.schema_registry, settings.key.schema_registry if settings.key else None)
     for registry in dict.fromkeys(found for found in named if found is not None):
         yield probe_registry(registry)
 

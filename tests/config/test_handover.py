@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from parquet_sink.config.handover import dump_with_secrets, load_with_secrets
 from parquet_sink.config.secret import Secret
+from parquet_sink.convert.avro.settings import AvroConverter
+from parquet_sink.convert.plain.settings import StringConverter
 from parquet_sink.convert.registry.settings import RegistrySettings
-from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.net.settings import ProxySettings
@@ -37,7 +38,7 @@ registries = st.builds(
     key_password=st.none() | secrets,
     id_bytes=st.sampled_from((4, 8)),
 )
-converters = st.builds(ConverterSettings, registry=st.none() | registries, encoding=texts)
+converters = st.builds(AvroConverter, registry=registries) | st.builds(StringConverter, encoding=texts)
 obfuscations = st.builds(
     ObfuscationSettings, fields=st.lists(texts).map(tuple), salt=st.none() | secrets, hmac_key=st.none() | secrets
 )
@@ -58,8 +59,8 @@ ONE = SinkSettings(
     shape=ShapeSettings(primary_keys=("a", "b"), obfuscation=ObfuscationSettings(("c",), hmac_key=Secret(CANARY))),
     files=FileSettings("/tmp"),
     target=PushSettings("https://h", Secret(CANARY), "T", proxy=ProxySettings("h", 1, password=Secret(CANARY))),
-    value=ConverterSettings("avro", RegistrySettings(("https://r",), "u", Secret(CANARY))),
-    key=ConverterSettings("avro", RegistrySettings(("https://r",), bearer_token=Secret(CANARY))),
+    value=AvroConverter(RegistrySettings(("https://r",), "u", Secret(CANARY))),
+    key=AvroConverter(RegistrySettings(("https://r",), bearer_token=Secret(CANARY))),
 )
 
 
@@ -70,7 +71,7 @@ def test_settings_survive_the_way_through_json(settings: SinkSettings) -> None:
     assert loaded == settings
     assert type(loaded.kafka.topics) is tuple
     assert isinstance(loaded.target.authorization, Secret)
-    assert type(loaded.value) is ConverterSettings
+    assert type(loaded.value) is type(settings.value)
 
 
 def test_only_the_named_form_holds_secrets() -> None:

@@ -21,7 +21,7 @@ from parquet_sink.config.machine import Machine
 from parquet_sink.connectors.check import Checked, format_report
 from parquet_sink.connectors.connector_class import CONNECTOR_CLASSES, find_class
 from parquet_sink.connectors.loading import Loaded, load
-from parquet_sink.convert.chosen import SIDES
+from parquet_sink.convert.settings import SIDES
 from parquet_sink.process.signals import StopRequest
 from parquet_sink.worker.rest.call import Call
 from parquet_sink.worker.rest.plugins import Plugins, validate_by_keys

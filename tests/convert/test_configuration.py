@@ -1,20 +1,23 @@
 """Converters: their names, whose settings count, and what is said about settings of others."""
 
-from typing import get_args
-
 import pytest
 
+from parquet_sink import plugins
+from parquet_sink.config.declared import by_key, keys_of
 from parquet_sink.config.machine import Machine
 from parquet_sink.connectors.ems.keys import EMS_KEYS
 from parquet_sink.connectors.loading import Loaded, load
-from parquet_sink.convert.converter_setting import Setting
-from parquet_sink.convert.converters import CONVERTERS, JSON_CONVERTER
+from parquet_sink.convert.converters import CONVERTERS
+from parquet_sink.convert.json.settings import PLAIN_JSON, JsonConverter
 from parquet_sink.convert.keys import SETTINGS
+from parquet_sink.convert.registry.converter import RegistryConverter
 from parquet_sink.convert.registry.settings import RegistrySettings
-from parquet_sink.convert.settings import KIND_TEXTS, ConverterKind, ConverterSettings
+from parquet_sink.convert.settings import Converter, ConverterSettings
+from parquet_sink.plugins import BUILT_IN
 from parquet_sink.worker_config.worker_file import LoadedWorker, load_worker
 
 E = "connect.ems."
+JSON_CONVERTER = JsonConverter.class_name
 V, K = "value.converter", "key.converter"
 CONNECT = "org.apache.kafka.connect"
 AVRO = "io.confluent.connect.avro.AvroConverter"
@@ -45,7 +48,7 @@ def _value(properties: dict[str, str], worker: dict[str, str] | None = None) -> 
     return _load(properties, worker).require().value
 
 
-NAMES: list[tuple[str, ConverterKind]] = [
+NAMES: list[tuple[str, str]] = [
     (JSON_CONVERTER, "json_envelope"),
     (f"{CONNECT}.storage.StringConverter", "string"),
     (f"{CONNECT}.converters.ByteArrayConverter", "bytes"),
@@ -74,7 +77,7 @@ NAMES: list[tuple[str, ConverterKind]] = [
 @pytest.mark.parametrize("place", ["connector file", "worker file"])
 @pytest.mark.parametrize("side", [V, K])
 @pytest.mark.parametrize(("name", "kind"), NAMES)
-def test_every_name_of_a_converter_is_understood(name: str, kind: ConverterKind, side: str, place: str) -> None:
+def test_every_name_of_a_converter_is_understood(name: str, kind: str, side: str, place: str) -> None:
     """Full class names, Kafka Connect's aliases and our words; for values and keys, in either file."""
     settings = {side: name}
     if kind in ("avro", "protobuf", "json_schema"):
@@ -84,19 +87,26 @@ def test_every_name_of_a_converter_is_understood(name: str, kind: ConverterKind,
     assert loaded.warnings == ()
     found = loaded.require()
     assert (found.value if side == V else found.key) is not None
-    assert (found.value if side == V else found.key or found.value).kind == kind
+    assert (found.value if side == V else found.key or found.value).what == WHAT[kind]
 
 
 def test_every_converter_is_tried_above() -> None:
     """No converter is known that no test names."""
-    assert {one.class_name for one in CONVERTERS} <= {name for name, _ in NAMES}
+    assert {one.class_name for one in CONVERTERS if "value" in one.sides} <= {name for name, _ in NAMES}
 
 
-def test_every_kind_is_told_in_words() -> None:
+def test_every_converter_is_told_in_words() -> None:
     """`check` and the documentation have a text for whatever a converter decodes."""
-    assert set(KIND_TEXTS) == set(get_args(ConverterKind))
+    assert all(one.title for one in CONVERTERS)
+    assert PLAIN_JSON.what != JsonConverter().what
 
 
+def test_the_registry_names_each_class_as_it_names_itself() -> None:
+    """A connector file, dead letters and the documentation have the same name."""
+    assert [one.class_name for one in CONVERTERS] == [*BUILT_IN[plugins.CONVERTERS]]
+
+
+WHAT = {one.word: one().what for one in CONVERTERS} | {"json_envelope": JsonConverter().what}
 KNOWN = (
     "known are JsonConverter, AvroConverter, ProtobufConverter, JsonSchemaConverter, XmlConverter, StringConverter, "
     "ByteArrayConverter, BooleanConverter, ShortConverter, IntegerConverter, LongConverter, FloatConverter, "
@@ -157,10 +167,10 @@ def test_a_value_converter_is_needed_and_a_key_converter_is_not() -> None:
 
 def test_json_has_an_envelope_unless_told_otherwise() -> None:
     """Kafka Connect's default of schemas.enable is true."""
-    assert _value({V: "json"}).kind == "json_envelope"
-    assert _value({V: "json", f"{V}.schemas.enable": "true"}).kind == "json_envelope"
-    assert _value({V: "json", f"{V}.schemas.enable": "false"}).kind == "json"
-    assert _value({V: "json", f"{V}.schemas.enable": " "}).kind == "json_envelope"
+    assert _value({V: "json"}) == JsonConverter()
+    assert _value({V: "json", f"{V}.schemas.enable": "true"}) == JsonConverter()
+    assert _value({V: "json", f"{V}.schemas.enable": "false"}) == PLAIN_JSON
+    assert _value({V: "json", f"{V}.schemas.enable": " "}) == JsonConverter()
 
 
 def test_a_converter_named_in_the_connector_file_takes_nothing_from_the_worker() -> None:
@@ -207,29 +217,24 @@ def test_a_wrong_setting_of_the_worker_is_told_where_it_is_used() -> None:
     )
 
 
-OPTIONS = [
-    (setting, kind) for setting in SETTINGS if setting.fills for kind in sorted(setting.kinds - {"simple_header"})
-]
+OPTIONS = [(one, field) for one in CONVERTERS for field in by_key(one()) if "." in field and "registry" not in field]
 
 
-@pytest.mark.parametrize(("setting", "kind"), OPTIONS, ids=lambda one: one if isinstance(one, str) else one.key.name)
+@pytest.mark.parametrize(("converter", "name"), OPTIONS, ids=lambda one: one if isinstance(one, str) else one.word)
 @pytest.mark.parametrize("side", [V, K])
-def test_every_option_of_a_converter_arrives(setting: Setting, kind: ConverterKind, side: str) -> None:
-    """Each in its field, for each converter that has it; its documented default is the field's."""
-    default = getattr(ConverterSettings(), setting.fills)
-    assert setting.key.default == default
+def test_every_option_of_a_converter_arrives(converter: type[Converter], name: str, side: str) -> None:
+    """Each in its field; its documented default is the field's."""
+    (default,) = [key.default for key in keys_of(converter) if key.name == name]
+    assert by_key(converter())[name] == default
     wanted = "UTF-16" if isinstance(default, str) else not default
-    properties = {V: "bytes", side: "json" if kind == "json_envelope" else kind}
-    properties[f"{side}.{setting.key.name}"] = str(wanted)
-    if kind == "json":
-        properties[f"{side}.schemas.enable"] = "false"
-    if kind in ("avro", "protobuf", "json_schema"):
-        properties[f"{side}.schema.registry.url"] = "https://r"
+    properties = {V: "bytes", side: converter.class_name, f"{side}.{name}": str(wanted)}
+    if issubclass(converter, RegistryConverter):
+        properties[f"{side}.{'apicurio' if converter.apicurio else 'schema'}.registry.url"] = "https://r"
     loaded = _load(properties)
     assert loaded.warnings == ()
     found = loaded.require().value if side == V else loaded.require().key
-    assert found is not None
-    assert (found.kind, getattr(found, setting.fills)) == (kind, wanted)
+    assert type(found) is converter
+    assert by_key(found)[name] == wanted
 
 
 @pytest.mark.parametrize("encoding", ["UTF-8", "utf8", "ISO-8859-1", "US-ASCII", "windows-1252", "UTF-16LE"])
@@ -310,7 +315,7 @@ def test_a_file_of_connect_standalone_is_accepted() -> None:
         "Warning [internal.key.converter.schemas.enable]",
     }
     settings = load({**BASE}, worker.require(), source="f").require()
-    assert (settings.value.kind, settings.key and settings.key.kind) == ("json", "json_envelope")
+    assert (settings.value, settings.key) == (PLAIN_JSON, JsonConverter())
     assert _worker({f"{K}.schemas.enable": "true"}).warnings == ()
 
 
@@ -345,14 +350,14 @@ def test_an_option_that_is_not_honoured_is_refused(kind: str, name: str, reason:
 
 def test_settings_that_concern_writing_are_accepted_silently() -> None:
     """Each, for each converter that may have it, without a word."""
-    silent = [setting for setting in SETTINGS if setting.unused and not setting.apicurio]
+    silent = [setting for setting in SETTINGS if setting.unused and not setting.key.is_prefix]
     assert silent
     for setting in silent:
-        assert setting.kinds
-        for kind in sorted(setting.kinds - {"simple_header"}):
-            properties = {V: "json" if kind == "json_envelope" else kind, f"{V}.{setting.key.name}": "x"}
-            loaded = _load(properties | (URL if kind in ("avro", "protobuf", "json_schema") else {}))
-            assert (loaded.problems, loaded.warnings) == ((), ()), setting.key.name
+        for converter in [one for one in setting.of if "value" in one.sides]:
+            url = "apicurio.registry.url" if getattr(converter, "apicurio", False) else "schema.registry.url"
+            properties = {V: converter.class_name, f"{V}.{setting.key.name}": "x"}
+            loaded = _load(properties | ({f"{V}.{url}": "https://r"} if converter.more else {}))
+            assert (loaded.problems, [one for one in loaded.warnings if url not in one]) == ((), []), setting.key.name
 
 
 def test_both_sides_and_both_files_have_the_same_settings() -> None:

@@ -48,8 +48,8 @@ def test_headers_are_decoded_as_the_file_says(name: str, settings: dict[str, str
 def test_the_worker_file_has_the_default() -> None:
     """A connector's own converter takes nothing from it."""
     loaded = load_worker({"header.converter": JSON}, source="w", machine=MACHINE)
-    assert settings_of(STEPS, loaded.worker).header.kind == "json_envelope"
-    assert settings_of({**STEPS, "header.converter": "string"}, loaded.worker).header.kind == "string"
+    assert settings_of(STEPS, loaded.worker).header == ConverterSettings("json_envelope")
+    assert settings_of({**STEPS, "header.converter": "string"}, loaded.worker).header == ConverterSettings("string")
 
 
 @pytest.mark.parametrize(

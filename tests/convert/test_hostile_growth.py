@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pytest
 
-from parquet_sink.convert import plain
 from parquet_sink.convert.avro import decoder as avro_decoder
 from parquet_sink.convert.decoded import Decoder, Typed
+from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.convert.envelope import decoder as envelope
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json_schema import decoder as json_schema
@@ -391,7 +391,7 @@ def test_decoders_of_large_schemas_are_not_all_kept(monkeypatch: pytest.MonkeyPa
 
     def make(schema: RegisteredSchema) -> Decoder:
         made.append(schema.id)
-        return plain.decoder(ConverterSettings(kind="bytes"))
+        return decoder_for(ConverterSettings(kind="bytes"))
 
     decoder = registered.RegisteredDecoder(_Registry(), "AVRO", make, 4, 1_000, clock=lambda: 0.0)
     for schema_id in (1, 2, 3, 2, 3, 1, 4, 2):

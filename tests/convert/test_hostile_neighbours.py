@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from parquet_sink.convert import plain, xml
 from parquet_sink.convert.avro import decoder as avro_decoder
 from parquet_sink.convert.decoded import Decoder, Typed
+from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.convert.envelope import decoder as envelope
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json.trees import JsonTrees
@@ -20,6 +20,7 @@ from parquet_sink.convert.json_schema import decoder as json_schema
 from parquet_sink.convert.protobuf import decoder as protobuf_decoder
 from parquet_sink.convert.registry.registered import RegisteredDecoder, RegisteredSchema, SchemaKind
 from parquet_sink.convert.settings import ConverterSettings
+from parquet_sink.convert.xml.decoder import decoder as xml_decoder
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.rows.settings import ShapeSettings
@@ -88,7 +89,7 @@ class _Schemas:
 
 def registered(kind: SchemaKind, module: Any, text: str) -> Decoder:
     """The decoder of records that name a schema."""
-    settings = ConverterSettings()
+    settings = ConverterSettings({"JSON": "json_schema"}.get(kind, kind.lower()))
     return RegisteredDecoder(
         _Schemas(kind, text), kind, lambda schema: module.decoder(schema, settings), 4, 10, clock=lambda: 0.0
     )
@@ -185,9 +186,9 @@ FORMATS: dict[str, tuple[Callable[[], Decoder], Draw]] = {
     "protobuf": (cache(lambda: registered("PROTOBUF", protobuf_decoder, PROTOBUF)), draw_protobuf),
     "json_schema": (lambda: registered("JSON", json_schema, json.dumps(JSON_SCHEMA)), draw_json_schema),
     "json_schema_unions": (lambda: registered("JSON", json_schema, json.dumps(UNIONS)), draw_unions),
-    "xml": (xml.decoder, draw_xml),
-    "string": (lambda: plain.decoder(ConverterSettings(kind="string")), draw_text),
-    "long": (lambda: plain.decoder(ConverterSettings(kind="long")), lambda rng: rng.randbytes(8)),
+    "xml": (xml_decoder, draw_xml),
+    "string": (lambda: decoder_for(ConverterSettings(kind="string")), draw_text),
+    "long": (lambda: decoder_for(ConverterSettings(kind="long")), lambda rng: rng.randbytes(8)),
 }
 HUGE = (b"\xff" * 9 + b"\x01", b"\x80\xa8\xd6\xb9\x07", b"\xff\xff\xff\xff\x0f", b"\0" * 8, b"1e999999", b"[" * 150)
 

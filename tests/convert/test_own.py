@@ -10,7 +10,7 @@ import pytest
 
 from parquet_sink.convert.decoded import Decoded, Trees
 from parquet_sink.convert.decoders import decoder_for
-from parquet_sink.convert.settings import ConverterSettings
+from parquet_sink.convert.settings import Converter, ConverterSettings, CustomConverter
 from parquet_sink.errors import ConverterFailed, RetryLater
 from parquet_sink.model.rejected import Stage
 from parquet_sink.task.policies import classes_of
@@ -48,7 +48,7 @@ class Odd:
 @pytest.fixture(autouse=True)
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The example of the page, and one that fails in many ways."""
-    (example,) = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    example, _ = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     (tmp_path / f"{MODULE}.py").write_text(example + OTHERS, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     yield
@@ -59,7 +59,7 @@ CSV = {"value.converter": f"{MODULE}.CsvLines", "value.converter.columns": "id,n
 ODD = {"value.converter": f"{MODULE}.Odd"}
 
 
-def decode(settings: ConverterSettings, *values: bytes) -> Decoded:
+def decode(settings: Converter, *values: bytes) -> Decoded:
     """What becomes of values."""
     return decoder_for(settings).decode(pa.array(values, pa.binary()))
 
@@ -79,8 +79,8 @@ def test_keys_of_records_too() -> None:
     """Each side has its own."""
     settings = settings_of({"key.converter": f"{MODULE}.CsvLines", "key.converter.columns": "k", "transforms": ""})
     assert settings.key is not None
-    assert settings.key.own is not None
-    assert (settings.key.own.name, settings.value.kind) == ("key.converter", "json")
+    assert isinstance(settings.key, CustomConverter)
+    assert (settings.key.own.name, settings.value) == ("key.converter", ConverterSettings())
 
 
 def test_a_converter_of_the_worker_file() -> None:
@@ -89,10 +89,10 @@ def test_a_converter_of_the_worker_file() -> None:
     assert [one for one in worker.warnings if "converter" in one] == []
     changes: Mapping[str, str | None] = {"value.converter": None, "value.converter.schemas.enable": None}
     settings = settings_of(changes, worker.worker)
-    assert settings.value.own is not None
+    assert isinstance(settings.value, CustomConverter)
     assert settings.value.own.texts == (("columns", "id,name"),)
     other = settings_of({**changes, "value.converter.columns": "a"}, worker.worker)
-    assert other.value.own is not None
+    assert isinstance(other.value, CustomConverter)
     assert other.value.own.texts == (("columns", "a"),)
 
 

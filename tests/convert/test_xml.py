@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.convert import xml
 from parquet_sink.convert.decoded import Trees
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.xml import decoder, parse
+from parquet_sink.convert.xml import decoder as xml
+from parquet_sink.convert.xml.decoder import decoder, parse
 
 XSI = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
 

@@ -15,6 +15,7 @@ from decimal import Decimal
 from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import fastavro
 import pyarrow as pa
@@ -22,15 +23,12 @@ import pytest
 from google.protobuf import json_format, message_factory
 
 from parquet_sink.connectors.loading import load
-from parquet_sink.convert.avro import decoder as avro_decoder
 from parquet_sink.convert.decoded import Decoder
-from parquet_sink.convert.decoders import decoder_for, key_decoder_for
+from parquet_sink.convert.decoders import key_decoder_for
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.json_schema import decoder as json_schema
 from parquet_sink.convert.protobuf import compile as protobuf_compile
-from parquet_sink.convert.protobuf import decoder as protobuf_decoder
-from parquet_sink.convert.registry.registered import RegisteredDecoder, RegisteredSchema, SchemaKind
-from parquet_sink.convert.settings import ConverterSettings
+from parquet_sink.convert.registry.registered import RegisteredSchema, SchemaKind
+from parquet_sink.convert.settings import Converter
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import Header, RecordBatch
 from parquet_sink.rows.shaper import Run, Shaper
@@ -217,22 +215,10 @@ def to_values(written: Written, registered: Registered) -> list[bytes]:
     return [line.encode() for line in written.lines]
 
 
-MAKERS: dict[str, tuple[SchemaKind, Callable[[RegisteredSchema, ConverterSettings], Decoder]]] = {
-    "avro": ("AVRO", avro_decoder.decoder),
-    "protobuf": ("PROTOBUF", protobuf_decoder.decoder),
-    "json_schema": ("JSON", json_schema.decoder),
-}
-
-
-def to_decoder(settings: ConverterSettings, registered: Registered) -> Decoder | None:
+def to_decoder(settings: Converter, registered: Registered) -> Decoder:
     """The decoder that a worker process would have, asking no registry."""
-    if settings.kind not in MAKERS:
-        return decoder_for(settings)
-    kind, make = MAKERS[settings.kind]
-    assert settings.registry is not None
-    return RegisteredDecoder(
-        registered, kind, lambda schema: make(schema, settings), settings.registry.id_bytes, 100, clock=lambda: 0.0
-    )
+    with patch("parquet_sink.convert.registry.client.registry_for", return_value=registered):
+        return settings.open()
 
 
 def to_keys(example: Example) -> list[bytes | None] | None:

@@ -7,9 +7,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.connectors.ems.connector_files import GOOD
 from tests.docs.program import EXAMPLES, ROOT, install, run
 
-PAGES = {"own-command": "plugins"}
+PAGES = {"own-command": "plugins", "own-converter": "own-converters"}
 
 
 @pytest.fixture(scope="module")
@@ -44,3 +45,17 @@ def test_the_command_is_listed_and_runs(site: str, tmp_path: Path) -> None:
     assert "--suffix" in typed(site, "report", "--help")[1]
     assert typed(site, "report", str(tmp_path)) == (0, "1 files, 3 rows\n")
     assert typed(site, "report", str(tmp_path), "--suffix", ".csv") == (1, "0 files, 0 rows\n")
+
+
+def test_the_converter_is_checked_and_described(site: str, tmp_path: Path) -> None:
+    """A connector file names it; what is wrong with its settings is told as of any key."""
+    file = tmp_path / "lines.properties"
+    good = [f"{name}={text}" for name, text in GOOD.items() if not name.startswith("value.converter")]
+    good += ["value.converter=com.example.Lines", "value.converter.columns=id,name"]
+    file.write_text("\n".join(good), encoding="utf-8")
+    words = ("check", "--bootstrap-servers", "b:1", str(file))
+    assert typed(site, *words)[0] == 0
+    file.write_text("\n".join([*good, "value.converter.separator=ab"]), encoding="utf-8")
+    status, said = typed(site, *words)
+    assert status == 2
+    assert 'Invalid [value.converter.separator]. "ab" is no single character; write one.' in said

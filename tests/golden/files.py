@@ -45,7 +45,7 @@ _CLASSES: Final = {
     "json": "org.apache.kafka.connect.json.JsonConverter",
     "latin": "org.apache.kafka.connect.storage.StringConverter",
     "csv": "tests.golden.own.CsvLines",
-    **{one.kind: one.class_name for one in reversed(CONVERTERS) if one.kind != "json"},
+    **{one.word: one.class_name for one in reversed(CONVERTERS) if one.word != "json"},
 }
 _CLASSES["envelope"] = _CLASSES["mixed"] = _CLASSES["json"]
 _MORE: Final = {

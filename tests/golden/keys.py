@@ -20,7 +20,7 @@ from parquet_sink.config.providers import Resolved
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import read
 from parquet_sink.connectors.connector_class import find_class
-from parquet_sink.convert.converters import CONVERTERS, SIMPLE_HEADER
+from parquet_sink.convert.converters import CONVERTERS
 from parquet_sink.convert.keys import SETTINGS
 from parquet_sink.transform.classes import find_predicate, find_transform
 from parquet_sink.transform.keys import PREDICATE_KEYS, STEP_KEYS, TRANSFORM_KEYS
@@ -82,7 +82,7 @@ def _settings() -> Table:
     """With the converters that each setting concerns."""
     found = table([one.key for one in SETTINGS])
     for one in SETTINGS:
-        concerned = [of.class_name for of in (*CONVERTERS, SIMPLE_HEADER) if one.concerns(of)]
+        concerned = [of.class_name for of in CONVERTERS if one.concerns(of)]
         found[one.key.name] |= {"concerns": concerned, "unused": one.unused}
     return found
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parquet_sink.convert.decoded import Tree, Trees, Typed
+from parquet_sink.convert.decoders import decoder_for as plain
 from parquet_sink.convert.json.trees import JsonTrees
-from parquet_sink.convert.plain import decoder as plain
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.errors import RegistryFailed
 from parquet_sink.model.records import VALUES_ONLY, Header, RecordBatch, RecordParts

@@ -8,7 +8,9 @@ from parquet_sink.config.declared import LocalPath, Milliseconds, declared, key
 from parquet_sink.config.key import NotBuilt, Origin, ems, is_set
 from parquet_sink.config.secret import Secret
 from parquet_sink.connectors.connect_keys import CONNECT, CONNECTOR, NAME
-from parquet_sink.convert.settings import KIND_TEXTS, ConverterSettings
+from parquet_sink.convert.connect_values.settings import SIMPLE_HEADER
+from parquet_sink.convert.json.settings import PLAIN_JSON
+from parquet_sink.convert.settings import Converter
 from parquet_sink.files.settings import TMP_DIR
 from parquet_sink.kafka.settings import PRODUCER, SERVERS, fixed
 from parquet_sink.settings.connector import LOG, LOG_CONTENT, TOLERANCE, RestartSettings
@@ -164,9 +166,9 @@ class SourceSettings:
     poll_interval_ms: int = 1_000
     registry_patience_ms: int = 0
     registry_pause_ms: int = 60_000
-    value: ConverterSettings = field(default_factory=ConverterSettings)
-    key: ConverterSettings = field(default_factory=ConverterSettings)
-    header: ConverterSettings = field(default_factory=lambda: ConverterSettings("simple_header"))
+    value: Converter = PLAIN_JSON
+    key: Converter = PLAIN_JSON
+    header: Converter = SIMPLE_HEADER
 
     @property
     def of_files(self) -> Literal[False]:
@@ -215,7 +217,7 @@ class SourceSettings:
         return [
             f"read from {self.origin}, by {len(self.tasks)} task{'s' if len(self.tasks) > 1 else ''}",
             *(f"transform {step}" for step in steps),
-            f"value: {KIND_TEXTS[self.value.kind]}; key: {KIND_TEXTS[self.key.kind]}; one that cannot be {fault}",
+            f"value: {self.value.what}; key: {self.key.what}; one that cannot be {fault}",
             f"sent to Kafka, at most {self.max_request_bytes:,} bytes each, and acknowledged by all in-sync replicas",
             f"its position stored {kept}",
         ]

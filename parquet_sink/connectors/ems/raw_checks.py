@@ -5,7 +5,7 @@ from typing import Final
 from parquet_sink.config.key import ems
 from parquet_sink.config.report import Report, quoted
 from parquet_sink.config.values import Values
-from parquet_sink.convert.chosen import SIDES
+from parquet_sink.convert.settings import SIDES
 from parquet_sink.rows.settings import RAW_IDENTITY, RAW_ORDER, SHAPE_KEYS
 from parquet_sink.settings.connector import INVALID, TOLERANCE
 

@@ -6,8 +6,9 @@ from typing import Final
 from parquet_sink.config.key import ems
 from parquet_sink.config.report import Report, quoted
 from parquet_sink.config.values import Values
-from parquet_sink.convert.chosen import choose
-from parquet_sink.convert.converters import JSON_CONVERTER
+from parquet_sink.convert.configuration import choose
+from parquet_sink.convert.json.settings import JsonConverter
+from parquet_sink.convert.plain.settings import ByteArrayConverter
 from parquet_sink.worker_config.worker import Worker
 
 _TOMBSTONES, _COLUMN, _KEYS = ems("tombstones"), ems("tombstones.column"), ems("data.primary.key")
@@ -15,7 +16,6 @@ _ORDER, _FIELDS = ems("order.field.name"), ems("obfuscation.fields")
 _ORDER_COLUMN: Final = "__celonis_order"
 _OF_ONE_RECORD: Final = ("kafkaOffset", "kafkaTimestamp", "kafkaPartitionOffset")
 _SHARED: Final = "kafkaPartition"
-_WITHOUT_BYTES: Final = ("json", "xml")
 
 
 def check(values: Values, worker: Worker, report: Report) -> None:
@@ -34,7 +34,7 @@ def check(values: Values, worker: Worker, report: Report) -> None:
         report.problem(
             _TOMBSTONES,
             "It is row, but key.converter is set neither here nor in the worker file, so keys would be bytes; name the "
-            f"keys' converter, for plain JSON {JSON_CONVERTER} with key.converter.schemas.enable=false.",
+            f"keys' converter, for plain JSON {JsonConverter.class_name} with key.converter.schemas.enable=false.",
         )
     _bytes(values, worker, report)
     _forms(values, report)
@@ -56,7 +56,7 @@ def _bytes(values: Values, worker: Worker, report: Report) -> None:
     key, value = (choose(side, values, worker.converters) for side in ("key", "value"))
     if key is None or value is None or "transforms" in values.given:
         return
-    if key.kind == "bytes" and value.kind in _WITHOUT_BYTES:
+    if key.converter is ByteArrayConverter and not value.converter.has_bytes(value.values):
         report.problem(
             _TOMBSTONES,
             f"It is row, but key.converter={key.name.rpartition('.')[2]} leaves keys as bytes, which no column of such "

@@ -17,11 +17,11 @@ from parquet_sink.convert.avro.cursor import Ints
 from parquet_sink.convert.avro.exact import Exact
 from parquet_sink.convert.avro.fast import offsets_of
 from parquet_sink.convert.avro.schema import parse
+from parquet_sink.convert.avro.settings import AvroConverter
 from parquet_sink.convert.avro.types import Node
 from parquet_sink.convert.decoded import Decoded, Decoder, Typed
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.registry.registered import RegisteredSchema
-from parquet_sink.convert.settings import ConverterSettings
 
 _MAX_RECORDS = 16_384
 _MAX_BYTES = 8 * 2**20
@@ -36,7 +36,7 @@ _TOO_LARGE = "it is larger than a column can be"
 Invalid = dict[int, str]
 
 
-def decoder(schema: RegisteredSchema, settings: ConverterSettings) -> Decoder:
+def decoder(schema: RegisteredSchema, settings: AvroConverter) -> Decoder:
     """What decodes datums of this schema, without the header of the wire format. Raises InvalidValue.
 
     Types as Confluent's AvroData gives them, as far as `settings` has its options.

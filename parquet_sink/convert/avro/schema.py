@@ -6,6 +6,7 @@ Only what the writer wrote counts: aliases, defaults, order and documentation ar
 import orjson
 
 from parquet_sink.convert.avro.annotations import Notes, binary, integer
+from parquet_sink.convert.avro.settings import AvroConverter
 from parquet_sink.convert.avro.types import (
     Boolean,
     Bytes,
@@ -24,7 +25,6 @@ from parquet_sink.convert.avro.types import (
 from parquet_sink.convert.decoded import MAX_DEPTH
 from parquet_sink.convert.invalid import InvalidValue, Path, show
 from parquet_sink.convert.registry.registered import RegisteredSchema
-from parquet_sink.convert.settings import ConverterSettings
 
 MAX_LEAVES = 2_500
 MAX_SYMBOL_BYTES = 255
@@ -43,7 +43,7 @@ _COLLECTIONS = frozenset({"array", "map"})
 _MAP_ENTRY = "io.confluent.connect.avro.MapEntry"
 
 
-def parse(schema: RegisteredSchema, settings: ConverterSettings) -> Node:
+def parse(schema: RegisteredSchema, settings: AvroConverter) -> Node:
     """The tree of a schema's types. Raises InvalidValue, which says what cannot be used, and where."""
     try:
         parser = _Parser(settings)
@@ -64,7 +64,7 @@ def _json(text: str) -> object:
 class _Parser:
     """Reads one schema and what it refers to; each named type becomes one node."""
 
-    def __init__(self, settings: ConverterSettings) -> None:
+    def __init__(self, settings: AvroConverter) -> None:
         self._settings = settings
         self._types: dict[str, Node | None] = {}  # None: its definition is being read
         self._names: dict[int, str] = {}  # full names of named types, by the identity of their nodes

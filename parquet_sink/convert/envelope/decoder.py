@@ -20,7 +20,7 @@ from parquet_sink.convert.envelope.frames import Frame, Frames, spans
 from parquet_sink.convert.envelope.schema import to_slot
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json import exact as json_exact
-from parquet_sink.convert.settings import ConverterSettings
+from parquet_sink.convert.json.settings import JsonConverter
 from parquet_sink.convert.typed_json.reader import Pieces, TypedReader
 from parquet_sink.convert.typed_json.types import ScalarKind, ScalarName, Slot
 from parquet_sink.process.lru_cache import LruCache
@@ -31,7 +31,7 @@ _MOST_TEXT = 2**20
 _SCHEMALESS: dict[type, ScalarName] = {str: "string", int: "int64", float: "float64", bool: "boolean"}
 
 
-def decoder(settings: ConverterSettings) -> Decoder:
+def decoder(settings: JsonConverter) -> Decoder:
     """A decoder of envelopes; one for each topic. It honours `replace_null_with_default`."""
     return _Envelopes(settings)
 
@@ -39,7 +39,7 @@ def decoder(settings: ConverterSettings) -> Decoder:
 class _Envelopes:
     """What it remembers (types and frames, bounded) makes it fast, and changes no result."""
 
-    def __init__(self, settings: ConverterSettings) -> None:
+    def __init__(self, settings: JsonConverter) -> None:
         self._readers = _Readers(settings.replace_null_with_default)
         self._frames = Frames()
         self._schemaless = {shape: TypedReader(Slot(ScalarKind(name))) for shape, name in _SCHEMALESS.items()}

@@ -9,13 +9,13 @@ import pyarrow as pa
 from parquet_sink.convert.decoded import Decoded, Decoder
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json_schema.refs import References
+from parquet_sink.convert.json_schema.settings import JsonSchemaConverter
 from parquet_sink.convert.json_schema.types import Mapper
 from parquet_sink.convert.registry.registered import RegisteredSchema
-from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.convert.typed_json.reader import Pieces, TypedReader
 
 
-def decoder(schema: RegisteredSchema, settings: ConverterSettings) -> Decoder:
+def decoder(schema: RegisteredSchema, settings: JsonSchemaConverter) -> Decoder:
     """A decoder of the payloads of one schema, without their header. Raises InvalidValue for a schema without columns.
 
     It honours `generalized_sum_types`, `flatten_singleton_unions` and `optional_for_nonrequired`.

@@ -20,7 +20,7 @@ from parquet_sink.convert.json_schema.keywords import (
     without,
 )
 from parquet_sink.convert.json_schema.refs import Place, References
-from parquet_sink.convert.settings import ConverterSettings
+from parquet_sink.convert.json_schema.settings import JsonSchemaConverter
 from parquet_sink.convert.typed_json.exact import to_default
 from parquet_sink.convert.typed_json.expansion import CELL_BYTES, cost
 from parquet_sink.convert.typed_json.types import (
@@ -45,7 +45,7 @@ _TEXT = Slot(ScalarKind("string"))
 class Mapper:
     """Turns the places of one registered schema into slots. Every method raises InvalidValue."""
 
-    def __init__(self, references: References, settings: ConverterSettings) -> None:
+    def __init__(self, references: References, settings: JsonSchemaConverter) -> None:
         self._references = references
         self._settings = settings
         self._limits = Limits()

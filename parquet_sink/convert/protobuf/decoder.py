@@ -25,10 +25,10 @@ from parquet_sink.convert.protobuf.compile import Compiled, compile_schema
 from parquet_sink.convert.protobuf.exact import row
 from parquet_sink.convert.protobuf.indexes import Group, Indexes, message_at, split
 from parquet_sink.convert.protobuf.plan import plan
+from parquet_sink.convert.protobuf.settings import ProtobufConverter
 from parquet_sink.convert.protobuf.shape import Plan
 from parquet_sink.convert.protobuf.values import Unfit
 from parquet_sink.convert.registry.registered import RegisteredSchema
-from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.process.lru_cache import LruCache
 
 CHUNK = 1_000
@@ -41,7 +41,7 @@ _FEW = 4
 _SMALL_BYTES = 64 * 1024
 
 
-def decoder(schema: RegisteredSchema, settings: ConverterSettings) -> Decoder:
+def decoder(schema: RegisteredSchema, settings: ProtobufConverter) -> Decoder:
     """The decoder of records that name `schema`.
 
     Raises InvalidValue for a schema that does not compile, StorageFailed when it cannot be compiled here.
@@ -52,7 +52,7 @@ def decoder(schema: RegisteredSchema, settings: ConverterSettings) -> Decoder:
 class _ProtobufDecoder:
     """Keeps a plan for each message type that records have named."""
 
-    def __init__(self, compiled: Compiled, settings: ConverterSettings) -> None:
+    def __init__(self, compiled: Compiled, settings: ProtobufConverter) -> None:
         self._compiled = compiled
         self._settings = settings
         self._plans: LruCache[Indexes, Plan | str] = LruCache(MOST_PLANS)

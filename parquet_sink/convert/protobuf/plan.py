@@ -34,8 +34,8 @@ from parquet_sink.convert.protobuf import values
 from parquet_sink.convert.protobuf.compile import Compiled
 from parquet_sink.convert.protobuf.expansion import Growth
 from parquet_sink.convert.protobuf.indexes import is_group
+from parquet_sink.convert.protobuf.settings import ProtobufConverter
 from parquet_sink.convert.protobuf.shape import Many, Member, Plan, Scalar, Shape, Struct, Table
-from parquet_sink.convert.settings import ConverterSettings
 
 MAX_DEPTH = 100
 """Levels of messages; the library reads no more."""
@@ -81,7 +81,7 @@ _WRAPPERS = {f"google.protobuf.{kind}Value" for kind in ("Double", "Float", "Int
 _WRAPPERS |= {f"google.protobuf.{kind}Value" for kind in ("Bool", "String", "Bytes")}
 
 
-def plan(compiled: Compiled, message: Any, settings: ConverterSettings) -> Plan:
+def plan(compiled: Compiled, message: Any, settings: ProtobufConverter) -> Plan:
     """How records of the message type `message` (a descriptor) are read.
 
     Raises InvalidValue for a type that no columns can be: recursive, too deep, too wide, two fields of one name.
@@ -95,7 +95,7 @@ def plan(compiled: Compiled, message: Any, settings: ConverterSettings) -> Plan:
 class _Planner:
     """One walk over a message type. Counts what it meets, so that no schema can ask for endless columns."""
 
-    def __init__(self, compiled: Compiled, settings: ConverterSettings) -> None:
+    def __init__(self, compiled: Compiled, settings: ProtobufConverter) -> None:
         self.required = False
         self._compiled = compiled
         self._settings = settings

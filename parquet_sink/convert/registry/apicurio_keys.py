@@ -1,86 +1,61 @@
 """Settings of converters that concern the schema registry, under the names of Apicurio's converters."""
 
+from typing import Final
+
 from parquet_sink.config.checks import only
-from parquet_sink.config.key import Key, Origin, Type
-from parquet_sink.convert.converter_setting import (
-    AVRO,
-    CONVERT_SETTINGS,
-    NO_HEADERS,
-    NO_OAUTH,
-    TLS,
-    Setting,
-    refused_key,
-    setting_key,
-)
+from parquet_sink.config.key import Type
 from parquet_sink.convert.registry import addresses
-from parquet_sink.convert.registry import value_checks as checks
+from parquet_sink.convert.registry.keys import AVRO_ENCODING, ID_HANDLER, NO_HEADERS, NO_OAUTH, TLS
+from parquet_sink.convert.settings import refused_key, setting_key, without_meaning
 
 _TLS_NAMES = f"Settings of TLS have Confluent's names; write {TLS}truststore.location and the like, with the type PEM."
 
 
-def _apicurio(key: Key, *, unused: bool = False) -> Setting:
-    return Setting(key, AVRO, apicurio=True, unused=unused)
-
-
-APICURIO_SETTINGS = (
-    _apicurio(
-        setting_key(
-            "apicurio.registry.url",
-            Type.STRING,
-            f"Address of a registry of Apicurio's. It is asked where it speaks Confluent's protocol: "
-            f"`/apis/registry/v2` and `v3` are read as `{addresses.CCOMPAT}`.",
-            check=addresses.APICURIO_URL,
-        )
+APICURIO_KEYS: Final = (
+    setting_key(
+        "apicurio.registry.url",
+        Type.STRING,
+        f"Address of a registry of Apicurio's. It is asked where it speaks Confluent's protocol: "
+        f"`/apis/registry/v2` and `v3` are read as `{addresses.CCOMPAT}`.",
+        check=addresses.APICURIO_URL,
     ),
-    _apicurio(
-        setting_key(
-            "apicurio.registry.as-confluent",
-            Type.BOOLEAN,
-            "`true`: ids have 4 bytes, as Confluent's.",
-            default=False,
-        )
+    setting_key(
+        "apicurio.registry.as-confluent",
+        Type.BOOLEAN,
+        "`true`: ids have 4 bytes, as Confluent's.",
+        default=False,
     ),
-    _apicurio(
-        setting_key(
-            "apicurio.registry.id-handler",
-            Type.STRING,
-            "Class that wrote the ids, which tells their length.",
-            default_text="by the address",
-            check=checks.ID_HANDLER,
-        )
+    setting_key(
+        "apicurio.registry.id-handler",
+        Type.STRING,
+        "Class that wrote the ids, which tells their length.",
+        default_text="by the address",
+        check=ID_HANDLER,
     ),
-    _apicurio(
-        Key(
-            "apicurio.registry.use-id",
-            CONVERT_SETTINGS,
-            Type.STRING,
-            "Which id is in a record. Confluent's protocol knows `contentId`; with `globalId` (the default of version "
-            "2) the registry must run with `registry.ccompat.legacy-id-mode.enabled=true`, of which a warning reminds.",
-            default_text="globalId when the address is that of version 2, else contentId",
-            choices=("contentId", "globalId"),
-            origin=Origin.CONNECT,
-        )
+    setting_key(
+        "apicurio.registry.use-id",
+        Type.STRING,
+        "Which id is in a record. Confluent's protocol knows `contentId`; with `globalId` (the default of version "
+        "2) the registry must run with `registry.ccompat.legacy-id-mode.enabled=true`, of which a warning reminds.",
+        default_text="globalId when the address is that of version 2, else contentId",
+        choices=("contentId", "globalId"),
     ),
-    _apicurio(
-        setting_key(
-            "apicurio.registry.headers.enabled",
-            Type.BOOLEAN,
-            "Whether ids stand in headers.",
-            default=False,
-            check=only(False, "a schema's id is read from the record itself, never from headers"),
-        )
+    setting_key(
+        "apicurio.registry.headers.enabled",
+        Type.BOOLEAN,
+        "Whether ids stand in headers.",
+        default=False,
+        check=only(False, "a schema's id is read from the record itself, never from headers"),
     ),
-    _apicurio(
-        setting_key(
-            "apicurio.registry.avro.encoding",
-            Type.STRING,
-            "Form of Avro.",
-            default="BINARY",
-            check=checks.AVRO_ENCODING,
-        )
+    setting_key(
+        "apicurio.registry.avro.encoding",
+        Type.STRING,
+        "Form of Avro.",
+        default="BINARY",
+        check=AVRO_ENCODING,
     ),
     *(
-        _apicurio(setting_key(f"apicurio.{part}auth.{name}", type_, doc))
+        setting_key(f"apicurio.{part}auth.{name}", type_, doc)
         for part in ("", "registry.")
         for name, type_, doc in (
             ("username", Type.STRING, "User at the registry, as in `basic.auth.user.info`."),
@@ -88,7 +63,7 @@ APICURIO_SETTINGS = (
         )
     ),
     *(
-        _apicurio(refused_key(f"apicurio.{part}auth.{name}", type_, NO_OAUTH))
+        refused_key(f"apicurio.{part}auth.{name}", type_, NO_OAUTH)
         for part in ("", "registry.")
         for name, type_ in (
             ("service.token.endpoint", Type.STRING),
@@ -96,17 +71,10 @@ APICURIO_SETTINGS = (
             ("client.secret", Type.PASSWORD),
         )
     ),
-    _apicurio(refused_key("apicurio.registry.request.headers.*", Type.PASSWORD, NO_HEADERS)),
-    *(
-        _apicurio(refused_key(f"apicurio.registry.{name}.*", Type.PASSWORD, _TLS_NAMES))
-        for name in ("request.ssl", "tls")
-    ),
-    _apicurio(
-        setting_key(
-            "apicurio.*",
-            Type.STRING,
-            "What is left of Apicurio's settings concerns the writing of records, Java classes and its own client.",
-        ),
-        unused=True,
-    ),
+    refused_key("apicurio.registry.request.headers.*", Type.PASSWORD, NO_HEADERS),
+    *(refused_key(f"apicurio.registry.{name}.*", Type.PASSWORD, _TLS_NAMES) for name in ("request.ssl", "tls")),
+)
+APICURIO_UNUSED: Final = without_meaning(
+    "What is left of Apicurio's settings concerns the writing of records, Java classes and its own client.",
+    "apicurio.*",
 )

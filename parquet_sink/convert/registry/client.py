@@ -13,13 +13,15 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Final, TypeVar, get_args
 
+from parquet_sink.convert.decoded import Decoder
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.registry.addresses import Address
+from parquet_sink.convert.registry.converter import RegistryConverter
 from parquet_sink.convert.registry.failures import UNANSWERED, RegistryFailure, failure_of, is_not_registered
 from parquet_sink.convert.registry.http import BadAnswer, RegistryEndpoint, address_of, basic, registry_context
 from parquet_sink.convert.registry.references import Reference, StoredSchema, resolve
-from parquet_sink.convert.registry.registered import RegisteredSchema, SchemaKind
-from parquet_sink.convert.registry.settings import RegistrySettings
+from parquet_sink.convert.registry.registered import RegisteredDecoder, RegisteredSchema
+from parquet_sink.convert.registry.settings import RegistrySettings, SchemaKind
 from parquet_sink.errors import RegistryAway, RegistryFailed
 from parquet_sink.process.lru_cache import LruCache
 from parquet_sink.process.per_process import PerProcess
@@ -183,6 +185,19 @@ _registries: Final = PerProcess(Registry)
 def registry_for(settings: RegistrySettings) -> Registry:
     """The process's registry for these settings: made when there is none, kept for later micro-batches."""
     return _registries.get(settings)
+
+
+def decoder(settings: RegistryConverter, make: Callable[[RegisteredSchema, Any], Decoder]) -> Decoder:
+    """Of records that name a schema in the registry. make: of a schema and the settings, what decodes its payloads."""
+    registry = settings.registry
+    return RegisteredDecoder(
+        registry_for(registry),
+        settings.schemas,
+        lambda schema: make(schema, settings),
+        registry.id_bytes,
+        registry.cache_size,
+        clock=time.monotonic,
+    )
 
 
 def probe(settings: RegistrySettings) -> str:

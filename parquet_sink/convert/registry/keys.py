@@ -1,17 +1,107 @@
-"""Settings of converters that concern the schema registry, under Confluent's names."""
+"""Settings of converters that concern the schema registry, under Confluent's names, and checks of single ones.
 
-from parquet_sink.config.key import Origin, Type
-from parquet_sink.convert.converter_setting import (
-    NO_HEADERS,
-    NO_OAUTH,
-    REGISTRY,
-    TLS,
-    Setting,
-    refused_key,
-    setting_key,
-)
+No check shows the value, since it may hold or stand for a secret.
+"""
+
+from typing import Final
+
+from parquet_sink.config.key import Check, Origin, Type, Value
+from parquet_sink.config.secret import Secret
 from parquet_sink.convert.registry import addresses
-from parquet_sink.convert.registry import value_checks as checks
+from parquet_sink.convert.settings import refused_key, setting_key
+
+TLS: Final = "schema.registry.ssl."
+NO_OAUTH: Final = (
+    "No token is fetched from an authorization server; give one in bearer.auth.token, or sign in with "
+    "basic.auth.user.info."
+)
+NO_HEADERS: Final = (
+    "No header of one's own is sent to the registry; sign in with basic.auth.user.info or bearer.auth.token."
+)
+ID_BYTES: Final = {
+    "Default4ByteIdHandler": 4,
+    "Legacy4ByteIdHandler": 4,
+    "DefaultIdHandler": 8,
+    "Default8ByteIdHandler": 8,
+    "Legacy8ByteIdHandler": 8,
+}
+"""How long a schema's id is with each of Apicurio's handlers."""
+_ID_READERS = ("PrefixSchemaIdDeserializer", "DualSchemaIdDeserializer")
+
+
+def simple_name(value: Value) -> str:
+    """The last part of a Java class's name."""
+    return str(value).rpartition(".")[2]
+
+
+def _basic_source(value: Value) -> str | None:
+    text = str(value).upper()
+    if text in ("URL", "USER_INFO"):
+        return None
+    if text == "SASL_INHERIT":
+        return (
+            "It is SASL_INHERIT, but the registry's credential is never taken from Kafka's; set USER_INFO and "
+            "basic.auth.user.info."
+        )
+    return "It is not one of URL, USER_INFO; write one of them."
+
+
+def _bearer_source(value: Value) -> str | None:
+    if str(value).upper() == "STATIC_TOKEN":
+        return None
+    return (
+        "Only STATIC_TOKEN is possible, a token that is given; set it with bearer.auth.token, or sign in with "
+        "basic.auth.user.info."
+    )
+
+
+def _user_info(value: Value) -> str | None:
+    user, colon, _ = value.reveal().partition(":") if isinstance(value, Secret) else ("", "", "")
+    return None if user and colon else "It must be a user and a password with a colon between; write user:password."
+
+
+def _token(value: Value) -> str | None:
+    text = value.reveal() if isinstance(value, Secret) else ""
+    if text.isascii() and text.isprintable() and " " not in text:
+        return None
+    return "It holds characters that no token has; write printable ASCII without blanks and without the word Bearer."
+
+
+def _pem(value: Value) -> str | None:
+    if str(value).upper() == "PEM":
+        return None
+    return "Only PEM files are read, no Java key stores; convert it to PEM (keytool, openssl) and set PEM."
+
+
+def _id_bytes(value: Value) -> str | None:
+    return None if value in (4, 8) else "A schema's id has 4 or 8 bytes; write one of them."
+
+
+def _id_handler(value: Value) -> str | None:
+    if simple_name(value) in ID_BYTES:
+        return None
+    return f"It is no handler known here; write one of {', '.join(ID_BYTES)}, or set schema.id.bytes to 4 or 8."
+
+
+def _id_reader(value: Value) -> str | None:
+    if simple_name(value) in _ID_READERS:
+        return None
+    return "A schema's id is read from the record itself, never from headers; remove the key."
+
+
+def _avro_encoding(value: Value) -> str | None:
+    return None if str(value).upper() == "BINARY" else "Only Avro's binary form is read; set BINARY."
+
+
+BASIC_SOURCE = Check("`URL`, `USER_INFO`", _basic_source)
+BEARER_SOURCE = Check("`STATIC_TOKEN`", _bearer_source)
+USER_INFO = Check("`user:password`", _user_info)
+TOKEN = Check("printable ASCII", _token)
+PEM = Check("`PEM`", _pem)
+FOUR_OR_EIGHT = Check("4 or 8", _id_bytes)
+ID_HANDLER = Check(", ".join(f"`{name}`" for name in ID_BYTES), _id_handler)
+ID_READER = Check(", ".join(f"`{name}`" for name in _ID_READERS), _id_reader)
+AVRO_ENCODING = Check("`BINARY`", _avro_encoding)
 
 _SIGNING_IN = (
     setting_key(
@@ -19,32 +109,32 @@ _SIGNING_IN = (
         Type.STRING,
         "Where user and password come from: the address (`URL`) or `basic.auth.user.info` (`USER_INFO`).",
         default_text="whichever is there",
-        check=checks.BASIC_SOURCE,
+        check=BASIC_SOURCE,
     ),
     setting_key(
         "basic.auth.user.info",
         Type.PASSWORD,
         "User and password at the registry. Also taken when no source is set and the address has no user.",
-        check=checks.USER_INFO,
+        check=USER_INFO,
     ),
     setting_key(
         "schema.registry.basic.auth.user.info",
         Type.PASSWORD,
         "Older name of `basic.auth.user.info`; it wins over that one, as in Confluent's client.",
-        check=checks.USER_INFO,
+        check=USER_INFO,
     ),
     setting_key(
         "bearer.auth.credentials.source",
         Type.STRING,
         "Where the token comes from: `bearer.auth.token`.",
         default_text="STATIC_TOKEN",
-        check=checks.BEARER_SOURCE,
+        check=BEARER_SOURCE,
     ),
     setting_key(
         "bearer.auth.token",
         Type.PASSWORD,
         "Token that is sent as `Authorization: Bearer`; in place of user and password.",
-        check=checks.TOKEN,
+        check=TOKEN,
     ),
     *(
         refused_key(f"bearer.auth.{name}", type_, NO_OAUTH)
@@ -74,7 +164,7 @@ _ENCRYPTION = (
         "`PEM`. The certificate and the host's name in it are always verified.",
         default_text="`SSL_CERT_FILE` or the system's",
     ),
-    setting_key(f"{TLS}truststore.type", Type.STRING, "Kind of that file.", default_text="JKS", check=checks.PEM),
+    setting_key(f"{TLS}truststore.type", Type.STRING, "Kind of that file.", default_text="JKS", check=PEM),
     refused_key(
         f"{TLS}truststore.certificates",
         Type.STRING,
@@ -86,7 +176,7 @@ _ENCRYPTION = (
         "PEM file with the certificate that we show to the registry, and its private key; "
         f"`{TLS}keystore.type` must say `PEM`.",
     ),
-    setting_key(f"{TLS}keystore.type", Type.STRING, "Kind of that file.", default_text="JKS", check=checks.PEM),
+    setting_key(f"{TLS}keystore.type", Type.STRING, "Kind of that file.", default_text="JKS", check=PEM),
     setting_key(f"{TLS}key.password", Type.PASSWORD, f"Password of the private key in `{TLS}keystore.location`."),
     *(
         refused_key(
@@ -179,7 +269,7 @@ _REACHING = (
             Type.STRING,
             "Where a schema's id stands: in the record itself, never in headers.",
             default_text="DualSchemaIdDeserializer",
-            check=checks.ID_READER,
+            check=ID_READER,
         )
         for side in ("key", "value")
     ),
@@ -192,22 +282,21 @@ _REACHING = (
         default_text="by the converter",
         minimum=4,
         maximum=8,
-        check=checks.FOUR_OR_EIGHT,
+        check=FOUR_OR_EIGHT,
         origin=Origin.OWN,
     ),
 )
 
-REGISTRY_SETTINGS = (
-    Setting(
-        setting_key(
-            "schema.registry.url",
-            Type.LIST,
-            "Addresses of the schema registry, http or https, asked in their order. Needed, but for Apicurio's "
-            "converters with `apicurio.registry.url`, over which it wins. A user and password in it "
-            "(`https://user:password@host`) sign in, and are not part of the address that messages show.",
-            check=addresses.REGISTRY_URLS,
-        ),
-        REGISTRY,
+REGISTRY_KEYS: Final = (
+    setting_key(
+        "schema.registry.url",
+        Type.LIST,
+        "Addresses of the schema registry, http or https, asked in their order. Needed, but for Apicurio's "
+        "converters with `apicurio.registry.url`, over which it wins. A user and password in it "
+        "(`https://user:password@host`) sign in, and are not part of the address that messages show.",
+        check=addresses.REGISTRY_URLS,
     ),
-    *(Setting(key, REGISTRY) for key in (*_SIGNING_IN, *_ENCRYPTION, *_REACHING)),
+    *_SIGNING_IN,
+    *_ENCRYPTION,
+    *_REACHING,
 )

@@ -2,16 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final, Literal, Protocol
+from typing import Final, Protocol
 
 import pyarrow as pa
 
 from parquet_sink.convert.decoded import Decoded, Decoder, Piece
 from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.convert.registry.settings import SchemaKind
 from parquet_sink.convert.registry.wire import Group, split
 from parquet_sink.process.lru_cache import LruCache
-
-SchemaKind = Literal["AVRO", "PROTOBUF", "JSON"]
 
 ASK_AGAIN_S: Final = 5.0
 """How long an id that is not registered is not asked for again."""

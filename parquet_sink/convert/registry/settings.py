@@ -5,6 +5,9 @@ from typing import Literal
 
 from parquet_sink.config.secret import Secret
 
+SchemaKind = Literal["AVRO", "PROTOBUF", "JSON"]
+"""How the registry calls formats."""
+
 
 @dataclass(frozen=True)
 class RegistrySettings:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from parquet_sink import plugins
 from parquet_sink.config.docs import meaning_of
 from parquet_sink.config.key import PREFIX, Key, Origin, Type, Value
-from parquet_sink.convert.converters import SIMPLE_HEADER
+from parquet_sink.convert.connect_values.settings import SimpleHeaderConverter
 from parquet_sink.plugins import PluginUnusable
 from parquet_sink.transform.keys import PREDICATE_KEYS, STEP_KEYS
 
@@ -48,7 +48,7 @@ CONNECT_LOOKS: Final[Mapping[str, Look]] = {
     "value.converter": Look("LOW", COMMON, 8, "SHORT", "Value converter class", type="CLASS"),
     "value.converter.plugin.version": Look("LOW", COMMON, 9, "SHORT", "Value converter version"),
     "header.converter": Look(
-        "LOW", COMMON, 10, "SHORT", "Header converter class", type="CLASS", default=SIMPLE_HEADER.class_name
+        "LOW", COMMON, 10, "SHORT", "Header converter class", type="CLASS", default=SimpleHeaderConverter.class_name
     ),
     "header.converter.plugin.version": Look("LOW", COMMON, 11, "SHORT", "Header converter version"),
     "transforms": Look("LOW", "Transforms", 12, "LONG", "Transforms", default=""),

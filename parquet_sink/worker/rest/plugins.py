@@ -17,8 +17,8 @@ from parquet_sink.connectors.connector_class import CONNECTOR_CLASSES, DEFAULT_C
 from parquet_sink.connectors.hidden import hide, restore, unknown
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.convert import converters
-from parquet_sink.convert.keys import PREFIXES, SETTINGS, find_setting
-from parquet_sink.convert.settings import Side
+from parquet_sink.convert.keys import PREFIXES, find_setting
+from parquet_sink.convert.settings import CustomConverter, Side
 from parquet_sink.plugins import PluginUnusable
 from parquet_sink.worker.herder.errors import HerderError
 from parquet_sink.worker.herder.protocol import Herder
@@ -127,7 +127,7 @@ def _of_converter(prefix: str, key: Key, config: Mapping[str, str]) -> bool:
     named = config.get(prefix.removesuffix("."), "").strip()
     setting = find_setting(key.name.removeprefix(prefix))
     converter = converters.find(named) if named and "${" not in named else None
-    return converter is not None and setting is not None and converter.kind in setting.kinds and not setting.unused
+    return converter is not None and setting is not None and setting.concerns(converter) and not setting.unused
 
 
 def _info(one: Definition, config: Mapping[str, str], errors: Sequence[str]) -> dict[str, Any]:
@@ -255,7 +255,7 @@ def all_plugins() -> Iterator[tuple[str, str]]:
     yield from ((name, "transformation") for name in plugins.names(TRANSFORM_CLASSES))
     yield from ((name, "predicate") for name in plugins.names(PREDICATE_CLASSES))
     yield from ((name, "converter") for name in converters.class_names("value"))
-    yield from ((name, "converter") for name in plugins.names(CONVERTER_CLASSES))
+    yield from ((name, "converter") for name in sorted(plugins.installed(CONVERTER_CLASSES)))
     yield from ((name, "header_converter") for name in converters.class_names("header"))
 
 
@@ -283,9 +283,13 @@ def _keys(name: str, kind: str) -> Sequence[Key]:
     if kind in ("transformation", "predicate"):
         return class_keys("predicates" if kind == "predicate" else "transforms", name) or ()
     converter = converters.find(name, "header" if kind == "header_converter" else "value")
-    if converter is None or converter.kind == "own":
+    if converter is None:
         return ()
-    return [one.key for one in SETTINGS if converter.kind in one.kinds and not one.unused]
+    if converter is CustomConverter:
+        from parquet_sink.convert.own import CONVERTER_CLASSES  # loads Arrow
+
+        return plugins.find(CONVERTER_CLASSES, name).keys
+    return [key for key in converter.keys if key not in converter.unused]
 
 
 def _stem(name: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from parquet_sink.config.machine import Machine
 from parquet_sink.connectors.loading import Loaded, load
-from parquet_sink.convert.converters import JSON_CONVERTER
+from parquet_sink.convert.json.settings import JsonConverter
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.worker_config.worker import Worker
 
@@ -29,7 +29,7 @@ WORKER = Worker(machine=MACHINE)
 GOOD = {
     "name": "orders",
     "topics": "orders",
-    "value.converter": JSON_CONVERTER,
+    "value.converter": JsonConverter.class_name,
     "value.converter.schemas.enable": "false",
     f"{E}endpoint": "https://team.realm.celonis.cloud/continuous-batch-processing/api/v1/p/items",
     f"{E}authorization.key": "AppKey k",

@@ -8,7 +8,7 @@ import pytest
 from parquet_sink.config.machine import Machine
 from parquet_sink.connectors.check import check_files
 from parquet_sink.connectors.loading import Loaded, load
-from parquet_sink.convert.converters import JSON_CONVERTER
+from parquet_sink.convert.json.settings import JsonConverter
 from parquet_sink.targets.directory.settings import DirectorySettings
 from parquet_sink.targets.settings import RetrySettings
 from parquet_sink.validate.preflight import inspect
@@ -18,7 +18,7 @@ E = "connect.ems."
 GOOD = {
     "name": "orders",
     "topics": "orders",
-    "value.converter": JSON_CONVERTER,
+    "value.converter": JsonConverter.class_name,
     "value.converter.schemas.enable": "false",
     f"{E}endpoint": "directory:/data/lake",
     f"{E}target.table": "ORDERS",

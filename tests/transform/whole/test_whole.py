@@ -18,7 +18,7 @@ from parquet_sink.config.values import read
 from parquet_sink.convert.decoded import Reading, Typed
 from parquet_sink.convert.decoders import key_decoder_for
 from parquet_sink.convert.json import decoder as json
-from parquet_sink.convert.settings import ConverterKind, ConverterSettings
+from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.model.records import Header, RecordBatch
 from parquet_sink.model.rejected import Stage
 from parquet_sink.rows.run import Run
@@ -51,7 +51,7 @@ def apply(
     values: Sequence[bytes | None],
     keys: Sequence[bytes | None] | None = None,
     headers: Sequence[Sequence[Header]] | None = None,
-    key: ConverterKind = "json",
+    key: str = "json",
 ) -> DecodedRecords:
     """JSON values, with keys and headers, through the steps. The first record has no timestamp."""
     count = len(values)

@@ -7,7 +7,8 @@ from parquet_sink.config.declared import made
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.values import Values
 from parquet_sink.convert.configuration import build_converter, build_headers
-from parquet_sink.convert.settings import ConverterSettings
+from parquet_sink.convert.plain.settings import BYTES
+from parquet_sink.convert.settings import Converter
 from parquet_sink.kafka import client_settings
 from parquet_sink.kafka.client_settings import ClientSetting
 from parquet_sink.worker_config.worker import Worker
@@ -46,10 +47,10 @@ def source_settings(
     )
 
 
-def _converter(side: str, values: Values, worker: Worker) -> ConverterSettings:
+def _converter(side: str, values: Values, worker: Worker) -> Converter:
     """Keys without a converter are bytes."""
     found = build_converter("key" if side == "key" else "value", values, worker.converters, worker.machine)
-    return found or ConverterSettings("bytes")
+    return found or BYTES
 
 
 def _producer(values: Values, worker: Worker) -> dict[str, ClientSetting]:

@@ -6,14 +6,13 @@ from parquet_sink.addons.sources.settings import SERVERS_KEY
 from parquet_sink.config.report import Report, quoted
 from parquet_sink.config.values import Values
 from parquet_sink.convert import configuration
-from parquet_sink.convert.chosen import SIDES, choose
-from parquet_sink.convert.settings import ConverterKind
+from parquet_sink.convert.configuration import choose
+from parquet_sink.convert.json.settings import JsonConverter
+from parquet_sink.convert.settings import SIDES
 from parquet_sink.kafka import client_settings
 from parquet_sink.kafka.settings import PRODUCER
 from parquet_sink.worker_config.worker import BOOTSTRAP_OPTION, BOOTSTRAP_VARIABLE, Worker
 
-WRITING: Final[tuple[ConverterKind, ...]] = ("json", "json_envelope", "string", "bytes")
-"""Kinds of converters that write keys and values."""
 _OF_KAFKA: Final = ("offset.field", "partition.field")
 
 
@@ -39,7 +38,7 @@ def check(values: Values, worker: Worker, report: Report, *, of_input: bool = Fa
 def _converters(values: Values, worker: Worker, report: Report) -> None:
     for side in SIDES:
         chosen = choose(side, values, worker.converters)
-        if chosen is None or (side == "header" and chosen.kind == "simple_header") or chosen.kind in WRITING:
+        if chosen is None or chosen.writes:
             continue
         where = "" if f"{side}.converter" in values.given else f" It is set in {worker.source}."
         report.problem(
@@ -57,7 +56,8 @@ def _transforms(values: Values, worker: Worker, report: Report) -> None:
         for field in _OF_KAFKA:
             if type_ == "InsertField" and values.texts.get(key := f"transforms.{name}.{field}", "").strip():
                 report.problem(key, "A record has none before it is in Kafka; remove the key.")
-        if type_ == "SetSchemaMetadata" and value is not None and value.kind == "json_envelope":
+        enveloped = value is not None and value.converter is JsonConverter and value.values.flag("schemas.enable")
+        if type_ == "SetSchemaMetadata" and enveloped:
             report.problem(
                 f"transforms.{name}.type",
                 "SetSchemaMetadata names schemas, and names are not kept on the way to JsonConverter; remove it, or "

@@ -4,46 +4,54 @@ StringConverter, JsonConverter with and without schemas, ByteArrayConverter; for
 """
 
 import base64
-from collections.abc import Callable
-from typing import Final
 
 import pyarrow as pa
 
 from parquet_sink.addons.sources.encoding import connect_json, jackson
 from parquet_sink.addons.sources.encoding.faults import NotEncodable
 from parquet_sink.addons.sources.encoding.java_text import text_of
+from parquet_sink.convert.connect_values.settings import SimpleHeaderConverter
+from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.java_dates import chosen_text
-from parquet_sink.convert.settings import ConverterKind, ConverterSettings
-
-Encoder = Callable[[object, pa.DataType | None], bytes | None]
-"""A value and its type, which stands for its schema; None: without one. Raises NotEncodable."""
-
-WRITING: Final[tuple[ConverterKind, ...]] = ("json", "json_envelope", "string", "bytes")
-"""Kinds of converters that can write."""
-WRITING_HEADERS: Final[tuple[ConverterKind, ...]] = (*WRITING, "simple_header")
+from parquet_sink.convert.json.settings import JsonConverter
+from parquet_sink.convert.plain.settings import ByteArrayConverter, StringConverter
+from parquet_sink.convert.settings import Converter, Encoder
 
 
-def encoder_for(settings: ConverterSettings) -> Encoder:
-    """What writes as these settings say; their kind is one of `WRITING_HEADERS`."""
-    write = _writer(settings)
+def encoder_for(settings: Converter) -> Encoder:
+    """What writes as these settings say, of a converter that can."""
+    write = settings.encoder()
 
     def encode(value: object, arrow: pa.DataType | None) -> bytes | None:
         try:
             return write(value, arrow)
+        except InvalidValue as error:
+            raise NotEncodable(str(error)) from None
         except RecursionError:
             raise NotEncodable("it has lists and objects in each other, too deeply to be written") from None
 
     return encode
 
 
-def _writer(settings: ConverterSettings) -> Encoder:
-    if settings.kind == "string":
-        return lambda value, arrow: None if value is None else _text(value, arrow, settings.encoding)
-    return {"json": _json, "json_envelope": _enveloped, "bytes": _bytes, "simple_header": _simple}[settings.kind]
+def text(settings: StringConverter) -> Encoder:
+    """Text as Java's `toString` has it."""
+    encoding = settings.encoding
+    return lambda value, arrow: None if value is None else text_of(value, arrow).encode(encoding, errors="replace")
 
 
-def _text(value: object, arrow: pa.DataType | None, encoding: str) -> bytes:
-    return text_of(value, arrow).encode(encoding, errors="replace")
+def json(settings: JsonConverter) -> Encoder:
+    """JSON, in an envelope with its schema where the settings ask for one."""
+    return _enveloped if settings.schemas_enable else _json
+
+
+def as_bytes(settings: ByteArrayConverter) -> Encoder:
+    """Bytes as they are."""
+    return _bytes
+
+
+def simple(settings: SimpleHeaderConverter) -> Encoder:
+    """Text of whatever a header is."""
+    return _simple
 
 
 def _json(value: object, arrow: pa.DataType | None) -> bytes | None:

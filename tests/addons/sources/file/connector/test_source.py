@@ -10,6 +10,8 @@ from parquet_sink.config.handover import dump_with_secrets, load_with_secrets
 from parquet_sink.config.machine import Machine
 from parquet_sink.connectors.check import check_files
 from parquet_sink.connectors.loading import Loaded, load
+from parquet_sink.convert.connect_values.settings import SIMPLE_HEADER
+from parquet_sink.convert.json.settings import JsonConverter
 from parquet_sink.validate.preflight import inspect
 from parquet_sink.worker_config.worker import Worker
 from parquet_sink.worker_config.worker_file import load_worker
@@ -73,7 +75,7 @@ def test_kafkas_own_files_are_taken_as_they_are(name: str | None) -> None:
         "batch.size": "2000",
         "longest.line": "1048576",
     }
-    assert (made.value.kind, made.key.kind, made.header.kind) == ("json_envelope", "json_envelope", "simple_header")
+    assert (made.value, made.key, made.header) == (JsonConverter(), JsonConverter(), SIMPLE_HEADER)
     assert made.summary() == "file test.txt -> topic connect-test"
 
 

@@ -31,7 +31,7 @@ from defusedxml.expatreader import DefusedExpatParser
 
 from parquet_sink.convert.decoded import MAX_DEPTH, Decoder, Tree
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.one_by_one import OneByOne
+from parquet_sink.convert.own import OneByOne
 
 TEXT = "value"
 """The field of text that stands beside attributes or child elements."""

@@ -25,7 +25,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.convert.decoded import Decoded, Decoder, Typed
-from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.convert.utf8 import are_utf8
 from parquet_sink.errors import InvalidConfiguration
 
@@ -59,21 +58,16 @@ _JAVA_BIG_ENDIAN = {
 """What Java reads as big-endian unless it begins with one of these marks; Python takes the machine's order."""
 
 
-def decoder(settings: ConverterSettings) -> Decoder:
-    """The decoder of a kind in the table above. Raises InvalidConfiguration for an encoding that is not known."""
-    if settings.kind == "string":
-        return _Texts(settings.encoding)
-    if settings.kind == "bytes":
-        return _Bytes()
-    return _Numbers(_FIXED[settings.kind])
+class Bytes:
+    """Of ByteArrayConverter."""
 
-
-class _Bytes:
     def decode(self, values: pa.BinaryArray) -> Decoded:
         return _decoded(values, {})
 
 
-class _Texts:
+class Texts:
+    """Of StringConverter. Raises InvalidConfiguration for an encoding that is not known."""
+
     def __init__(self, encoding: str) -> None:
         try:
             "".encode(encoding)
@@ -116,6 +110,11 @@ class _Texts:
     def _why(self, error: UnicodeError) -> str:
         where = f" (byte {error.start + 1})" if isinstance(error, UnicodeDecodeError) else ""
         return f"the value is not {self._encoding} text{where}, which value.converter.converter.encoding asks for"
+
+
+def numbers(kind: str) -> Decoder:
+    """Of the converter of a kind of numbers in the table above."""
+    return _Numbers(_FIXED[kind])
 
 
 class _Numbers:

@@ -1,0 +1,32 @@
+"""SimpleHeaderConverter: headers alone, and theirs unless another converter is named."""
+
+from typing import TYPE_CHECKING, Final
+
+from parquet_sink.config.declared import declared
+from parquet_sink.convert.settings import CONVERT_SETTINGS, Converter, Encoder, encoding, opened
+
+if TYPE_CHECKING:
+    from parquet_sink.convert.decoded import Decoder
+
+
+@declared(group=CONVERT_SETTINGS)
+class SimpleHeaderConverter(Converter):
+    """Text that says by its form what it is."""
+
+    title = "headers alone: text that is read as JSON-like as it can be"
+    class_name = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
+    word = reported = "simple_header"
+    sides = ("header",)
+
+    @property
+    def what(self) -> str:
+        return "text, read by SimpleHeaderConverter"
+
+    def open(self) -> "Decoder":
+        return opened("parquet_sink.convert.connect_values.decoder:decoder")
+
+    def encoder(self) -> Encoder:
+        return encoding("parquet_sink.addons.sources.encoding.encoders:simple", self)
+
+
+SIMPLE_HEADER: Final = SimpleHeaderConverter()

@@ -1,0 +1,129 @@
+"""StringConverter, ByteArrayConverter and the converters of numbers."""
+
+from typing import TYPE_CHECKING, Final
+
+from parquet_sink.config.declared import declared, key
+from parquet_sink.config.key import Check, Origin, Value
+from parquet_sink.convert.settings import CONVERT_SETTINGS, SIDES, Converter, Encoder, encoding, opened
+
+if TYPE_CHECKING:
+    from parquet_sink.convert.decoded import Decoder
+
+_CONNECT: Final = "org.apache.kafka.connect.converters"
+_ENCODERS: Final = "parquet_sink.addons.sources.encoding.encoders"
+_NO_TEXT: Final = frozenset({"idna", "punycode", "unicode-escape", "raw-unicode-escape"})
+
+
+def _encoding(value: Value) -> str | None:
+    """The names are Python's codecs for text; some of them (`idna`) read something else than a character set."""
+    reason = "It is no character set known here; write UTF-8, ISO-8859-1, windows-1252, UTF-16 or the like."
+    text = str(value)
+    try:
+        "a".encode(text)
+    except (LookupError, ValueError):
+        return reason
+    return reason if text.lower().replace("_", "-") in _NO_TEXT else None
+
+
+@declared(group=CONVERT_SETTINGS, origin=Origin.CONNECT)
+class StringConverter(Converter):
+    """Text."""
+
+    title = "text"
+    class_name = "org.apache.kafka.connect.storage.StringConverter"
+    word = "string"
+    label = "text"
+    sides = SIDES
+
+    encoding: str = key(
+        "converter.encoding",
+        "Character set of text. A value that is no text in it is invalid input. The name is written twice, as in "
+        "`value.converter.converter.encoding`.",
+        default="UTF-8",
+        check=Check("a character set that Python knows", _encoding),
+    )
+
+    def open(self) -> "Decoder":
+        """Raises InvalidConfiguration for an encoding that is not known."""
+        return opened("parquet_sink.convert.plain.decoder:Texts", self.encoding)
+
+    def encoder(self) -> Encoder:
+        return encoding(f"{_ENCODERS}:text", self)
+
+
+@declared(group=CONVERT_SETTINGS)
+class ByteArrayConverter(Converter):
+    """Bytes as they are."""
+
+    title = "bytes as they are"
+    class_name = f"{_CONNECT}.ByteArrayConverter"
+    word = "bytes"
+    sides = SIDES
+
+    def open(self) -> "Decoder":
+        return opened("parquet_sink.convert.plain.decoder:Bytes")
+
+    def encoder(self) -> Encoder:
+        return encoding(f"{_ENCODERS}:as_bytes", self)
+
+
+@declared(group=CONVERT_SETTINGS)
+class NumberConverter(Converter):
+    """Values that all have the same number of bytes."""
+
+    sides = SIDES
+
+    def open(self) -> "Decoder":
+        return opened("parquet_sink.convert.plain.decoder:numbers", self.word)
+
+
+class BooleanConverter(NumberConverter):
+    """True or false."""
+
+    title = "one byte, 0 or 1"
+    class_name = f"{_CONNECT}.BooleanConverter"
+    word = "boolean"
+
+
+class ShortConverter(NumberConverter):
+    """Whole numbers of 16 bits."""
+
+    title = "a number of 2 bytes"
+    class_name = f"{_CONNECT}.ShortConverter"
+    word = "short"
+
+
+class IntegerConverter(NumberConverter):
+    """Whole numbers of 32 bits."""
+
+    title = "a number of 4 bytes"
+    class_name = f"{_CONNECT}.IntegerConverter"
+    word = "integer"
+
+
+class LongConverter(NumberConverter):
+    """Whole numbers of 64 bits."""
+
+    title = "a number of 8 bytes"
+    class_name = f"{_CONNECT}.LongConverter"
+    word = "long"
+
+
+class FloatConverter(NumberConverter):
+    """Fractions of 32 bits."""
+
+    title = "a fraction of 4 bytes"
+    class_name = f"{_CONNECT}.FloatConverter"
+    word = "float"
+
+
+class DoubleConverter(NumberConverter):
+    """Fractions of 64 bits."""
+
+    title = "a fraction of 8 bytes"
+    class_name = f"{_CONNECT}.DoubleConverter"
+    word = "double"
+
+
+BYTES: Final = ByteArrayConverter()
+"""How keys are read where no converter is set for them."""
