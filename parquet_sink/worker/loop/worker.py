@@ -111,7 +111,7 @@ class Worker:
     """Runs the connectors of a registry until they are done or have failed, or a stop is wished for.
 
     known: configurations of the registry's store that were validated already. stays: it lives on without connectors,
-    since more may come by `cli`. publish: called when something may have changed. stop_request: None listens by
+    since more may come by `queue`. publish: called when something may have changed. stop_request: None listens by
     itself.
     """
 

@@ -67,7 +67,7 @@ class Show:
             yield
             return
         columns = (
-            TextColumn("          {settings.description:<10}"),
+            TextColumn("          {task.description:<10}"),
             BarColumn(30, complete_style="green", finished_style="green"),
             TextColumn("{task.fields[text]}"),
         )

@@ -90,7 +90,7 @@ def _progress(stream: TextIO, *, lines: bool) -> Iterator[Callable[[str, int, in
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
         columns = (
-            TextColumn("{settings.description}"),
+            TextColumn("{task.description}"),
             BarColumn(),
             TextColumn("{task.completed:,.0f} of {task.total:,.0f}"),
         )
