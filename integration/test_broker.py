@@ -14,9 +14,9 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from integration.conftest import TopicFactory
-from parquet_sink.addons.devkit import jars, kafka_tools, make_kafka_archive
+from parquet_sink.addons.devkit import broker_files, jars, make_kafka_archive
 from parquet_sink.addons.devkit.broker import Broker
-from parquet_sink.addons.devkit.kafka_archive import archive_options
+from parquet_sink.addons.devkit.broker_files import archive_options
 from parquet_sink.addons.devkit.ports import free_port
 from parquet_sink.errors import KafkaFailed, SetupError
 
@@ -289,7 +289,7 @@ def archive(tmp_path: Path) -> Path:
 def java_with(archive: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """How Java starts with the archive, as it does for a broker."""
     folder, java = jars.fetch()
-    command = [java, *kafka_tools.JAVA, *archive_options(archive.parent / folder.name, java), *options]
+    command = [java, *broker_files.JAVA, *archive_options(archive.parent / folder.name, java), *options]
     return subprocess.run(
         [*command, "-cp", f"{folder}/*", "kafka.Kafka", "--version"], capture_output=True, text=True, check=False
     )

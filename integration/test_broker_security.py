@@ -17,7 +17,7 @@ from integration.harness import Sink
 from integration.letters import letters
 from integration.secured import PASSWORD, Client, Secured, jaas, oauth, secured
 from integration.tokens import CLIENT, SECRET, TokenEndpoint, token_endpoint
-from parquet_sink.addons.devkit.kafka_tools import TOOLS
+from parquet_sink.addons.devkit.broker_files import TOOLS
 from parquet_sink.cli.main import main
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import KafkaFailed, KafkaRefused

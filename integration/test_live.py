@@ -16,7 +16,7 @@ from confluent_kafka import Producer
 
 from integration.conftest import TopicFactory
 from parquet_sink.addons.devkit.broker import Broker
-from parquet_sink.addons.devkit.demo import shipped
+from parquet_sink.addons.devkit.demo import stage
 from parquet_sink.addons.devkit.target.process import TargetProcess
 
 LIMIT_S = 150
@@ -81,9 +81,9 @@ def test_the_view_shows_files_and_ctrl_c_ends_with_a_summary(
         producer.produce(name, f'{{"order_id":{number}}}', str(number), partition=number % 2)
     producer.flush(30)
     connector = tmp_path / "orders.properties"
-    text = shipped.with_endpoint(shipped.shipped(shipped.CONNECTOR).read_text(), target.endpoint())
+    text = stage.with_endpoint(stage.shipped(stage.CONNECTOR).read_text(), target.endpoint())
     connector.write_text(text.replace("topics=orders", f"topics={name}").replace("name=orders", f"name={name}"))
-    files = ("--worker", str(shipped.shipped(shipped.WORKER)), str(connector))
+    files = ("--worker", str(stage.shipped(stage.WORKER)), str(connector))
     terminal = Terminal("run", "--bootstrap-servers", broker.bootstrap_servers, *files, tmp=tmp_path)
     terminal.wait_for(rf"{name} 1 +0 +- +\d+ +interval +0-499 ")
     terminal.wait_for(rf"{name}  running  .* records/s; 2 files \(interval 2\), 1,000 rows")

@@ -84,9 +84,7 @@ HARNESSES = (
     "parquet_sink.addons.devkit.broker_files",
     "parquet_sink.addons.devkit.ivy",
     "parquet_sink.addons.devkit.jars",
-    "parquet_sink.addons.devkit.kafka_archive",
     "parquet_sink.addons.devkit.kafka_command",
-    "parquet_sink.addons.devkit.kafka_tools",
     "parquet_sink.addons.devkit.make_kafka_archive",
     "parquet_sink.addons.devkit.ports",
 )

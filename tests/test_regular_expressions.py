@@ -36,7 +36,7 @@ USUAL: Final = "a0 \t\n\"'\\/.:-_A%{}[]()é"
 NOT_WRITTEN_OUT: Final[Mapping[str, str]] = {
     "addons/reshape/command/command.py": "topics.regex",
     "connectors/error_handling.py": "topics.regex",
-    "addons/devkit/demo/shipped.py": "one of the two that stand above it",
+    "addons/devkit/demo/stage.py": "one of the two that stand above it",
     "replay/survey.py": "topics.regex",
 }
 """Where a pattern is not written out; a user's own meets names of topics, of 249 characters at most."""

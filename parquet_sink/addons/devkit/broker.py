@@ -16,10 +16,18 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from parquet_sink.addons.devkit import kafka_tools
-from parquet_sink.addons.devkit.broker_files import LOGGING, Listener, cluster_id, held_alone, server_properties
+from parquet_sink.addons.devkit.broker_files import (
+    CONSUMER_GROUPS,
+    JAVA,
+    LOGGING,
+    TOOLS_LOGGING,
+    Listener,
+    archive_options,
+    cluster_id,
+    held_alone,
+    server_properties,
+)
 from parquet_sink.addons.devkit.jars import Report, fetch, print_progress
-from parquet_sink.addons.devkit.kafka_archive import archive_options
 from parquet_sink.addons.devkit.ports import HOST, accepts_connections, free_port, refuse_used_port
 from parquet_sink.errors import KafkaFailed, SetupError
 from parquet_sink.process.signals import ParentDeathGuard
@@ -30,7 +38,7 @@ STOP_TIMEOUT_S: Final = 20.0
 REQUEST_TIMEOUT_S: Final = 30.0
 
 # The quick compiler and the serial collector: half the start-up (2 s) and 210 MB, and no slower at these loads.
-_JAVA_LIGHT: Final = kafka_tools.JAVA
+_JAVA_LIGHT: Final = JAVA
 _JAVA_SERVER: Final = ("-Xms128m", "-Xmx512m", "-XX:+ExitOnOutOfMemoryError", "-Djava.awt.headless=true")
 _QUIET_CLIENT: Final[dict[str, str | int | float | bool]] = {"log_level": 0, "log.connection.close": False}
 _QUICK_PRODUCER: Final[dict[str, str | int | float | bool]] = {
@@ -209,7 +217,7 @@ class Broker:
 
         `--bootstrap-server` is added. Raises KafkaFailed with what the tool said when it fails or takes too long.
         """
-        command = [*self._java, f"-Dlog4j2.configurationFile={kafka_tools.LOGGING.as_uri()}", main_class]
+        command = [*self._java, f"-Dlog4j2.configurationFile={TOOLS_LOGGING.as_uri()}", main_class]
         command += ["--bootstrap-server", self.bootstrap_servers, *arguments]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
@@ -221,7 +229,7 @@ class Broker:
 
     def consumer_groups(self, *arguments: str) -> str:
         """What `kafka-consumer-groups` prints, as for `--describe --group NAME`. Raises KafkaFailed."""
-        return self.run_tool(kafka_tools.CONSUMER_GROUPS, *arguments)
+        return self.run_tool(CONSUMER_GROUPS, *arguments)
 
     def _admin(self) -> AdminClient:
         return AdminClient({"bootstrap.servers": self.bootstrap_servers, **_QUIET_CLIENT})

@@ -1,18 +1,34 @@
-"""What a local broker is set up with: its properties, its logging, its cluster's id, a folder of its own."""
+"""Files of a local broker: its properties, logging and folder, Kafka's command line tools, the class data archive."""
 
 import base64
 import fcntl
+import hashlib
 import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from parquet_sink.addons.devkit.ports import HOST
-from parquet_sink.errors import SetupError
+from parquet_sink.errors import InvalidConfiguration, SetupError
+from parquet_sink.process.cache import is_whole
+from parquet_sink.process.java_home import version_text
 
+CONSUMER_GROUPS: Final = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+TOOLS: Final = {
+    "acls": "org.apache.kafka.tools.AclCommand",
+    "consumer-groups": CONSUMER_GROUPS,
+    "topics": "org.apache.kafka.tools.TopicCommand",
+    "console-producer": "org.apache.kafka.tools.ConsoleProducer",
+    "console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
+}
+"""By the names that Kafka's own scripts have, without kafka- and .sh."""
+JAVA: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
+TOOLS_LOGGING: Final = Path(__file__).with_name("tools-log4j2.properties")
+_SERVER: Final = "--bootstrap-server"
+_NO_BROKER: Final = frozenset({"--help", "--version"})
 LOGGING: Final = """\
 status = error
 rootLogger = info, file
@@ -104,3 +120,41 @@ def _lock(held: int, folder: Path) -> None:
         raise SetupError(
             f"Kafka's folder {folder} is in use by another broker. Stop it, or name another one."
         ) from None
+
+
+def tool_command(words: Sequence[str], jars: Path, java: str, port: int, options: Sequence[str] = ()) -> list[str]:
+    """The program to run for `NAME ARGUMENT ...`. Where the arguments name no broker, the local one at `port` is asked.
+
+    options: of Java, besides ours.
+    Raises InvalidConfiguration for a tool that there is not.
+    """
+    name, arguments = (words[0], list(words[1:])) if words else ("", [])
+    name = name.removeprefix("kafka-").removesuffix(".sh")
+    if name not in TOOLS:
+        raise InvalidConfiguration([f"Invalid [--tool]. {name!r} is no tool; write one of {', '.join(TOOLS)}."])
+    if not any(word.partition("=")[0] == _SERVER or word in _NO_BROKER for word in arguments):
+        arguments = [_SERVER, f"localhost:{port}", *arguments]
+    java_options = [*JAVA, *options, f"-Dlog4j2.configurationFile={TOOLS_LOGGING.as_uri()}", "-cp", f"{jars}/*"]
+    return [java, *java_options, TOOLS[name], *arguments]
+
+
+def stem(jars: Path, java: str) -> str:
+    """How the names begin of archives for Kafka's jars and a Java."""
+    version, _ = version_text(java)
+    return f"{jars.name}-{hashlib.sha256(version.encode()).hexdigest()[:16]}"
+
+
+def usable_archive(jars: Path, java: str) -> Path | None:
+    """The archive for Kafka's jars and a Java, if there is one that is whole: Java crashes with a part of one."""
+    with suppress(OSError):
+        return next((one for one in sorted(jars.parent.glob(f"{stem(jars, java)}-*.jsa")) if is_whole(one)), None)
+    return None
+
+
+def archive_options(jars: Path, java: str) -> tuple[str, ...]:
+    """Java's options to use it, none where there is no archive.
+
+    Java is told to say nothing of one that does not fit: what tools print is read by programs.
+    """
+    archive = usable_archive(jars, java)
+    return () if archive is None else (f"-XX:SharedArchiveFile={archive}", "-Xlog:disable")

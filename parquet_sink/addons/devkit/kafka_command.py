@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.broker_files import TOOLS, archive_options, tool_command
 from parquet_sink.addons.devkit.jars import fetch
-from parquet_sink.addons.devkit.kafka_archive import archive_options
-from parquet_sink.addons.devkit.kafka_tools import TOOLS, tool_command
 from parquet_sink.errors import KafkaFailed
 
 CHECK_INTERVAL_S = 1.0

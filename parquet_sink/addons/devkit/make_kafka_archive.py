@@ -14,8 +14,8 @@ from typing import Final
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.broker_files import stem, usable_archive
 from parquet_sink.addons.devkit.jars import fetch
-from parquet_sink.addons.devkit.kafka_archive import stem, usable_archive
 from parquet_sink.errors import KafkaFailed, SetupError
 from parquet_sink.process.cache import whole_name
 

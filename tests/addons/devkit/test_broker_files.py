@@ -7,8 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from parquet_sink.addons.devkit.broker_files import held_alone
-from parquet_sink.errors import SetupError
+from parquet_sink.addons.devkit import broker_files
+from parquet_sink.addons.devkit.broker_files import (
+    TOOLS,
+    TOOLS_LOGGING,
+    archive_options,
+    held_alone,
+    stem,
+    tool_command,
+    usable_archive,
+)
+from parquet_sink.errors import InvalidConfiguration, SetupError
+from parquet_sink.process.cache import whole_name
+
+JARS = Path("/jars")
 
 
 def test_a_folder_is_held_by_one_alone(tmp_path: Path) -> None:
@@ -39,3 +51,74 @@ def test_what_happens_meanwhile_is_told_as_it_is(tmp_path: Path) -> None:
     with pytest.raises(BlockingIOError, match="no processes left"), held_alone(tmp_path):
         raise BlockingIOError("no processes left")
     assert len(os.listdir("/proc/self/fd")) == len(before)
+
+
+@pytest.mark.parametrize("name", ["consumer-groups", "kafka-consumer-groups", "kafka-consumer-groups.sh"])
+def test_a_tool_goes_by_the_names_of_its_script(name: str) -> None:
+    """As Kafka's documentation writes it, or without what all of them have in common."""
+    command = tool_command([name, "--bootstrap-server", "broker:9092", "--list"], JARS, "/bin/java", 9092)
+    assert command[0] == "/bin/java"
+    assert command[-4:] == [TOOLS["consumer-groups"], "--bootstrap-server", "broker:9092", "--list"]
+    assert TOOLS_LOGGING.is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--list"], ["--bootstrap-server", "localhost:9093", "--list"]),
+        (["--bootstrap-server=b:1", "--list"], ["--bootstrap-server=b:1", "--list"]),
+        (["--version"], ["--version"]),
+        ([], ["--bootstrap-server", "localhost:9093"]),
+    ],
+)
+def test_without_a_broker_the_local_one_is_asked(arguments: list[str], expected: list[str]) -> None:
+    """The broker that `parquet-sink kafka` starts, at the port that is given."""
+    command = tool_command(["topics", *arguments], JARS, "java", 9093)
+    assert command[command.index(TOOLS["topics"]) + 1 :] == expected
+
+
+@pytest.mark.parametrize("words", [[], ["zookeeper-shell"], ["--list"]])
+def test_a_tool_that_there_is_not_is_told_with_those_there_are(words: list[str]) -> None:
+    """Nothing is fetched or run for it."""
+    with pytest.raises(InvalidConfiguration, match="acls, consumer-groups, topics, console-producer, console-consumer"):
+        tool_command(words, JARS, "java", 9092)
+
+
+@pytest.fixture(autouse=True)
+def javas(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each Java tells its name as its version."""
+    monkeypatch.setattr(broker_files, "version_text", lambda java: (java, 0))
+
+
+def put(jars: Path, java: str) -> Path:
+    """An archive that is whole."""
+    made = jars.with_name("made.jsa")
+    made.write_bytes(b"classes")
+    return made.replace(jars.with_name(whole_name(stem(jars, java), made)))
+
+
+def test_it_belongs_to_one_kafka_and_one_java(tmp_path: Path) -> None:
+    """Another one has another file, beside the folder of jars."""
+    made = {(kafka, java): put(tmp_path / kafka, java) for kafka in ("kafka-4.1.2", "kafka-4.2.0") for java in "ab"}
+    assert len(set(made.values())) == 4
+    assert {key: usable_archive(tmp_path / key[0], key[1]) for key in made} == made
+
+
+def test_it_is_used_where_it_is_whole(tmp_path: Path) -> None:
+    """Without one, with a part of one, or with one of another Java only, a start has no further options."""
+    jars = tmp_path / "kafka-4.1.2"
+    assert archive_options(jars, "17") == ()
+    put(jars, "21")
+    assert archive_options(jars, "17") == ()
+    made = put(jars, "17")
+    assert archive_options(jars, "17") == (f"-XX:SharedArchiveFile={made}", "-Xlog:disable")
+    made.write_bytes(b"class")
+    assert archive_options(jars, "17") == ()
+
+
+def test_a_folder_that_cannot_be_read_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A start needs no archive."""
+    jars = tmp_path / "kafka-4.1.2"
+    put(jars, "17").unlink()
+    jars.with_name(f"{stem(jars, '17')}-7-00000000.jsa").symlink_to(tmp_path / "nowhere")
+    assert archive_options(jars, "17") == ()

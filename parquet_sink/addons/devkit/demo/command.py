@@ -11,8 +11,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from parquet_sink.addons.devkit.demo.freshness import Freshness
-    from parquet_sink.addons.devkit.demo.proof import Check
+    from parquet_sink.addons.devkit.demo.proof import Check, Freshness
     from parquet_sink.addons.devkit.demo.show import Show
     from parquet_sink.addons.devkit.demo.stage import Result, Stage
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 
 from parquet_sink.addons.devkit.demo.expected import Comparison
 
@@ -117,3 +118,30 @@ def _table(found: Comparison, keys: int, deleted: int) -> Check:
     figures = f"{found.rows:,} rows x {found.columns} columns compared, {gone}"
     ok = found.differences == 0 and found.rows == keys > 0
     return Check("the table equals the last state of each key, deletions included", ok, figures, found.examples)
+
+
+@dataclass(frozen=True)
+class Freshness:
+    """Percentiles over `records` records, in seconds."""
+
+    records: int
+    p50_s: float
+    p90_s: float
+    p99_s: float
+    max_s: float
+
+
+def percentile(ordered: Sequence[float], share: float) -> float:
+    """Nearest rank: the smallest value that at least `share` (0 to 1) of them do not exceed. `ordered` rises."""
+    if not ordered:
+        raise ValueError("no values, no percentile")
+    return ordered[max(ceil(share * len(ordered)), 1) - 1]
+
+
+def freshness(waits_ms: Sequence[int]) -> Freshness | None:
+    """The percentiles of waits in milliseconds; None when there are none."""
+    if not waits_ms:
+        return None
+    ordered = sorted(wait / 1000 for wait in waits_ms)
+    at = [percentile(ordered, share) for share in (0.5, 0.9, 0.99, 1.0)]
+    return Freshness(len(ordered), *at)

@@ -1,5 +1,6 @@
 """The demo's acts: set the stage, let the orders flow, read what became of them, prove it."""
 
+import re
 import shlex
 import time
 from collections import Counter
@@ -13,8 +14,7 @@ from typing import Final, Self
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.demo.expected import Cell, compare, row_of
 from parquet_sink.addons.devkit.demo.feed import Feed
-from parquet_sink.addons.devkit.demo.freshness import Freshness, freshness
-from parquet_sink.addons.devkit.demo.proof import Check, Evidence, deliver, prove
+from parquet_sink.addons.devkit.demo.proof import Check, Evidence, Freshness, deliver, freshness, prove
 from parquet_sink.addons.devkit.demo.read_back import ArrivedFile, ConsumerGroup, TargetReader, waits_ms
 from parquet_sink.addons.devkit.demo.replays import (
     TIMES,
@@ -25,12 +25,16 @@ from parquet_sink.addons.devkit.demo.replays import (
     judge_table,
     judge_unordered,
 )
-from parquet_sink.addons.devkit.demo.shipped import CONNECTOR, WORKER, ordered_by, shipped, with_endpoint
 from parquet_sink.addons.devkit.demo.show import Show, Snapshot
 from parquet_sink.addons.devkit.demo.sinkrun import SinkRun, counted, tail
 from parquet_sink.addons.devkit.target.process import TargetProcess
-from parquet_sink.errors import DemoFailed
+from parquet_sink.errors import DemoFailed, SetupError
 
+FOLDER: Final = Path(__file__).with_name("config")
+WORKER: Final = "worker.properties"
+CONNECTOR: Final = "orders.properties"
+_TOMBSTONES: Final = re.compile(r"^connect\.ems\.tombstones=.*$", re.MULTILINE)
+_ENDPOINT: Final = re.compile(r"^connect\.ems\.endpoint=.*$", re.MULTILINE)
 TOPIC: Final = "orders"
 PARTITIONS: Final = 4
 GROUP: Final = "connect-orders"
@@ -250,3 +254,37 @@ def prove_stage(stage: Stage, sink_status: int | None) -> Result:
 
 def _reasons(files: Sequence[ArrivedFile], by_name: dict[str, str]) -> Counter[str]:
     return Counter(by_name.get(file.name, "not in the sink's log") for file in files)
+
+
+def shipped(name: str) -> Path:
+    """The file of this name. Raises SetupError when the package was installed without it."""
+    path = FOLDER / name
+    if not path.is_file():
+        raise SetupError(
+            f"The shipped file {name} was not found at {path}. Run from a checkout, or install the package anew."
+        )
+    return path.resolve()
+
+
+def ordered_by(connector: str, column: str, name: str, table: str, records: int) -> str:
+    """The text of a connector file under another name, for another table, ordered by a column; deletions are left out.
+
+    records: the most in a file. Raises ValueError when the text does not have name, table and records once.
+    """
+    changed = {"name": name, "connect.ems.target.table": table, "connect.ems.commit.records": str(records)}
+    for key, value in changed.items():
+        connector, found = re.subn(rf"^{re.escape(key)}=.*$", f"{key}={value}", connector, flags=re.MULTILINE)
+        if found != 1:
+            raise ValueError(f"{key} stands {found} times in the connector file, and must stand once")
+    return f"{_TOMBSTONES.sub('', connector)}\nconnect.ems.order.field.name={column}\n"
+
+
+def with_endpoint(connector: str, endpoint: str) -> str:
+    """The text of a connector file with another `connect.ems.endpoint`, and nothing else changed.
+
+    Raises ValueError when the text does not have exactly one.
+    """
+    text, found = _ENDPOINT.subn(lambda _: f"connect.ems.endpoint={endpoint}", connector)
+    if found != 1:
+        raise ValueError(f"connect.ems.endpoint stands {found} times in the connector file, and must stand once")
+    return text

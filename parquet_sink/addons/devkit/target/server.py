@@ -13,16 +13,29 @@ from typing import Final
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from parquet_sink.addons.devkit.target.app import Desk, DiscardingReceiver, Keys, StoringReceiver, build
+from parquet_sink.addons.devkit.target.app import (
+    CutResponse,
+    Desk,
+    DiscardingReceiver,
+    Keys,
+    StoringReceiver,
+    bounded,
+    build,
+    guarded,
+    misbehave,
+)
 from parquet_sink.addons.devkit.target.contract import Repeats
 from parquet_sink.addons.devkit.target.discard import DiscardLog
+from parquet_sink.addons.devkit.target.faults import BadFault
 from parquet_sink.addons.devkit.target.readout import Books, Warehouse
 from parquet_sink.addons.devkit.target.store import FileStore
 from parquet_sink.addons.devkit.target.tables import Tables
-from parquet_sink.addons.devkit.target.token_route import token_routes
-from parquet_sink.addons.devkit.target.tokens import Client, Tokens
+from parquet_sink.addons.devkit.target.tokens import TOKEN_PATH, Client, Denied, Tokens
 from parquet_sink.addons.devkit.target.upsert import Upserter
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import SetupError
@@ -149,3 +162,43 @@ def _stopping(server: uvicorn.Server) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+class TokenDesk:
+    """Answers clients; rules for `token` befall those that are known."""
+
+    def __init__(self, desk: Desk, tokens: Tokens) -> None:
+        self._desk, self._tokens = desk, tokens
+
+    async def give(self, request: Request) -> Response:
+        try:
+            response = await self._answer(request)
+        except Denied as denied:
+            error = {"error": denied.code, "error_description": denied.text}
+            headers = {"WWW-Authenticate": "Basic"} if denied.status == 401 else None
+            response = JSONResponse(error, denied.status, headers)
+        except BadFault as large:
+            response = JSONResponse({"error": "invalid_request", "error_description": str(large)}, 400)
+        status = "cut" if isinstance(response, CutResponse) else str(response.status_code)
+        self._tokens.asked[status] += 1
+        return response
+
+    async def withdraw(self, _: Request) -> Response:
+        return JSONResponse({"withdrawn": self._tokens.withdraw()})
+
+    async def _answer(self, request: Request) -> Response:
+        given = self._tokens.give(request.headers.get("authorization"), await bounded(request))
+        good = JSONResponse(given, headers={"Cache-Control": "no-store"})
+        fault = self._desk.choose_fault("", "", "token")
+        return good if fault is None else await misbehave(fault, good)
+
+
+def token_routes(desk: Desk, guard: Keys | None) -> list[BaseRoute]:
+    """None, where the target gives no tokens. guard: see `app.build`."""
+    if desk.tokens is None:
+        return []
+    route = TokenDesk(desk, desk.tokens)
+    return [
+        Route(TOKEN_PATH, route.give, methods=["POST"]),
+        Route("/tokens", guarded(route.withdraw, guard), methods=["DELETE"]),
+    ]

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from parquet_sink.addons.devkit.demo.expected import Comparison, Delivered
-from parquet_sink.addons.devkit.demo.program import Ended
-from parquet_sink.addons.devkit.demo.replays import Half, judge_ordered, judge_table, judge_unordered
+from parquet_sink.addons.devkit.demo.replays import Ended, Half, judge_ordered, judge_table, judge_unordered
 
 SAME = Half(Ended(0, ("connector c: table T: unchanged: 1,200 rows, 2,400 repeated rows absorbed",), ""), ())
 CHANGED = Half(Ended(1, ("connector c: table T: CHANGED: of 1,200 rows now: 1 went back in time",), ""), ())

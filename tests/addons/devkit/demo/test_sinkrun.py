@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from parquet_sink.addons.devkit.demo import shipped, stage
+from parquet_sink.addons.devkit.demo import stage
 from parquet_sink.addons.devkit.demo.sinkrun import SinkRun, counted, rotation_reasons
 from parquet_sink.config.machine import Machine
 from parquet_sink.connectors.check import check_files
@@ -41,20 +41,20 @@ def test_the_command_is_what_a_user_would_type(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", sorted(path.name for path in CONFIG.iterdir() if path.is_file()))
 def test_the_package_has_the_shipped_files_unchanged(name: str) -> None:
     """What an installed demo runs is what stands in config/."""
-    assert (shipped.FOLDER / name).read_bytes() == (CONFIG / name).read_bytes()
+    assert (stage.FOLDER / name).read_bytes() == (CONFIG / name).read_bytes()
 
 
 def test_a_missing_shipped_file_is_named() -> None:
     """The cure is in the message."""
     with pytest.raises(SetupError, match=r"The shipped file other\.properties was not found .* install the package"):
-        shipped.shipped("other.properties")
+        stage.shipped("other.properties")
 
 
 def test_only_the_endpoint_of_the_connector_file_changes() -> None:
     """The copy differs from the shipped file in one line, and the two together are valid."""
-    text = shipped.shipped(shipped.CONNECTOR).read_text()
+    text = stage.shipped(stage.CONNECTOR).read_text()
     endpoint = r"http://127.0.0.1:1/\1/items"
-    copy = shipped.with_endpoint(text, endpoint)
+    copy = stage.with_endpoint(text, endpoint)
     changed = [new for old, new in zip(text.splitlines(), copy.splitlines(), strict=True) if old != new]
     assert changed == [f"connect.ems.endpoint={endpoint}"]
 
@@ -63,12 +63,12 @@ def test_only_the_endpoint_of_the_connector_file_changes() -> None:
 def test_a_connector_file_without_exactly_one_endpoint_is_refused(text: str) -> None:
     """Then the demo would not know what it runs."""
     with pytest.raises(ValueError, match="must stand once"):
-        shipped.with_endpoint(text, "http://127.0.0.1/")
+        stage.with_endpoint(text, "http://127.0.0.1/")
 
 
 def test_the_demo_looks_where_the_shipped_connector_writes(tmp_path: Path) -> None:
     """Topic, consumer group and table are those of config/orders.properties."""
-    checked = check_files([str(CONFIG / shipped.CONNECTOR)], str(CONFIG / shipped.WORKER), machine=Machine())
+    checked = check_files([str(CONFIG / stage.CONNECTOR)], str(CONFIG / stage.WORKER), machine=Machine())
     (settings,) = checked.require()
     found = (settings.kafka.topics, settings.kafka.group, settings.target.target_table)
     assert found == ((stage.TOPIC,), stage.GROUP, stage.TABLE)
