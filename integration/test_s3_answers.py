@@ -15,11 +15,10 @@ import pytest
 from integration.s3.front import Fault, S3Front
 from integration.s3.server import ACCESS_KEY, REGION, SECRET_KEY, S3Server
 from integration.scripted_target import Behaviour, Connection, ScriptedTarget
+from parquet_sink.archive.archive import Archive, open_archive
+from parquet_sink.archive.archive import LocalFile as ToKeep
 from parquet_sink.archive.archiver import Archiver
-from parquet_sink.archive.bucket import BucketArchive
-from parquet_sink.archive.opening import open_archive
-from parquet_sink.archive.settings import ArchiveSettings, BucketPlace
-from parquet_sink.archive.store import LocalFile as ToKeep
+from parquet_sink.archive.settings import URL, ArchiveSettings
 from parquet_sink.archive.waiting import WaitingFolder
 from parquet_sink.config.secret import Secret
 from parquet_sink.files.accumulator import FinishedFile
@@ -32,7 +31,7 @@ from parquet_sink.targets.s3.client import connect
 from parquet_sink.targets.s3.failures import S3Failed
 from parquet_sink.targets.s3.local_file import LocalFile
 from parquet_sink.targets.s3.objects import Objects
-from parquet_sink.targets.s3.settings import BucketSettings, S3Settings, StaticCredentials
+from parquet_sink.targets.s3.settings import BucketSettings, BucketStore, S3Settings, StaticCredentials
 from parquet_sink.targets.s3.target import S3Target
 from parquet_sink.targets.settings import RetrySettings
 
@@ -244,7 +243,7 @@ def test_an_archive_behind_the_connector_outlives_odd_answers(s3: S3Server, make
     odd = [Fault(OPERATIONS[one], random.choice(list(BLOCKED.values())), 2) for one in ("PutObject", *WHILE_PUTTING)]
     noted = dict[str, Archiving]()
     with S3Front(s3.port, *odd) as front:
-        place = BucketPlace(s3.settings(bucket, front.endpoint, multipart_bytes=60_000, part_bytes=50_000), "kept")
+        place = BucketStore(s3.settings(bucket, front.endpoint, multipart_bytes=60_000, part_bytes=50_000), "kept", URL)
         settings = ArchiveSettings(place, "c", str(tmp_path / "c" / ".archive"), required=False)
         retry = RetrySettings(max_retries=30, retry_interval_ms=1, error_policy="RETRY")
         archiver = Archiver(settings, retry, open_archive, noted.__setitem__)
@@ -322,7 +321,7 @@ def test_nothing_is_accepted_where_nothing_is_stored(make: Make, then: Behaviour
         place = BucketSettings(
             "b", endpoint=endpoint, region=REGION, credentials=signed, multipart_bytes=60_000, part_bytes=50_000
         )
-        target, archive = S3Target(S3Settings(place, "")), BucketArchive(BucketPlace(place, "kept"), "orders")
+        target, archive = S3Target(S3Settings(place, "")), Archive(BucketStore(place, "kept", URL).open(), "orders")
         outcomes: list[Outcome] = []
         for file in map(make, (SMALL, LARGE)):
             done = _finished(file)

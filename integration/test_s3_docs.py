@@ -18,7 +18,6 @@ from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.naming import file_name
 from parquet_sink.files.parquet import sha256_of
 from parquet_sink.files.rotation import Reason
-from parquet_sink.targets.opening import open_target
 from parquet_sink.targets.outcome import Health, Verdict
 from parquet_sink.validate.preflight import inspect
 
@@ -71,7 +70,7 @@ def put(s3: S3Server, kind: str, *files: FinishedFile) -> None:
     path = files[0].path + ".properties"
     Path(path).write_text(text.replace("https://minio.example.com:9000", s3.endpoint), encoding="utf-8")
     [settings] = inspect(check_files([path], bootstrap_servers="localhost:9")).require()
-    with closing(open_target(settings.target)) as target:
+    with closing(settings.target.open()) as target:
         assert target.probe(20).health is Health.OK
         for file in files:
             assert target.push(file, 20).verdict is Verdict.ACCEPTED

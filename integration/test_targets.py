@@ -21,7 +21,6 @@ from parquet_sink.files.naming import attempt_name, component, file_name
 from parquet_sink.files.rotation import Reason
 from parquet_sink.net.settings import ClientCredentials
 from parquet_sink.targets.directory.settings import DirectorySettings
-from parquet_sink.targets.opening import open_target
 from parquet_sink.targets.outcome import Health, Verdict
 from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.s3.settings import S3Settings
@@ -61,7 +60,7 @@ def push_site(stack: ExitStack, folder: Path, signs: Secret | ClientCredentials 
     working = stack.enter_context(ScriptedTarget(then=_refuse_what_has_no_file))
 
     def opened(endpoint: str) -> Target:
-        return stack.enter_context(closing(open_target(PushSettings(endpoint, signs, "t"))))
+        return stack.enter_context(closing(PushSettings(endpoint, signs, "t").open()))
 
     def behaving(behaviour: Behaviour) -> Callable[[], Target]:
         return lambda: opened(stack.enter_context(ScriptedTarget(then=behaviour)).endpoint)
@@ -86,7 +85,7 @@ def directory_site(stack: ExitStack, folder: Path) -> Site:
 
     def opened(place: str) -> Callable[[], Target]:
         settings = DirectorySettings(str(folder / place), "t")
-        return lambda: stack.enter_context(closing(open_target(settings)))
+        return lambda: stack.enter_context(closing(settings.open()))
 
     def stored() -> dict[str, bytes]:
         return {path.name: path.read_bytes() for path in (folder / "out").rglob("*") if path.is_file()}
@@ -100,7 +99,7 @@ def s3_site(stack: ExitStack, s3: S3Server) -> Site:
 
     def opened(bucket: str, endpoint: str | None = None) -> Target:
         reached = s3.settings(bucket, endpoint, multipart_bytes=200_000, part_bytes=500_000)
-        return stack.enter_context(closing(open_target(S3Settings(reached, ""))))
+        return stack.enter_context(closing(S3Settings(reached, "").open()))
 
     def stalling() -> Target:
         front = stack.enter_context(S3Front(s3.port, Fault("", script.hang, 9)))

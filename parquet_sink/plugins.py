@@ -25,6 +25,7 @@ CONFIG_PROVIDERS: Final = "parquet_sink.config_providers"
 LISTENERS: Final = "parquet_sink.listeners"
 COMMANDS: Final = "parquet_sink.commands"
 CONNECTOR_KINDS: Final = "parquet_sink.connector_kinds"
+TARGETS: Final = "parquet_sink.targets"
 _CONNECT: Final = "org.apache.kafka.connect.transforms"
 _FILE: Final = "org.apache.kafka.connect.file"
 _TRANSFORM: Final = "parquet_sink.transform"
@@ -105,6 +106,11 @@ BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
         for name, class_ in {"EnvVar": "Environment", "File": "File", "Directory": "Directory"}.items()
     },
     LISTENERS: {},
+    TARGETS: {
+        "push": "parquet_sink.targets.push.target_class:PushApi",
+        "directory": "parquet_sink.targets.directory.settings:Directory",
+        "s3": "parquet_sink.targets.s3.target_class:S3",
+    },
     COMMANDS: {
         name: f"parquet_sink.cli.built_in:{name.capitalize()}"
         for name in (

@@ -28,7 +28,6 @@ from parquet_sink.model.records import Header, RecordBatch
 from parquet_sink.process.memory import collect_garbage_rarely
 from parquet_sink.rows.run import Run
 from parquet_sink.settings.sink import SinkSettings
-from parquet_sink.targets.opening import open_target
 from parquet_sink.targets.target import Target
 from parquet_sink.task.record_steps import RecordSteps
 from parquet_sink.task.reject_policy import StopAtRejected
@@ -90,7 +89,7 @@ def _measure(settings: SinkSettings, topic: str, count: int, folder: Path) -> di
         timed(DECODED, lambda: [decoder.decode(block.values) for block in blocks])
     files: list[FinishedFile] = timed(WRITTEN, lambda: _write(settings, topic, runs))
     timed(DIGEST, lambda: [sha256_of(file.path) for file in files])
-    target = open_target(settings.target)
+    target = settings.target.open()
     timed("read and send files", lambda: _send(target, files))
     target.close()
     return _without_overlap(found, build)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from integration.oracle.stream import Stream
 from parquet_sink.addons.devkit.target.client import TargetClient
-from parquet_sink.archive.layout import connector_folder, path_of
+from parquet_sink.archive.archive import connector_folder, path_of
 
 
 def keys(archive: Path, kind: str) -> dict[str, str]:

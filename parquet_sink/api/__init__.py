@@ -88,7 +88,14 @@ if TYPE_CHECKING:  # the same names for the type checker
     from parquet_sink.targets.record_sink_setup import RecordSinkSetup as RecordSinkSetup
     from parquet_sink.targets.settings import OtherTargetSettings as OtherTargetSettings
     from parquet_sink.targets.settings import RetrySettings as RetrySettings
+    from parquet_sink.targets.settings import TargetSettings as TargetSettings
+    from parquet_sink.targets.store import FileStore as FileStore
+    from parquet_sink.targets.store import LocalFile as LocalFile
+    from parquet_sink.targets.store import StoredFile as StoredFile
+    from parquet_sink.targets.store import StoreSettings as StoreSettings
+    from parquet_sink.targets.store import StoreUnusable as StoreUnusable
     from parquet_sink.targets.target import Target as Target
+    from parquet_sink.targets.target_class import TargetClass as TargetClass
     from parquet_sink.transform.chain import Step as Step
     from parquet_sink.transform.chain import TransformChain as TransformChain
     from parquet_sink.transform.fields.base import Columns as Columns
@@ -201,12 +208,20 @@ _PATHS: Final = {
     "check_topics": "connectors.reading:check",
     # targets
     "Target": "targets.target:Target",
+    "TargetClass": "targets.target_class:TargetClass",
+    "TargetSettings": "targets.settings:TargetSettings",
     "OtherTargetSettings": "targets.settings:OtherTargetSettings",
     "Health": "targets.outcome:Health",
     "Outcome": "targets.outcome:Outcome",
     "ProbeResult": "targets.outcome:ProbeResult",
     "Verdict": "targets.outcome:Verdict",
     "FinishedFile": "files.accumulator:FinishedFile",
+    # file stores, for archives and reshape
+    "FileStore": "targets.store:FileStore",
+    "LocalFile": "targets.store:LocalFile",
+    "StoredFile": "targets.store:StoredFile",
+    "StoreSettings": "targets.store:StoreSettings",
+    "StoreUnusable": "targets.store:StoreUnusable",
     # sinks that take records
     "RecordSink": "targets.record_sink:RecordSink",
     "SinkRecords": "targets.record_sink:SinkRecords",

@@ -21,8 +21,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from parquet_sink.archive.archive import Archive, kept
 from parquet_sink.archive.settings import URL, ArchiveSettings
-from parquet_sink.archive.store import ArchiveStore, kept
 from parquet_sink.archive.waiting import Waiting, WaitingFolder, altered
 from parquet_sink.model.ranges import NO_TRIES, Tries
 from parquet_sink.model.receipts import Archiving
@@ -49,7 +49,7 @@ class Archiver:
         self,
         settings: ArchiveSettings,
         retry: RetrySettings,
-        archive: Callable[[ArchiveSettings], ArchiveStore],
+        archive: Callable[[ArchiveSettings], Archive],
         note: Callable[[str, Archiving], None],
     ) -> None:
         self._settings, self._policy, self._note = settings, RetryPolicy.of(retry), note
@@ -89,7 +89,7 @@ class Archiver:
             )
 
     def _run(self) -> None:
-        archive: ArchiveStore | None = None
+        archive: Archive | None = None
         while not self._ended.is_set():
             archive = archive or self._opened()
             settled = archive is not None and self._settled_some(archive)
@@ -98,7 +98,7 @@ class Archiver:
         if archive is not None:
             archive.close()
 
-    def _opened(self) -> ArchiveStore | None:
+    def _opened(self) -> Archive | None:
         """None when that is not possible now; what waits goes on waiting."""
         try:
             return self._open(self._settings)
@@ -116,14 +116,14 @@ class Archiver:
     def _pause_s(self) -> float:
         return max(LOOK_S, self._policy.interval_seconds)
 
-    def _settled_some(self, archive: ArchiveStore) -> bool:
+    def _settled_some(self, archive: Archive) -> bool:
         """Whether there was something, and all of it waits no more."""
         some = self._waiting.files()[:MOST_PARALLEL]
         side_by_side = [in_thread(partial(self._settled, archive, one)) for one in some]
         settled = [one.result() for one in side_by_side]
         return bool(some) and all(settled)
 
-    def _settled(self, archive: ArchiveStore, one: Waiting) -> bool:
+    def _settled(self, archive: Archive, one: Waiting) -> bool:
         """Archives a file, or gives it up; False when it goes on waiting. Raises nothing."""
         try:
             outcome = self._outcome(archive, one)
@@ -145,7 +145,7 @@ class Archiver:
             return False
         return outcome is not None
 
-    def _outcome(self, archive: ArchiveStore, one: Waiting) -> Outcome | None:
+    def _outcome(self, archive: Archive, one: Waiting) -> Outcome | None:
         """What it came to in the end; None when it is to be tried at the next start.
 
         A stop cuts waits short: then there is one more attempt.
@@ -165,7 +165,7 @@ class Archiver:
             self._ending.wait(wait_s)
             tries = replace(sent.tries, elapsed_s=sent.tries.elapsed_s + wait_s)
 
-    def _attempts(self, archive: ArchiveStore, one: Waiting, tries: Tries) -> Sent:
+    def _attempts(self, archive: Archive, one: Waiting, tries: Tries) -> Sent:
         began_s = time.monotonic()
         around = Surroundings(
             elapsed=lambda: time.monotonic() - began_s,

@@ -16,8 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from parquet_sink.archive.layout import path_of
-from parquet_sink.archive.store import ArchivedFile
+from parquet_sink.archive.archive import ArchivedFile, path_of
 from parquet_sink.files.naming import NameParts, is_frame_file, parts_of
 from parquet_sink.history.records import Origin, RangeRecord, UploadOutcome, UploadRecord
 from parquet_sink.model.partitions import PartitionKey

@@ -1,53 +1,34 @@
 """Keys and settings of an archive."""
 
 import posixpath
-from dataclasses import dataclass
 from typing import Final
 
-from parquet_sink.archive import address
-from parquet_sink.config.declared import Bytes, declared, filled_by, key, made
+from parquet_sink.config.declared import Bytes, declared, filled_by, key
 from parquet_sink.config.key import Check, Origin, ems
 from parquet_sink.config.machine import Machine
+from parquet_sink.config.report import quoted
 from parquet_sink.config.values import Values
-from parquet_sink.targets.directory.address import folder_of
-from parquet_sink.targets.s3.settings import BucketSettings
+from parquet_sink.targets.store import StoreSettings
+from parquet_sink.targets.target_class import ARCHIVE, keeps_files, of_address
 
-URL: Final = ems("archive.url")
+URL: Final = ARCHIVE
 REQUIRED: Final = ems("archive.required")
 MAX_WAITING_BYTES: Final = ems("archive.max.waiting.bytes")
+_FORM: Final = "write s3://bucket/prefix, or directory:/path/to/folder with the whole path"
 
 
-@dataclass(frozen=True)
-class FolderPlace:
-    """folder: absolute, and there already."""
-
-    folder: str
-
-    @property
-    def address(self) -> str:
-        """Where it is, for people."""
-        return f"directory:{self.folder}"
+def _wrong(url: str) -> str | None:
+    """Why an address names no archive, with the cure; None when it does."""
+    found = of_address(url)
+    if found is None or not keeps_files(found):
+        return f"{quoted(url)} names no archive; {_FORM}."
+    return found.wrong(url)
 
 
-@dataclass(frozen=True)
-class BucketPlace:
-    """prefix: of all that is kept in the bucket, without slashes around it; may be empty."""
-
-    bucket: BucketSettings
-    prefix: str = ""
-
-    @property
-    def address(self) -> str:
-        """Where it is, for people."""
-        return f"s3://{self.bucket.bucket}/{self.prefix}".rstrip("/")
-
-
-def _place(values: Values, machine: Machine) -> FolderPlace | BucketPlace:
+def _place(values: Values, machine: Machine) -> StoreSettings | None:
     url = values.text(URL) or ""
-    if not address.is_bucket(url):
-        return FolderPlace(folder_of(url))
-    bucket, prefix = address.bucket_of(url)
-    return BucketPlace(made(BucketSettings, values, machine, bucket=bucket), prefix)
+    found = of_address(url)
+    return None if found is None else found.store(url, values, machine, URL)
 
 
 @declared(group="Archive", origin=Origin.OWN, optional=True)
@@ -58,12 +39,12 @@ class ArchiveSettings:
     waiting: the local folder in which files wait until then; max_waiting_bytes: the most that may wait there.
     """
 
-    place: FolderPlace | BucketPlace = key(
+    place: StoreSettings = key(
         URL,
         "Keep each accepted file there, too, see [archive.md](archive.md): `directory:/path/to/folder`, a folder that "
         "is there, or `s3://bucket/prefix`, reached and signed as the `connect.ems.s3.*` keys say; another place than "
         "the target's.",
-        check=Check("`s3://bucket/prefix`, or `directory:` and a path", lambda value: address.wrong(str(value))),
+        check=Check("`s3://bucket/prefix`, or `directory:` and a path", lambda value: _wrong(str(value))),
         default_text="no archive",
         type_=str,
         computed=_place,
@@ -92,13 +73,23 @@ class ArchiveSettings:
         return self.place.address
 
 
-def why_same(archive: str, target: str) -> str | None:
-    """Why a folder cannot be the archive of a target that is a folder, too; None when they are apart.
+def why_same(archive: str, target: str | None) -> str | None:
+    """Why an address cannot be the archive's beside a target whose files' addresses begin so; None when it can.
 
-    Of buckets what stands before all names: `/` and a prefix.
+    A target whose files begin with nothing in common takes all of a bucket only where the archive does, too.
     """
-    if archive == target:
-        return f"{archive} is the target's own place, so nothing would be kept a second time; name another one."
-    if posixpath.commonpath([archive, target]) in (archive, target):
-        return f"{archive} and the target's {target} lie one within the other; name a place apart from it."
+    (there, path), (of_target, other) = _split(archive), _split(target or "")
+    if there != of_target or (other == "/" and path != other):
+        return None
+    if path == other:
+        return f"{path} is the target's own place, so nothing would be kept a second time; name another one."
+    if posixpath.commonpath([path, other]) in (path, other):
+        return f"{path} and the target's {other} lie one within the other; name a place apart from it."
     return None
+
+
+def _split(address: str) -> tuple[str, str]:
+    """The scheme, with a host or bucket, and the path."""
+    scheme, _, rest = address.partition(":")
+    host, _, path = rest[2:].partition("/") if rest.startswith("//") else ("", "", rest)
+    return f"{scheme}:{host}", f"/{path.strip('/')}"

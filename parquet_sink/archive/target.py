@@ -1,18 +1,18 @@
 """Targets before an archive: `ArchivedTarget` waits for it, `ThenArchivedTarget` does not."""
 
 import logging
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from parquet_sink.archive.accepted import AcceptedFiles
-from parquet_sink.archive.layout import path_of
-from parquet_sink.archive.settings import URL
-from parquet_sink.archive.store import ArchiveStore, LocalFile, kept
+from parquet_sink.archive.archive import Archive, LocalFile, kept, open_archive, path_of
+from parquet_sink.archive.settings import URL, ArchiveSettings
 from parquet_sink.archive.waiting import WaitingFolder
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.model.receipts import Archiving
+from parquet_sink.process.per_process import PerProcess
 from parquet_sink.targets.outcome import Outcome, ProbeResult, Verdict
 from parquet_sink.targets.target import Target
 
@@ -20,6 +20,36 @@ log = logging.getLogger(__name__)
 
 ONCE_S: Final = 10.0
 """How long an archive that is not required may hold a file up where nobody else would archive it."""
+MOST: Final = 1_000
+FOR_S: Final = 900.0
+_Key = tuple[str, str | None, str, str | None]
+
+
+class AcceptedFiles:
+    """At most MOST, for FOR_S each, so that whoever resets offsets has files sent again. monotonic: seconds."""
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._files: dict[_Key, tuple[float, Outcome]] = {}
+        self._lock = threading.Lock()
+
+    def get(self, target: Target, file: FinishedFile) -> Outcome | None:
+        """What the target said when it accepted the file; None when that is not known."""
+        with self._lock:
+            at_s, outcome = self._files.get(_key(target, file), (0.0, None))
+        return outcome if self._monotonic() - at_s < FOR_S else None
+
+    def add(self, target: Target, file: FinishedFile, outcome: Outcome) -> None:
+        """The target accepted the file."""
+        with self._lock:
+            self._files[_key(target, file)] = self._monotonic(), outcome
+            if len(self._files) > MOST:
+                del self._files[next(iter(self._files))]
+
+    def remove(self, target: Target, file: FinishedFile) -> None:
+        """The archive has it, too."""
+        with self._lock:
+            self._files.pop(_key(target, file), None)
 
 
 class ArchivedTarget:
@@ -31,7 +61,7 @@ class ArchivedTarget:
     def __init__(
         self,
         target: Target,
-        archive: ArchiveStore,
+        archive: Archive,
         accepted: AcceptedFiles,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -67,7 +97,7 @@ class ThenArchivedTarget:
     Where that is not on this machine (an executor, a PySpark program) it is tried once, here and now.
     """
 
-    def __init__(self, target: Target, archive: ArchiveStore, waiting: WaitingFolder) -> None:
+    def __init__(self, target: Target, archive: Archive, waiting: WaitingFolder) -> None:
         self._target, self._archive, self._waiting = target, archive, waiting
 
     @property
@@ -112,3 +142,27 @@ def _not_archived(tried: Outcome, archive: str) -> Outcome:
     """What an archive's outcome is to whoever sends the file: never one of what is in it, which the target took."""
     cause = f"{URL}: archive {archive}: {tried.cause}"
     return replace(tried, cause=cause, of_file=False, fate="was accepted, but is not archived")
+
+
+def _key(target: Target, file: FinishedFile) -> _Key:
+    return target.name, file.table, file.name, file.digest
+
+
+def _open(settings: ArchiveSettings) -> tuple[Archive, AcceptedFiles]:
+    return open_archive(settings), AcceptedFiles()
+
+
+_archives: Final = PerProcess(_open)
+
+
+def archived(target: Target, settings: ArchiveSettings | None) -> Target:
+    """The target as it is where there is no archive; else one whose accepted files are archived.
+
+    A process keeps an archive, with what it remembers of files on their way there.
+    """
+    if settings is None:
+        return target
+    archive, accepted = _archives.get(settings)
+    if settings.required:
+        return ArchivedTarget(target, archive, accepted)
+    return ThenArchivedTarget(target, archive, WaitingFolder(settings.waiting, settings.max_waiting_bytes))

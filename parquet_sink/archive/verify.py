@@ -3,10 +3,9 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from parquet_sink.archive.archive import Archive, ArchivedFile, topic_folder
 from parquet_sink.archive.comparison import Comparison, Known, compared, expected
-from parquet_sink.archive.layout import topic_folder
 from parquet_sink.archive.settings import ArchiveSettings
-from parquet_sink.archive.store import ArchivedFile, ArchiveStore
 from parquet_sink.archive.waiting import WaitingFolder
 from parquet_sink.history.sqlite.store import SqliteHistory
 from parquet_sink.history.store import HistoryQuery
@@ -34,13 +33,13 @@ class Verified:
         return not (self.comparison.missing or self.comparison.alien or self.altered)
 
 
-def files_of(archive: ArchiveStore, topic: str | None) -> Iterator[ArchivedFile]:
+def files_of(archive: Archive, topic: str | None) -> Iterator[ArchivedFile]:
     """What the archive has of the connector, or of one topic. Raises ArchiveUnusable."""
     found = archive.files()
     return found if topic is None else (one for one in found if one.where.startswith(f"{topic_folder(topic)}/"))
 
 
-def compare(settings: ArchiveSettings, archive: ArchiveStore, history: SqliteHistory, topic: str | None) -> Comparison:
+def compare(settings: ArchiveSettings, archive: Archive, history: SqliteHistory, topic: str | None) -> Comparison:
     """By names alone. Raises ArchiveUnusable, HistoryUnusable.
 
     The archive is looked at before the history, and what waits before either: a connector that runs meanwhile moves
@@ -54,7 +53,7 @@ def compare(settings: ArchiveSettings, archive: ArchiveStore, history: SqliteHis
     return found if not found.missing else _again(found, archive, topic)
 
 
-def _again(found: Comparison, archive: ArchiveStore, topic: str | None) -> Comparison:
+def _again(found: Comparison, archive: Archive, topic: str | None) -> Comparison:
     """Files that were archived since the archive was looked at are not missing."""
     there = {one.where: one for one in files_of(archive, topic)}
     wanted = expected(found.missing)
@@ -65,9 +64,7 @@ def _again(found: Comparison, archive: ArchiveStore, topic: str | None) -> Compa
     return found
 
 
-def altered(
-    archive: ArchiveStore, known: Sequence[Known], read: Callable[[int], None], *, quick: bool
-) -> list[Altered]:
+def altered(archive: Archive, known: Sequence[Known], read: Callable[[int], None], *, quick: bool) -> list[Altered]:
     """Those whose size is another, or whose bytes; quick: by size alone. read: told of so many bytes that were read.
 
     Raises ArchiveUnusable.
@@ -81,7 +78,7 @@ def altered(
     return found
 
 
-def _how(archive: ArchiveStore, one: Known, *, quick: bool) -> str | None:
+def _how(archive: Archive, one: Known, *, quick: bool) -> str | None:
     was, now = one.upload.size_bytes, one.archived.size_bytes
     if was != now:
         return f"it has {now:,} bytes, and had {was:,} when it was accepted"

@@ -17,8 +17,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+from parquet_sink.archive.archive import LocalFile
 from parquet_sink.archive.settings import MAX_WAITING_BYTES
-from parquet_sink.archive.store import LocalFile
 from parquet_sink.files.lock import is_locked
 from parquet_sink.files.naming import LOCK_FILE
 

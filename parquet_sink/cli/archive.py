@@ -17,8 +17,8 @@ from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.validate.preflight import inspect
 
 if TYPE_CHECKING:
+    from parquet_sink.archive.archive import Archive
     from parquet_sink.archive.settings import ArchiveSettings
-    from parquet_sink.archive.store import ArchiveStore
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _run_one(args: argparse.Namespace, settings: SinkSettings) -> bool:
     """Whether all is well. One connector's trouble does not keep others from their turn."""
-    from parquet_sink.archive.opening import open_archive  # after the files were found right
+    from parquet_sink.archive.archive import open_archive  # after the files were found right
 
     assert settings.archive is not None
     try:
@@ -77,7 +77,7 @@ def _run_one(args: argparse.Namespace, settings: SinkSettings) -> bool:
         return False
 
 
-def _list(args: argparse.Namespace, connector: str, archive: "ArchiveStore") -> bool:
+def _list(args: argparse.Namespace, connector: str, archive: "Archive") -> bool:
     from parquet_sink.archive.verify import files_of
     from parquet_sink.cli import archive_reports
 
@@ -89,7 +89,7 @@ def _list(args: argparse.Namespace, connector: str, archive: "ArchiveStore") -> 
     return True
 
 
-def _verify(args: argparse.Namespace, settings: SinkSettings, own: "ArchiveSettings", archive: "ArchiveStore") -> bool:
+def _verify(args: argparse.Namespace, settings: SinkSettings, own: "ArchiveSettings", archive: "Archive") -> bool:
     from rich.progress import DownloadColumn
 
     from parquet_sink.archive.verify import Verified, altered, compare

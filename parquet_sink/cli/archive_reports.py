@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from parquet_sink.archive.archive import ArchivedFile
 from parquet_sink.archive.comparison import Gap
-from parquet_sink.archive.store import ArchivedFile
 from parquet_sink.archive.verify import Verified
 from parquet_sink.config.report import printable
 from parquet_sink.files.naming import NameParts, parts_of

@@ -1,12 +1,15 @@
 """All keys that a configuration may hold: of its connector class, and of the classes that its keys name."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from parquet_sink.config.key import Key
+from parquet_sink import plugins
+from parquet_sink.config.key import Key, find
 from parquet_sink.connectors.connector_class import find_class
-from parquet_sink.plugins import PluginUnusable
+from parquet_sink.net.settings import ENDPOINT
+from parquet_sink.plugins import BUILT_IN, TARGETS, PluginUnusable
+from parquet_sink.targets.target_class import PUSH, TARGET_CLASSES, TYPE, TargetClass, of_endpoint
 
 
 def keys_of(config: Mapping[str, str]) -> tuple[Key, ...]:
@@ -14,7 +17,38 @@ def keys_of(config: Mapping[str, str]) -> tuple[Key, ...]:
     own = find_class().keys
     with suppress(PluginUnusable):
         own = find_class(config["connector.class"].strip()).keys if "connector.class" in config else own
+    with suppress(PluginUnusable):
+        own = with_target(own, config)
     return (*own, *_of_steps(config))
+
+
+def with_target(keys: Sequence[Key], config: Mapping[str, str]) -> Sequence[Key]:
+    """Those of a connector class, and of the target of another package that a file of it names.
+
+    Raises PluginUnusable for a target that cannot be loaded.
+    """
+    type_ = find(keys, TYPE)
+    if type_ is None or PUSH not in type_.choices:
+        return keys
+    name = config.get(TYPE, "").strip()
+    if name.lower() in ("", PUSH):
+        target = of_endpoint(config.get(ENDPOINT, "").strip())
+    elif (found := _installed(name)) is not None:
+        target, chosen = found, replace(type_, choices=(*type_.choices, name))
+        keys = [chosen if key is type_ else key for key in keys]
+    else:
+        return keys
+    known = {key.name for key in keys}
+    return [*keys, *(key for key in target.keys if key.name not in known)]
+
+
+def _installed(name: str) -> TargetClass | None:
+    """The target of another package; None where no package has one of that name. Raises PluginUnusable."""
+    try:
+        located = None if name.lower() in BUILT_IN[TARGETS] else plugins.locate(TARGET_CLASSES, name)
+    except PluginUnusable:
+        return None
+    return None if located is None else plugins.load(TARGET_CLASSES, located)
 
 
 def _of_steps(config: Mapping[str, str]) -> Iterator[Key]:

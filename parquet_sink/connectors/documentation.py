@@ -15,6 +15,7 @@ from parquet_sink.connectors.connector_class import CONNECTOR_CLASSES, DEFAULT_C
 from parquet_sink.convert.keys import SETTINGS, table_of_converters, table_of_settings, with_converters
 from parquet_sink.convert.settings import CONVERT_SETTINGS
 from parquet_sink.plugins import PluginUnusable
+from parquet_sink.targets.target_class import TARGET_CLASSES, TYPE, find_target
 from parquet_sink.transform import key_docs as transform_docs
 from parquet_sink.transform.keys import TRANSFORM
 from parquet_sink.worker_config.worker_keys import WORKER_KEYS
@@ -92,6 +93,7 @@ def _help_lines() -> Iterator[str]:
             yield from _help(f"Connector file with connector.class={name}", _beside(find_class(name).keys, keys))
         else:
             yield from _help_of_installed(name)
+    yield from _help_of_targets(keys)
     yield from _help_settings()
     yield from _help("Worker file", WORKER_KEYS)
 
@@ -108,6 +110,15 @@ def _help_of_installed(name: str) -> Iterator[str]:
         yield from _help(f"Connector file with connector.class={name}", find_class(name).keys)
     except PluginUnusable as error:
         yield from (str(error), "")
+
+
+def _help_of_targets(told: Sequence[Key]) -> Iterator[str]:
+    """Those of other packages; ours are among the keys of the class."""
+    for name in sorted(plugins.installed(TARGET_CLASSES)):
+        try:
+            yield from _help(f"Connector file with {TYPE}={name}", _beside(find_target(name).keys, told))
+        except PluginUnusable as error:
+            yield from (str(error), "")
 
 
 def _help(title: str, keys: Sequence[Key]) -> Iterator[str]:

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from parquet_sink.config.declared import keys_of, made
-from parquet_sink.config.key import find
+from parquet_sink.config.key import Key, find
 from parquet_sink.config.machine import Machine
 from parquet_sink.config.providers import NOTHING, Resolved, resolve, without_provided
 from parquet_sink.config.report import Report, quoted
 from parquet_sink.config.values import read
 from parquet_sink.config.without_effect import suggest, warn_about
+from parquet_sink.connectors.class_keys import with_target
 from parquet_sink.connectors.connector_class import DEFAULT_CLASS, ConnectorClass, find_class
 from parquet_sink.connectors.kinds import find_kind
 from parquet_sink.convert import configuration
@@ -19,6 +20,7 @@ from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.plugins import PluginUnusable
 from parquet_sink.settings.connector import ConnectorSettings, RestartSettings
 from parquet_sink.settings.sink import SinkSettings, of_sink
+from parquet_sink.targets.target_class import TYPE
 from parquet_sink.transform import configuration as transforms
 from parquet_sink.worker_config.worker import Worker
 from parquet_sink.worker_config.worker_keys import WORKER_KEYS
@@ -103,11 +105,16 @@ def _check_values(resolved: Resolved, report: Report) -> None:
 def _settings(
     connector: ConnectorClass, properties: Mapping[str, str], resolved: Resolved, worker: Worker, report: Report
 ) -> ConnectorSettings | None:
-    values = read(connector.keys, resolved, report)
+    try:
+        keys = with_target(connector.keys, resolved.values)
+    except PluginUnusable as error:
+        report.problem(TYPE, str(error))
+        return None
+    values = read(keys, resolved, report)
     connector.check(values, worker, report)
     steps = transforms.check(values, report) if values.knows("transforms") else ()
     remarks = configuration.remarks(values, worker.converters)
-    warn_about(connector.keys, values, properties, lambda name: _unknown(name, connector), report, **remarks)
+    warn_about(keys, values, properties, lambda name: _unknown(name, connector, keys), report, **remarks)
     if report.problems:
         return None
     settings = connector.settings(values, worker).with_transforms(steps)
@@ -119,13 +126,13 @@ def _settings(
     return settings
 
 
-def _unknown(name: str, connector: ConnectorClass) -> str:
-    """What to tell about a key that no file of the class has."""
+def _unknown(name: str, connector: ConnectorClass, keys: Sequence[Key]) -> str:
+    """What to tell about a key that no file of the class has. keys: all that there are."""
     if name.startswith("consumer."):
         return f"It is unknown in a connector file and has no effect. Did you mean consumer.override.{name[9:]}?"
     if find(WORKER_KEYS, name) is not None:
         return "It belongs in the worker file (--worker) and has no effect in a connector file."
-    return "It is unknown and has no effect." + suggest(name, connector.keys, connector.prefixes)
+    return "It is unknown and has no effect." + suggest(name, keys, connector.prefixes)
 
 
 def check_unique(loaded: Sequence[Loaded]) -> tuple[str, ...]:

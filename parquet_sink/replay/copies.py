@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from parquet_sink.archive.layout import path_of
-from parquet_sink.archive.store import ArchivedFile
+from parquet_sink.archive.archive import ArchivedFile, path_of
 from parquet_sink.files.naming import NameParts, parts_of
 from parquet_sink.history.records import RangeRecord, UploadRecord
 from parquet_sink.model.partitions import PartitionKey

@@ -20,6 +20,7 @@ from parquet_sink.net.exchange import Answer, Limits, RequestFailed
 from parquet_sink.net.redaction import excerpt
 from parquet_sink.net.session import HttpSession
 from parquet_sink.net.tls import tls_context
+from parquet_sink.plugins import named
 from parquet_sink.replay.table_state import NotUnderstood, TableState, state_of
 from parquet_sink.targets.push.authorization import authorization_of, signed
 from parquet_sink.targets.push.settings import PushSettings
@@ -149,12 +150,14 @@ class ReadOuts:
 def open_read_outs(
     target: TargetSettings, report: Callable[[str, int, int], None] = lambda table, done, of: None
 ) -> ReadOuts:
-    """The read-outs of a connector's target. Raises InvalidConfiguration for one that is no push API."""
-    if not isinstance(target, PushSettings):
+    """The read-outs of a connector's target. Raises InvalidConfiguration for one that has none."""
+    path = getattr(target, "read_outs", None)
+    if path is None:
         raise InvalidConfiguration(
             ["Invalid [--verify]. The target is no push API, and cannot be asked what it has. Leave it out."]
         )
-    return ReadOuts(target, report=report)
+    read_outs: ReadOuts = named(path)(target, report=report)
+    return read_outs
 
 
 def _comparable(before: TableState, now: TableState) -> bool:

@@ -21,7 +21,7 @@ from functools import partial
 from typing import Final
 
 from parquet_sink import __version__
-from parquet_sink.archive.store import ArchiveStore
+from parquet_sink.archive.archive import Archive
 from parquet_sink.errors import ArchiveUnusable, ConnectorError, StorageFailed, TopicUnusable
 from parquet_sink.files.storage import TEMPORARY
 from parquet_sink.kafka.settings import KafkaSettings
@@ -40,8 +40,7 @@ from parquet_sink.replay.sending import CopySender, SendingQueue
 from parquet_sink.settings.connector import ErrorSettings
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.delivery import NOT_COMMITTED
-from parquet_sink.targets.s3.settings import S3Settings
-from parquet_sink.targets.settings import TargetSettings
+from parquet_sink.targets.settings import TargetSettings, needs_timestamp
 from parquet_sink.task.outcome import RangeOutcome
 from parquet_sink.task.reject_policy import SetAside, Stop, stopped_by
 from parquet_sink.task.replay import flush_to_the_end
@@ -134,7 +133,7 @@ class Options:
     target: TargetSettings | None
     rate: Rate = FULL
     save: Callable[[Progress], None] = lambda progress: None
-    archive: Callable[[], ArchiveStore] | None = None
+    archive: Callable[[], Archive] | None = None
 
 
 class Replay:
@@ -162,8 +161,8 @@ class Replay:
         kafka = replace(settings.kafka, lost_offsets="STOP")
         self._settings = replace(settings, kafka=kafka, target=self._queue)
         archive, target = options.archive, options.target
-        prefix = target.prefix if isinstance(target, S3Settings) else ""
-        copies = partial(CopySender, self._settings, target=self._queue, sleep=self._rest, prefix=prefix)
+        dated = "" if target is None else needs_timestamp(target)
+        copies = partial(CopySender, self._settings, target=self._queue, sleep=self._rest, dated=dated)
         self._copies = None if archive is None else copies(archive)
         obfuscation = settings.shape.obfuscation
         salts = obfuscation is not None and obfuscation.random_salt

@@ -11,7 +11,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from parquet_sink.archive.store import ArchiveStore
+from parquet_sink.archive.archive import Archive
 from parquet_sink.config.key import ems
 from parquet_sink.errors import ArchiveUnusable, ConnectorError
 from parquet_sink.files.accumulator import FinishedFile
@@ -28,10 +28,8 @@ from parquet_sink.replay.plan import ReplayRange
 from parquet_sink.replay.results import SentFile
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.delivery import Deliverer
-from parquet_sink.targets.opening import open_target
 from parquet_sink.targets.outcome import Health, Outcome, ProbeResult, Verdict
 from parquet_sink.targets.patient import PatientDeliverer
-from parquet_sink.targets.s3.prefix import dated
 from parquet_sink.targets.settings import TargetSettings
 from parquet_sink.targets.target import Target
 
@@ -40,25 +38,24 @@ NOT_SENT = Outcome(Verdict.ACCEPTED, "not sent")
 _ATTEMPT = "0" * 32
 _STAMPS: Final = (("kafkaOffset", "kafkaTimestamp"), ("offset", "timestamp"))
 """The columns of a row's offset and timestamp, epoch milliseconds: those that the sink adds, and those of raw files."""
-PREFIX: Final = ems("s3.prefix")
 EMBED: Final = ems("embed.kafka.metadata")
 
 
 class CopySender:
     """Of one replay. settings: with a folder of its own for temporary files. target: gets the files.
 
-    prefix: of their names in a bucket, as a template (`targets.s3.prefix`).
+    dated: the key and value by which names need the timestamp of a file's first record; empty where they do not.
     """
 
     def __init__(
         self,
         settings: SinkSettings,
-        archive: Callable[[], ArchiveStore],
+        archive: Callable[[], Archive],
         target: Target,
         sleep: Callable[[float], None] = time.sleep,
-        prefix: str = "",
+        dated: str = "",
     ) -> None:
-        self._settings, self._open, self._prefix = settings, archive, prefix
+        self._settings, self._open, self._dated = settings, archive, dated
         self._deliverer = PatientDeliverer(Deliverer(settings.name, target, settings.retry, sleep=sleep), sleep)
 
     def send(self, copy: Copy) -> Receipt:
@@ -116,14 +113,14 @@ class CopySender:
 
         Raises ArchiveUnusable where it tells nothing: under another date the rows would be there a second time.
         """
-        if not dated(self._prefix):
+        if not self._dated:
             return None
         with storage_trouble(self._settings.files.tmp_dir, "read a file of the archive"):
             first_ms = _first_timestamp(path, copy.first)
         if first_ms is None:
             raise ArchiveUnusable(
-                f"File {copy.where} of the archive does not tell when its first record is of, and {PREFIX}="
-                f"{self._prefix} has a date: it has no column kafkaTimestamp ({EMBED}=false). It is not sent. Set a "
+                f"File {copy.where} of the archive does not tell when its first record is of, and "
+                f"{self._dated} has a date: it has no column kafkaTimestamp ({EMBED}=false). It is not sent. Set a "
                 "prefix without a date, or send it to another place with --target."
             )
         return first_ms if first_ms > 0 else None
@@ -148,7 +145,7 @@ class SendingQueue:
     """
 
     def __init__(self, settings: TargetSettings | None, table: str, pace: Pace, on_file: OnFile) -> None:
-        self._inner: Target | None = None if settings is None else open_target(settings)
+        self._inner: Target | None = None if settings is None else settings.open()
         self.target_table, self._pace, self._on_file = table, pace, on_file
         self._wanted: dict[PartitionKey, ReplayRange] = {}
         self._sent: dict[PartitionKey, list[SentFile]] = {}

@@ -7,8 +7,7 @@ from parquet_sink.convert.settings import Converter
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.rows.settings import ShapeSettings
 from parquet_sink.settings.connector import ErrorSettings
-from parquet_sink.targets.s3.settings import S3Settings
-from parquet_sink.targets.settings import TargetSettings, address_of
+from parquet_sink.targets.settings import TargetSettings, address_of, told_by_address
 from parquet_sink.targets.table_map import TableMap
 from parquet_sink.transform.settings import StepSettings
 
@@ -46,7 +45,7 @@ def raw(shape: ShapeSettings) -> Iterator[str]:
 def summary(kafka: KafkaSettings, target: TargetSettings, tables: TableMap) -> str:
     """From which topics to which tables, or where else."""
     table = target.target_table
-    if isinstance(target, S3Settings):
+    if told_by_address(target):
         return f"{named_topics(kafka)} -> {address_of(target)}"
     if not tables.rules:
         return f"{named_topics(kafka)} -> table {table}"
@@ -109,7 +108,7 @@ def _added(shape: ShapeSettings) -> Iterator[str]:
 
 def delivered(target: TargetSettings, tables: TableMap) -> str:
     """What a row goes to."""
-    if isinstance(target, S3Settings):
+    if told_by_address(target):
         return f"a row of a file in {address_of(target)}"
     table = target.target_table
     if not tables.rules:

@@ -1,41 +1,23 @@
 """Keys that every kind of target has: where files go, and what happens when they are not taken."""
 
 from typing import Final
-from urllib.parse import urlsplit
 
 from parquet_sink.config.checks import PRINTABLE
 from parquet_sink.config.declared import keys_of
 from parquet_sink.config.key import Check, Key, Origin, Type, Value, ems
-from parquet_sink.config.report import quoted
-from parquet_sink.net.settings import has_blanks
+from parquet_sink.net.settings import ENDPOINT
+from parquet_sink.plugins import BUILT_IN, TARGETS
 from parquet_sink.targets import table_map
-from parquet_sink.targets.directory import address
 from parquet_sink.targets.push.settings import TARGET, PushSettings
 from parquet_sink.targets.settings import ERRORS, RetrySettings
-
-
-def _wrong_url(text: str) -> str | None:
-    """Why an address is none of a push API, with the cure; None when it may be one."""
-    if "<<" in text or ">>" in text:
-        return "It still holds template text (<<...>>); write the URL of your own team, realm and data pool."
-    try:
-        url = urlsplit(text)
-        port = url.port
-    except ValueError:
-        return "It is no valid URL; write it as https://<team>.<realm>.celonis.cloud/<path>."
-    if "@" in url.netloc:
-        return "It holds a user or password; remove them, the credential belongs in connect.ems.authorization.key."
-    if url.scheme not in ("http", "https") or not url.hostname or port == 0 or has_blanks(text):
-        return f"{quoted(text)} is no valid URL; write it as https://<team>.<realm>.celonis.cloud/<path>."
-    return None
+from parquet_sink.targets.target_class import PUSH, TYPE, built_in, of_endpoint
 
 
 def _wrong_endpoint(value: Value) -> str | None:
-    text = str(value)
-    return address.wrong(text) if address.is_directory(text) else _wrong_url(text)
+    return of_endpoint(str(value)).wrong(str(value))
 
 
-ENDPOINT: Final = Check("a URL: https, or http to a loopback address; or `directory:` and a path", _wrong_endpoint)
+ADDRESS: Final = Check("a URL: https, or http to a loopback address; or `directory:` and a path", _wrong_endpoint)
 
 
 def _wrong_map(value: Value) -> str | None:
@@ -50,28 +32,28 @@ TABLES: Final = Check("`pattern:table`, separated by commas", _wrong_map)
 
 *_SIGNING, _CONNECTION, _LENGTH = keys_of(PushSettings, TARGET)
 
-PUSH: Final = "push"
-S3: Final = "s3"
+_BY_ADDRESS: Final = "directory"
+"""Named by its addresses alone."""
 
 TARGET_KEYS: Final = (
     Key(
-        ems("target.type"),
+        TYPE,
         TARGET,
         Type.STRING,
         "What takes the files: a push API (or, by its address, a folder), or a bucket of S3, see [s3.md](s3.md).",
         default=PUSH,
-        choices=(PUSH, S3),
+        choices=tuple(name for name in BUILT_IN[TARGETS] if name != _BY_ADDRESS),
         origin=Origin.OWN,
     ),
     Key(
-        ems("endpoint"),
+        ENDPOINT,
         TARGET,
         Type.STRING,
         "Full URL of the push API; nothing is appended to its path. Shape: "
         "`https://<team>.<realm>.celonis.cloud/continuous-batch-processing/api/v1/<pool-id>/items`. Or "
         "`directory:/path/to/folder`: files are put into a folder that is there, see [directory.md](directory.md).",
         default_text="required for a push API or a folder",
-        check=ENDPOINT,
+        check=ADDRESS,
     ),
     *_SIGNING,
     Key(
@@ -120,3 +102,7 @@ ERROR_KEYS: Final = (
         default=False,
     ),
 )
+
+_TOLD: Final = frozenset(key.name for key in TARGET_KEYS)
+OTHER_TARGET_KEYS: Final = tuple(key for one in built_in() for key in one.keys if key.name not in _TOLD)
+"""Those that a class of targets adds."""

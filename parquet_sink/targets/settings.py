@@ -1,12 +1,10 @@
-"""What a target is set up with: which one it is, and how patient uploads are. Durations are milliseconds."""
+"""What a target is set up with, and how patient uploads are. Durations are milliseconds."""
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from parquet_sink.config.declared import Milliseconds, declared, key
 from parquet_sink.config.key import Origin, ems
-from parquet_sink.targets.directory.settings import DirectorySettings
-from parquet_sink.targets.push.settings import PushSettings
-from parquet_sink.targets.s3.settings import S3Settings
 
 if TYPE_CHECKING:  # planners know settings, and no targets
     from parquet_sink.targets.target import Target
@@ -15,30 +13,52 @@ ERRORS: Final = "Errors and retries"
 ErrorPolicy = Literal["THROW", "RETRY", "CONTINUE"]
 
 
-class OtherTargetSettings(Protocol):
-    """Settings of a target that a connector class of another package brings: a frozen dataclass, handed over by value.
+class TargetSettings(Protocol):
+    """What one target is set up with: a frozen dataclass, handed over by value, that opens its target.
 
-    target_table: what the target makes of the files, for messages.
+    target_table: what the target makes of the files, for messages. Settings may also have, each read by a function
+    below: `address`, `place`, `told_by_address`, `problems(environment)`, `needs_timestamp`, `read_outs`.
     """
 
     @property
     def target_table(self) -> str: ...
 
     def open(self) -> "Target":
-        """A target of its own for the caller, who closes it. Raises InvalidConfiguration."""
+        """A target of its own for the caller, who closes it.
+
+        Raises InvalidConfiguration for what cannot be used, SetupError where a package is not installed.
+        """
         ...
 
 
-TargetSettings = PushSettings | DirectorySettings | S3Settings | OtherTargetSettings
+OtherTargetSettings = TargetSettings
+"""The former name."""
 
 
 def address_of(target: TargetSettings) -> str:
-    """Where files go, without secrets; of a target of another package the name of its settings' class."""
-    if isinstance(target, PushSettings):
-        return target.endpoint
-    if isinstance(target, S3Settings):
-        return target.address
-    return f"directory:{target.folder}" if isinstance(target, DirectorySettings) else type(target).__name__
+    """Where files go, without secrets; of settings without an address the name of their class."""
+    return str(getattr(target, "address", type(target).__name__))
+
+
+def place_of(target: TargetSettings) -> str | None:
+    """What the addresses of all files begin with; None where files have none."""
+    return getattr(target, "place", None)
+
+
+def told_by_address(target: TargetSettings) -> bool:
+    """Whether an address tells where rows go, and not the name of a table."""
+    return bool(getattr(target, "told_by_address", False))
+
+
+def problems_of(target: TargetSettings, environment: Mapping[str, str]) -> Iterable[str]:
+    """What is wrong as far as it can be told without connecting or writing, each as `Invalid [key]. reason; cure`."""
+    problems = getattr(target, "problems", None)
+    return () if problems is None else problems(environment)
+
+
+def needs_timestamp(target: TargetSettings) -> str:
+    """The key and value by which names of files need the timestamp of a first record; empty where they do not."""
+    return str(getattr(target, "needs_timestamp", ""))
 
 
 @declared(group=ERRORS, origin=Origin.EMS)

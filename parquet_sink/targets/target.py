@@ -4,10 +4,12 @@ A target knows how to hand over one file once, and what that came to. Order, ret
 connector are the same for all of them, and are not its business (`uploader`, `retry`, `delivery`).
 """
 
-from typing import Protocol
+from typing import Final, Protocol
 
 from parquet_sink.files.accumulator import FinishedFile
+from parquet_sink.process.per_process import PerProcess
 from parquet_sink.targets.outcome import Outcome, ProbeResult
+from parquet_sink.targets.settings import TargetSettings
 
 
 class Target(Protocol):
@@ -34,3 +36,15 @@ class Target(Protocol):
     def close(self) -> None:
         """Lets go of what is open. May be called twice."""
         ...
+
+
+def _open(settings: TargetSettings) -> Target:
+    return settings.open()
+
+
+_targets: Final = PerProcess(_open)
+
+
+def target_for(settings: TargetSettings) -> Target:
+    """The process's target for these settings: opened when there is none, and kept. Raises as `settings.open`."""
+    return _targets.get(settings)

@@ -19,7 +19,7 @@ from contextlib import suppress
 
 import pyarrow as pa
 
-from parquet_sink.archive.opening import archived
+from parquet_sink.archive.target import archived
 from parquet_sink.config.key import ems
 from parquet_sink.convert.decoded import Decoded, Typed
 from parquet_sink.errors import ConnectorError, InvalidRecord
@@ -39,8 +39,8 @@ from parquet_sink.rows.settings import ShapeSettings
 from parquet_sink.rows.shaper import Shaper
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.delivery import Deliverer
-from parquet_sink.targets.opening import target_for
 from parquet_sink.targets.patient import PatientDeliverer
+from parquet_sink.targets.target import target_for
 from parquet_sink.targets.uploader import OrderedUploader, Upload
 from parquet_sink.task.frame_settings import FrameOutcome, for_frame
 

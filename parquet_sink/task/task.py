@@ -31,7 +31,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
-from parquet_sink.archive.opening import archived
+from parquet_sink.archive.target import archived
 from parquet_sink.errors import ConnectorError
 from parquet_sink.kafka.range_reader import RangeReader
 from parquet_sink.kafka.settings import KafkaSettings
@@ -43,7 +43,7 @@ from parquet_sink.process.logs import configure_worker
 from parquet_sink.process.memory import collect_garbage_rarely, give_back
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.delivery import Deliverer
-from parquet_sink.targets.opening import target_for
+from parquet_sink.targets.target import target_for
 from parquet_sink.targets.uploader import OrderedUploader
 from parquet_sink.task.outcome import RangeOutcome
 from parquet_sink.task.policies import policy_for

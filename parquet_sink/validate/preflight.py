@@ -7,38 +7,32 @@ use them. Nothing is connected to, made or written.
 import os
 import ssl
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from parquet_sink.archive.settings import URL, BucketPlace, FolderPlace, why_same
+from parquet_sink.archive.settings import URL, ArchiveSettings, why_same
 from parquet_sink.config.providers import without_provided
 from parquet_sink.connectors.check import Checked
 from parquet_sink.connectors.kinds import part
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.convert.registry.settings import RegistrySettings
-from parquet_sink.errors import InvalidConfiguration, SetupError
+from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.files import folders
 from parquet_sink.kafka.client.check import problems as client_problems
 from parquet_sink.kafka.client.dead_letter_check import problems as dead_letter_problems
 from parquet_sink.kafka.client.security.translation import Client
 from parquet_sink.kafka.settings import NAME_KEY, DeadLetterSettings, KafkaSettings
-from parquet_sink.net.tls import tls_context
 from parquet_sink.parked.names import any_parked
 from parquet_sink.parked.settings import DIR, MAX_BYTES
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.settings.record_sink import RecordSinkSettings
 from parquet_sink.settings.sink import SinkSettings
-from parquet_sink.targets.directory.settings import DirectorySettings
-from parquet_sink.targets.push.settings import PushSettings
-from parquet_sink.targets.push.trust import authorities
-from parquet_sink.targets.s3.settings import BucketSettings, S3Settings
-from parquet_sink.targets.settings import TargetSettings
+from parquet_sink.targets.settings import TargetSettings, place_of, problems_of
 from parquet_sink.worker_config.worker import Worker
 
 _TLS = "schema.registry.ssl."
 _PROTOCOL = "security.protocol"
-_ENDPOINT = "connect.ems.endpoint"
 
 
 @dataclass(kw_only=True)
@@ -89,9 +83,9 @@ def _inspect(settings: ConnectorSettings, found: Found) -> None:
 def sink_problems(settings: SinkSettings, found: Found) -> None:
     """Adds those of a sink that writes Parquet files."""
     _topics(settings, found)
-    _target(settings.target, found.environment, found)
+    _note(problems_of(settings.target, found.environment), found)
     if settings.archive is not None:
-        _archive(settings.archive.place, settings.target, found.environment, found)
+        _archive(settings.archive, settings.target, found)
     _parked(settings, tempfile.gettempdir(), found)
 
 
@@ -138,49 +132,27 @@ def check_producer(settings: DeadLetterSettings, found: Found) -> None:
         (found.worker if shared else found.connector)[f"Invalid [{prefix}{name or '*'}]. {reason}"] = None
 
 
-def _target(settings: TargetSettings, environment: Mapping[str, str], found: Found) -> None:
-    if isinstance(settings, PushSettings):
-        _authorities(settings.ca_file, environment, found)
-    elif isinstance(settings, S3Settings):
-        _bucket(settings.bucket, environment, found)
-    elif isinstance(settings, DirectorySettings):
-        from parquet_sink.targets.directory.outcomes import unusable  # loads Arrow, which others start without
-
-        if (reason := unusable(settings.folder, _ENDPOINT)) is not None:
-            found.connector[f"Invalid [{_ENDPOINT}]. {reason}"] = None
-
-
-def _archive(
-    place: FolderPlace | BucketPlace, target: TargetSettings, environment: Mapping[str, str], found: Found
-) -> None:
+def _archive(archive: ArchiveSettings, target: TargetSettings, found: Found) -> None:
     """Whether it can be used, and is another place than the target's also where names tell nothing."""
-    if isinstance(place, BucketPlace):
-        _bucket(place.bucket, environment, found)
-        return
-    from parquet_sink.targets.directory.outcomes import unusable  # as above
-
-    if (reason := unusable(place.folder, URL)) is None and isinstance(target, DirectorySettings):
-        reason = why_same(os.path.realpath(place.folder), os.path.realpath(target.folder))
+    problems = [*archive.place.problems(found.environment)]
+    _note(problems, found)
+    place = place_of(target)
+    reason = None if problems or place is None else why_same(_real(archive.address), _real(place))
     if reason is not None:
         found.connector[f"Invalid [{URL}]. {reason}"] = None
 
 
-def _bucket(settings: BucketSettings, environment: Mapping[str, str], found: Found) -> None:
-    from parquet_sink.targets.s3.client import connect  # loads boto3, for few connectors
-
-    _authorities(settings.ca_file, environment, found)
-    try:
-        connect(replace(settings, ca_file=None), {}).transport.close()
-    except SetupError as error:
-        found.connector[f"Invalid [connect.ems.target.type]. {error}"] = None
-    except InvalidConfiguration as error:
-        found.connector.update(dict.fromkeys(error.problems))
+def _real(address: str) -> str:
+    """An address with a path of this machine without links in it."""
+    scheme, _, path = address.partition(":")
+    return f"{scheme}:{os.path.realpath(path)}" if path.startswith("/") and not path.startswith("//") else address
 
 
-def _authorities(ca_file: str | None, environment: Mapping[str, str], found: Found) -> None:
-    """Also when the address is http now, because what is named is meant to be used."""
-    for text in _problems(lambda: tls_context(authorities(ca_file, environment))):
-        (found.connector if ca_file else found.machine)[text] = None
+def _note(problems: Iterable[str], found: Found) -> None:
+    """What is told of a variable of the environment is not the connector's."""
+    for text in problems:
+        variable = text.partition("]")[0].removeprefix("Invalid [")
+        (found.machine if variable in found.environment else found.connector)[text] = None
 
 
 def _registry(side: str, registry: RegistrySettings, found: Found) -> None:

@@ -7,7 +7,7 @@ is as it should be, and the cure where it is not.
 from collections.abc import Iterator
 from typing import Final
 
-from parquet_sink.archive.opening import open_archive
+from parquet_sink.archive.archive import open_archive
 from parquet_sink.archive.settings import ArchiveSettings
 from parquet_sink.connectors.kinds import find_kind
 from parquet_sink.convert.registry.settings import RegistrySettings
@@ -19,7 +19,6 @@ from parquet_sink.plugins import named
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.settings.record_sink import RecordSinkSettings
 from parquet_sink.settings.sink import SinkSettings
-from parquet_sink.targets.opening import open_target
 from parquet_sink.targets.outcome import Health
 from parquet_sink.targets.settings import TargetSettings
 from parquet_sink.validate.probe_kafka import Finding, probe_dead_letters, probe_kafka
@@ -118,7 +117,7 @@ def probe_archive(settings: ArchiveSettings) -> Finding:
 def probe_target(settings: TargetSettings) -> Finding:
     """What the target itself finds when it is tried; nothing is stored there."""
     try:
-        target = open_target(settings)
+        target = settings.open()
     except InvalidConfiguration as error:
         return Finding(Health.FAILED, "target", str(error))
     try:

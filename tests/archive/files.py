@@ -4,10 +4,11 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
-from parquet_sink.archive.settings import ArchiveSettings, FolderPlace
+from parquet_sink.archive.settings import URL, ArchiveSettings
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.naming import attempt_name, file_name
 from parquet_sink.files.rotation import Reason
+from parquet_sink.targets.directory.settings import FolderStore
 from parquet_sink.targets.outcome import Health, Outcome, ProbeResult, Verdict
 
 SECONDS = 60.0
@@ -16,7 +17,7 @@ SECONDS = 60.0
 def archive_in(folder: Path, connector: str = "orders", *, required: bool = True) -> ArchiveSettings:
     """An archive in a folder `archive` that is made, with files that wait in `waiting`."""
     (folder / "archive").mkdir(exist_ok=True)
-    place = FolderPlace(str(folder / "archive"))
+    place = FolderStore(str(folder / "archive"), URL)
     return ArchiveSettings(place, connector, str(folder / "waiting"), required, 10_000_000)
 
 

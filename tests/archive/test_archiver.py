@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from parquet_sink.archive.archive import Archive, LocalFile, open_archive
 from parquet_sink.archive.archiver import Archiver
-from parquet_sink.archive.opening import open_archive
 from parquet_sink.archive.settings import ArchiveSettings
-from parquet_sink.archive.store import ArchiveStore, LocalFile
 from parquet_sink.archive.target import ThenArchivedTarget, local_file
 from parquet_sink.archive.waiting import WaitingFolder
 from parquet_sink.files.lock import ConnectorLock
@@ -186,7 +185,7 @@ def test_an_archive_that_cannot_be_opened_yet_is_opened_later(tmp_path: Path, ca
     """Its certificates are not there, say: that is told, and what waits goes on waiting."""
     settings, failures = filled(tmp_path), [OSError("no such file"), RuntimeError("odd")]
 
-    def opened(settings: ArchiveSettings) -> ArchiveStore:
+    def opened(settings: ArchiveSettings) -> Archive:
         if failures:
             raise failures.pop()
         return open_archive(settings)
@@ -215,7 +214,7 @@ def test_a_note_that_fails_is_made_again(tmp_path: Path) -> None:
 def test_an_odd_archive_holds_nothing_up_where_no_program_is(tmp_path: Path) -> None:
     """The target has the file: it is accepted, with the cause that it is not archived."""
     settings = archive_in(tmp_path, required=False)
-    odd: ArchiveStore = Odd(settings, 1, KeyError("UploadId"))  # type: ignore[assignment]
+    odd: Archive = Odd(settings, 1, KeyError("UploadId"))  # type: ignore[assignment]
     target = ThenArchivedTarget(Taking(), odd, WaitingFolder(settings.waiting, 10))
     gone, there = finished(tmp_path / "tmp", number=1), finished(tmp_path / "tmp")
     causes = [(outcome.verdict, outcome.archive and outcome.archive.cause) for outcome in [target.push(there, SECONDS)]]

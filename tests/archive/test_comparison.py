@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
+from parquet_sink.archive.archive import ArchivedFile, path_of
 from parquet_sink.archive.comparison import Comparison, Gap, compared, expected
-from parquet_sink.archive.layout import path_of
-from parquet_sink.archive.store import ArchivedFile
 from parquet_sink.files.naming import file_name, frame_file_name
 from parquet_sink.history.records import Origin, UploadOutcome, UploadRecord
 from parquet_sink.model.frames import FrameSlice

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from parquet_sink.archive.layout import path_of
-from parquet_sink.archive.opening import open_archive
-from parquet_sink.archive.store import ArchivedFile, LocalFile
+from parquet_sink.archive.archive import ArchivedFile, LocalFile, open_archive, path_of
 from parquet_sink.errors import ArchiveUnusable, StorageFailed
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.targets.outcome import Health, Verdict

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from parquet_sink.archive.accepted import FOR_S, AcceptedFiles
-from parquet_sink.archive.opening import open_archive
-from parquet_sink.archive.target import ArchivedTarget
+from parquet_sink.archive.archive import open_archive
+from parquet_sink.archive.target import FOR_S, AcceptedFiles, ArchivedTarget
 from parquet_sink.targets.outcome import Outcome, Verdict
 from tests.archive.files import SECONDS, Taking, archive_in, finished, stored
 from tests.factories import Clock

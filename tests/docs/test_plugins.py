@@ -146,7 +146,10 @@ def test_the_source_is_on_the_page_word_for_word() -> None:
 def test_a_source_goes_on_behind_what_is_in_kafka(source_site: Path) -> None:
     """Its class is a source, its file is judged like any, and its task is told where it stood."""
     assert type_of(find_class("ShopSource")) == "source"
-    keys = dict(line.split("=", 1) for line in PAGE.rpartition("```properties\n")[2].partition("```")[0].splitlines())
+    keys = dict(
+        line.split("=", 1)
+        for line in PAGE.partition("## A source")[2].partition("```properties\n")[2].partition("```")[0].splitlines()
+    )
     machine = Machine(working_dir=str(source_site))
     worker = load_worker({"offset.storage.file.filename": "/tmp/offsets"}, source="worker", machine=machine).require()
     settings = load(keys, worker, source="shop.properties").settings

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from parquet_sink.archive.layout import path_of
-from parquet_sink.archive.store import ArchivedFile
+from parquet_sink.archive.archive import ArchivedFile, path_of
 from parquet_sink.files.naming import file_name
 from parquet_sink.history.records import UploadRecord
 from parquet_sink.kafka.settings import FlushSettings

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from parquet_sink.archive.opening import open_archive
+from parquet_sink.archive.archive import open_archive
 from parquet_sink.archive.target import local_file
 from parquet_sink.errors import ArchiveUnusable, UploadRefused
 from parquet_sink.files.accumulator import FinishedFile
@@ -19,7 +19,7 @@ from parquet_sink.targets.outcome import Outcome, Verdict
 from tests.archive.files import SECONDS, Taking, archive_in, finished, stored
 from tests.factories import settings
 
-DATED = "events/date={yyyy}-{MM}-{dd}/{HH}"
+DATED = "connect.ems.s3.prefix=events/date={yyyy}-{MM}-{dd}/{HH}"
 FIRST, AT_MS = random.randrange(10**9), random.randrange(10**12, 2 * 10**12)
 
 
@@ -41,7 +41,7 @@ def archived(folder: Path, **columns: list[int | None]) -> tuple[CopySender, Cop
     archive.keep(local_file(file), SECONDS)
     copy = Copy(local_file(file).where, file.name, "orders", 0, FIRST, FIRST + 9, 2, 10, len(content))
     taking = Remembering()
-    return CopySender(settings(folder / "work"), lambda: archive, taking, prefix=DATED), copy, taking
+    return CopySender(settings(folder / "work"), lambda: archive, taking, dated=DATED), copy, taking
 
 
 def scene(tmp_path: Path, taking: Taking) -> tuple[CopySender, Copy]:
@@ -115,5 +115,5 @@ def test_a_date_that_nothing_tells_is_not_invented(tmp_path: Path, columns: dict
         sender.send(copy)
     assert (taking.pushed, stored(tmp_path / "x" / "work")) == (0, {})
     archive = open_archive(archive_in(tmp_path / "x"))
-    plain = CopySender(settings(tmp_path / "y"), lambda: archive, taking, prefix="events/{topic}")
+    plain = CopySender(settings(tmp_path / "y"), lambda: archive, taking)
     assert plain.send(copy).accepted

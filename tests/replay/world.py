@@ -15,7 +15,7 @@ from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import Known, PlannedRange
 from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.parked.folder import ParkedFolder
-from parquet_sink.replay import run, sending
+from parquet_sink.replay import run
 from parquet_sink.replay.journal import Order, Progress
 from parquet_sink.replay.pace import FULL, Rate
 from parquet_sink.replay.plan import Cutting, Held, Past, ReplayPlan, make_plan
@@ -24,7 +24,7 @@ from parquet_sink.replay.run import Options, Replay, Watcher
 from parquet_sink.replay.spans import Span
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.outcome import Outcome
-from tests.spark_task import flushed
+from tests.spark_task import Handed, flushed
 from tests.task import fakes
 
 
@@ -123,10 +123,9 @@ class World:
         own = settings or self.settings
         folder = str(Path(own.files.tmp_dir) / "again")
         used = replace(own, files=replace(own.files, tmp_dir=folder))
-        self.monkeypatch.setattr(sending, "open_target", lambda settings: target)
         self.monkeypatch.setattr(run, "from_kafka", self.read)
         save = (lambda one: None) if saved is None else (lambda one: saved.append(one.to_dict()))
-        options = Options(None if target is None else own.target, rate, save)
+        options = Options(None if target is None else Handed(target), rate, save)
         return Replay(used, Order(plan, times), options, progress, watcher, **clocks)
 
 

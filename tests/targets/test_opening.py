@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from parquet_sink.config.secret import Secret
 from parquet_sink.files.open_file import FinishedFile
-from parquet_sink.targets.opening import target_for
 from parquet_sink.targets.outcome import Health, Outcome, ProbeResult, Verdict
 from parquet_sink.targets.push.settings import PushSettings
+from parquet_sink.targets.target import target_for
 
 
 def test_a_process_has_one_target_for_equal_settings() -> None:

@@ -16,8 +16,7 @@ from typing import Final, Self
 from rich.progress import TextColumn
 
 from parquet_sink import __version__
-from parquet_sink.archive.opening import open_archive
-from parquet_sink.archive.store import ArchiveStore
+from parquet_sink.archive.archive import Archive, open_archive
 from parquet_sink.cli.progress import ShownProgress
 from parquet_sink.cli.replay.proof import NoProof, Proof, proof_for
 from parquet_sink.cli.replay.report import Done, Foretold, Tally, printed
@@ -34,7 +33,7 @@ from parquet_sink.replay.results import SentFile
 from parquet_sink.replay.run import Options, Replay, Watcher
 from parquet_sink.replay.selection import Selection
 from parquet_sink.settings.sink import SinkSettings
-from parquet_sink.targets.opening import target_for
+from parquet_sink.targets.target import target_for
 from parquet_sink.task.outcome_events import history_of, sender_of
 
 BESIDE: Final = Rate(0.25)
@@ -148,7 +147,7 @@ def _send(
     return os.EX_OK if failure is None and complete and not replay.left_out.refused else FAILED
 
 
-def _archive(settings: SinkSettings) -> Callable[[], ArchiveStore] | None:
+def _archive(settings: SinkSettings) -> Callable[[], Archive] | None:
     """Opens the connector's archive once, where there is one."""
     return None if settings.archive is None else cache(partial(open_archive, settings.archive))
 

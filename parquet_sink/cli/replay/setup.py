@@ -2,23 +2,21 @@
 
 import argparse
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from parquet_sink.archive.address import bucket_of, is_bucket, wrong
-from parquet_sink.archive.opening import open_archive
-from parquet_sink.archive.store import ArchivedFile
+from parquet_sink.archive.archive import ArchivedFile, open_archive
 from parquet_sink.cli.beside import check_beside
-from parquet_sink.config.declared import keys_of
+from parquet_sink.config.files import read_configuration
 from parquet_sink.errors import HistoryUnusable, InvalidConfiguration
 from parquet_sink.files import naming
 from parquet_sink.files.naming import parts_of
+from parquet_sink.files.settings import CODEC
 from parquet_sink.history.sqlite.store import read_history
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import Known
-from parquet_sink.net.settings import ClientCredentials
 from parquet_sink.replay.choice import chosen
 from parquet_sink.replay.copies import copies_of
 from parquet_sink.replay.plan import Cutting, Past, ReplayPlan, make_plan, of_topic
@@ -26,30 +24,25 @@ from parquet_sink.replay.selection import Selection
 from parquet_sink.replay.survey import past_of, survey
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.state.sqlite.store import learned_of
-from parquet_sink.targets.directory import address
-from parquet_sink.targets.directory.settings import DirectorySettings
-from parquet_sink.targets.keys import S3
-from parquet_sink.targets.push.settings import PushSettings
-from parquet_sink.targets.s3 import settings as s3
-from parquet_sink.targets.s3.settings import S3Settings
+from parquet_sink.targets.target_class import PUSH, TYPE, TargetClass, find_target, of_address
 from parquet_sink.validate.preflight import inspect
 
 log = logging.getLogger(__name__)
 
-ENDPOINT: Final = "connect.ems.endpoint"
 KEY: Final = "connect.ems.authorization.key"
-TYPE: Final = "connect.ems.target.type"
-CODEC: Final = "connect.ems.parquet.compression.codec"
-_OF_CLIENTS: Final = tuple(key.name for key in keys_of(ClientCredentials))
 
 
 def settings_for(args: argparse.Namespace, target: str | None) -> SinkSettings:
     """Of the connector file; with another target, where that is wanted. Raises InvalidConfiguration."""
-    overrides = _overrides(target, args.target_key)
-    if target is not None and is_bucket(target):  # files are those of the connector, whatever is usual for a bucket
+    if target is None:
+        return _settings(args, {})
+    found = of_address(target) or find_target(PUSH)
+    overrides = _overrides(found, target, args.target_key)
+    own_type = read_configuration(args.connector).properties.get(TYPE, "").strip().lower()
+    if found.codec is not None or own_type not in ("", PUSH):  # files are those of the connector, wherever they go
         overrides[CODEC] = _settings(args, {}).files.codec
     settings = _settings(args, overrides)
-    if overrides and not isinstance(settings.target, PushSettings | DirectorySettings | S3Settings):
+    if found.settings_class is not None and not isinstance(settings.target, found.settings_class):
         raise InvalidConfiguration(
             ["Invalid [--target]. The connector's class has a target of its own; give a connector file for the other."]
         )
@@ -63,40 +56,31 @@ def _settings(args: argparse.Namespace, overrides: dict[str, str]) -> SinkSettin
     for warning in checked.warnings:
         log.debug("%s", warning)
     if overrides and checked.problems:
-        raise InvalidConfiguration([_of_options(problem) for problem in checked.problems])
+        raise InvalidConfiguration([_of_options(problem, overrides) for problem in checked.problems])
     (settings,) = checked.require()
     return settings
 
 
-def _of_options(problem: str) -> str:
+def _of_options(problem: str, overrides: Mapping[str, str]) -> str:
     """What is said of a key that an option took the place of is said of the option."""
-    for key, option in (
-        (ENDPOINT, "--target"),
-        (KEY, "--target-key"),
-        (s3.BUCKET, "--target"),
-        (s3.PREFIX, "--target"),
-    ):
-        if problem.startswith(f"Invalid [{key}]"):
-            return problem.rpartition(" (in ")[0].replace(key, option)
-    return problem
+    key = problem.partition("]")[0].removeprefix("Invalid [")
+    if key not in overrides:
+        return problem
+    return problem.rpartition(" (in ")[0].replace(key, "--target-key" if key == KEY else "--target")
 
 
-def _overrides(target: str | None, key: str | None) -> dict[str, str]:
-    """The connector's own credential is never sent to another address; that of S3 is for whichever bucket."""
-    if target is None:
-        return {}
-    if address.is_directory(target):
-        return {ENDPOINT: target}
-    if is_bucket(target):
-        if (reason := wrong(target)) is not None:
-            raise InvalidConfiguration([f"Invalid [--target]. {reason}"])
-        bucket, prefix = bucket_of(target)
-        return {TYPE: S3, s3.BUCKET: bucket, s3.PREFIX: prefix or "{topic}"}
+def _overrides(found: TargetClass, target: str, key: str | None) -> dict[str, str]:
+    """The connector's own credential is never sent to another address; that of a bucket is for whichever bucket."""
+    overrides = found.at(target)
+    if overrides is None or (reason := found.wrong(target)) is not None:
+        raise InvalidConfiguration([f"Invalid [--target]. {reason if overrides else 'It names no target.'}"])
+    if KEY not in overrides:
+        return {**overrides}
     if key is None:
         raise InvalidConfiguration(
             ["Invalid [--target-key]. It is missing; the connector's own credential is not sent to another address."]
         )
-    return {ENDPOINT: target, **dict.fromkeys(_OF_CLIENTS, ""), KEY: key}
+    return {**overrides, KEY: key}
 
 
 def plan_for(settings: SinkSettings, selection: Selection, *, elsewhere: bool) -> ReplayPlan:

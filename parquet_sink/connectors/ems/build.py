@@ -5,7 +5,6 @@ from typing import Any, cast
 from parquet_sink.archive.settings import URL, ArchiveSettings
 from parquet_sink.config.declared import made
 from parquet_sink.config.values import Values
-from parquet_sink.connectors.ems.build_target import is_s3, target_settings
 from parquet_sink.connectors.ems.raw_checks import is_raw
 from parquet_sink.connectors.ems.required import number, text
 from parquet_sink.connectors.error_handling import error_settings
@@ -21,6 +20,7 @@ from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.settings import RetrySettings
 from parquet_sink.targets.table_map import MAP_KEY, TableMap, parse
+from parquet_sink.targets.target_class import target_of
 from parquet_sink.worker_config.worker import Worker
 
 
@@ -35,7 +35,7 @@ def build(values: Values, worker: Worker) -> SinkSettings:
         flush=made(FlushSettings, values, machine),
         shape=_raw_shape(values) if raw else made(ShapeSettings, values, machine),
         files=files,
-        target=target_settings(values, worker),
+        target=target_of(values).settings(values, machine),
         tables=_tables(values),
         retry=made(RetrySettings, values, machine),
         errors=error_settings(values, worker, kafka),
@@ -59,8 +59,9 @@ def _converters(values: Values, worker: Worker) -> dict[str, Any]:
 
 
 def _codec(values: Values) -> Codec:
-    """What takes Parquet by PutObject may expect it uncompressed, as the EMS connector's successor does."""
-    return "none" if is_s3(values) and CODEC not in values.given else cast(Codec, text(values, CODEC))
+    """That of the target, unless the file says another."""
+    usual = target_of(values).codec
+    return cast(Codec, text(values, CODEC)) if usual is None or CODEC in values.given else usual
 
 
 def _archive(values: Values, worker: Worker, tmp_dir: str) -> ArchiveSettings | None:

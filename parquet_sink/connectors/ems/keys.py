@@ -14,8 +14,7 @@ from parquet_sink.net.settings import HttpSettings
 from parquet_sink.parked.settings import ParkedSettings
 from parquet_sink.rows.settings import OBFUSCATION_KEYS, SHAPE_KEYS
 from parquet_sink.settings.connector import ErrorSettings, RestartSettings
-from parquet_sink.targets.keys import ERROR_KEYS, TARGET_KEYS
-from parquet_sink.targets.s3.settings import S3_KEYS
+from parquet_sink.targets.keys import ERROR_KEYS, OTHER_TARGET_KEYS, TARGET_KEYS
 from parquet_sink.transform.keys import TRANSFORM_KEYS
 
 REMOVED: Final = "Removed keys"
@@ -52,7 +51,7 @@ EMS_KEYS: Final[tuple[Key, ...]] = (
     *keys_of(ErrorSettings),
     *keys_of(ParkedSettings),
     *keys_of(HistorySettings),
-    *S3_KEYS,
+    *OTHER_TARGET_KEYS,
     *keys_of(ArchiveSettings),
     *keys_of(HttpSettings),
     *OBFUSCATION_KEYS,

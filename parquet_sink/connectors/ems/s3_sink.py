@@ -6,17 +6,17 @@ from typing import Final
 
 from parquet_sink.config.key import Key, ems
 from parquet_sink.connectors.ems.keys import EMS_KEYS
-from parquet_sink.connectors.ems.s3_checks import IDLE
 from parquet_sink.connectors.ems.sink import EmsSink
-from parquet_sink.targets.keys import S3
+from parquet_sink.targets.s3.target_class import IDLE, TYPE_NAME
+from parquet_sink.targets.target_class import TYPE
 
-_TYPE: Final = ems("target.type")
 _CODEC: Final = ems("parquet.compression.codec")
 
 
 def _adapted(key: Key) -> Key:
-    if key.name == _TYPE:
-        return replace(key, default=S3, choices=(S3,), doc="What takes the files; this class knows buckets only.")
+    if key.name == TYPE:
+        doc = "What takes the files; this class knows buckets only."
+        return replace(key, default=TYPE_NAME, choices=(TYPE_NAME,), doc=doc)
     return replace(key, default="none", default_text="") if key.name == _CODEC else key
 
 

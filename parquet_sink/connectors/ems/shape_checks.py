@@ -4,10 +4,8 @@ from parquet_sink.archive.settings import URL
 from parquet_sink.config.key import ems
 from parquet_sink.config.report import Report, quoted
 from parquet_sink.config.values import Values
-from parquet_sink.connectors.ems.build_target import is_s3
 from parquet_sink.rows.settings import MOST_VARCHAR_BYTES, SHORTEST_HMAC_KEY
-from parquet_sink.targets.directory.address import is_directory
-from parquet_sink.targets.s3.settings import BUCKET
+from parquet_sink.targets.target_class import target_of
 
 _FIELDS, _METHOD = ems("obfuscation.fields"), ems("obfuscation.method")
 _SALT, _RANDOM, _HMAC_KEY = (
@@ -15,7 +13,6 @@ _SALT, _RANDOM, _HMAC_KEY = (
     ems("obfuscation.sha512.randomsalt"),
     ems("obfuscation.hmac.key"),
 )
-_ENDPOINT = ems("endpoint")
 _LOWERCASE = ems("convert.lowercase.fields")
 _ORDER = ems("order.field.name")
 _NO_ORDER = {
@@ -92,12 +89,8 @@ def _fresh_salts(values: Values, report: Report) -> None:
 
 def _kept_by_name(values: Values) -> str | None:
     """The key and value of what never takes another content under a name; None for a push API alone."""
-    if is_s3(values):
-        return f"{BUCKET}={values.text(BUCKET)}"
-    endpoint, archive = values.text(_ENDPOINT), values.text(URL)
-    if endpoint is not None and is_directory(endpoint):
-        return f"{_ENDPOINT}={endpoint}"
-    return None if archive is None else f"{URL}={archive}"
+    archive = values.text(URL)
+    return target_of(values).kept_by(values) or (None if archive is None else f"{URL}={archive}")
 
 
 def _obfuscation(values: Values, report: Report) -> None:

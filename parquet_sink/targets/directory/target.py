@@ -1,29 +1,129 @@
-"""A folder as a target: one attempt to put one file there, and whether it could be done."""
+"""A folder: files are put there whole, listed and read back; as a target each table has a folder within it."""
 
+import errno
+import hashlib
 import os
+import shutil
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.naming import component
-from parquet_sink.files.storage import sync_folder
+from parquet_sink.files.storage import storage_trouble, sync_folder
+from parquet_sink.net.settings import ENDPOINT
 from parquet_sink.targets.directory.outcomes import of_stored, of_trouble, probed
-from parquet_sink.targets.directory.settings import DirectorySettings
-from parquet_sink.targets.directory.storing import NotSynced, OutOfTime, Source, store, sweep
+from parquet_sink.targets.directory.settings import DirectorySettings, FolderStore
+from parquet_sink.targets.directory.storing import PARTIAL_FOLDER, NotSynced, OutOfTime, Source, store, sweep
 from parquet_sink.targets.outcome import Outcome, ProbeResult
+from parquet_sink.targets.store import NO_METADATA, LocalFile, StoredFile, StoreUnusable
 
-ENDPOINT_KEY: Final = "connect.ems.endpoint"
-_OTHER: Final = f"connect.ems.target.table or {ENDPOINT_KEY} to another folder"
+_OTHER: Final = f"connect.ems.target.table or {ENDPOINT} to another folder"
+
+
+class DirectoryStore:
+    """Implements `targets.store.FileStore`; threads and processes may put files side by side.
+
+    The folder must be there: where it is a mount, files would else end up below an empty mount point. elsewhere: what
+    to set where another file has a name. monotonic, now: seconds.
+    """
+
+    def __init__(
+        self,
+        settings: FolderStore,
+        elsewhere: str = "",
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self.name, self._root, self._key = settings.address, settings.folder, settings.key
+        self._elsewhere = elsewhere or f"{self._key} to another folder"
+        self._monotonic, self._now = monotonic, now
+        self._swept, self._synced = set[str](), set[str]()
+
+    def put(self, file: LocalFile, name: str, metadata: Mapping[str, str], seconds_left: float) -> Outcome:
+        """A system call that does not return (a network mount that hangs) holds up the deadline."""
+        end = self._monotonic() + seconds_left
+        source, (folder, last) = Source(file.path, file.size_bytes, file.digest), os.path.split(self._path(name))
+        try:
+            self._make_folder(folder)
+            self.sweep(folder)
+            stored = store(source, folder, last, lambda: self._monotonic() >= end)
+        except (OutOfTime, NotSynced, OSError) as error:
+            return of_trouble(error, folder, self._key)
+        return of_stored(stored, file.path, os.path.join(folder, last), self._elsewhere)
+
+    def probe(self, below: str, seconds_left: float) -> ProbeResult:
+        """Writes a small file beside the others and removes it."""
+        folder = self._path(below)
+        return probed(folder if os.path.isdir(folder) else self._root, self._key)
+
+    def files(self, prefix: str = "") -> Iterator[StoredFile]:
+        with self._readable():
+            if not os.path.isdir(self._root):
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+            folder = self._path(prefix.rpartition("/")[0])
+            if os.path.isdir(folder):
+                yield from (one for one in self._below(folder) if one.name.startswith(prefix))
+
+    def digest(self, name: str) -> str | None:
+        with self._readable(), suppress(FileNotFoundError), open(self._path(name), "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+        return None
+
+    def fetch(self, name: str, path: str) -> bool:
+        with self._readable(), suppress(FileNotFoundError), open(self._path(name), "rb") as file:
+            with storage_trouble(os.path.dirname(path), "write a stored file"), open(path, "xb") as local:
+                shutil.copyfileobj(file, local, 1 << 20)
+            return True
+        return False
+
+    def close(self) -> None:
+        """Nothing is open between files."""
+
+    def sweep(self, folder: str) -> None:
+        """What a killed process left there is removed at its first use."""
+        if folder not in self._swept:
+            self._swept.add(folder)
+            sweep(folder, self._now())
+
+    def _path(self, name: str) -> str:
+        return os.path.join(self._root, name) if name else self._root
+
+    def _make_folder(self, folder: str) -> None:
+        """Whoever made it may have died before its name was on the disk; the root must be there."""
+        if folder == self._root or (folder in self._synced and os.path.isdir(folder)):
+            return
+        above = os.path.dirname(folder)
+        self._make_folder(above)
+        with suppress(FileExistsError):
+            os.mkdir(folder)
+        sync_folder(above)
+        self._synced.add(folder)
+
+    def _below(self, folder: str) -> Iterator[StoredFile]:
+        with os.scandir(folder) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name != PARTIAL_FOLDER:
+                    yield from self._below(entry.path)
+            else:
+                size_bytes = entry.stat(follow_symlinks=False).st_size
+                yield StoredFile(os.path.relpath(entry.path, self._root), size_bytes)
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            cause = os.strerror(error.errno) if error.errno else str(error)
+            raise StoreUnusable(f"{cause}. Check {self._key}, and the disk that it is on.") from None
 
 
 class DirectoryTarget:
-    """Puts files into `<folder>/<table>/`; threads and processes may do so side by side.
-
-    The folder must be there: where it is a mount, files would else end up below an empty mount point. monotonic, now:
-    seconds.
-    """
+    """Puts files into `<folder>/<table>/`. Implements `targets.target.Target`. monotonic, now: seconds."""
 
     def __init__(
         self,
@@ -32,48 +132,24 @@ class DirectoryTarget:
         monotonic: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
     ) -> None:
-        self._root = settings.folder
-        self._table = settings.target_table
-        self._monotonic, self._now = monotonic, now
-        self._swept, self._synced = set[str](), set[str]()
-        self._swept_folder(None)
+        self._table, place = settings.target_table, FolderStore(settings.folder)
+        self._store = DirectoryStore(place, _OTHER, monotonic=monotonic, now=now)
+        self._store.sweep(os.path.join(settings.folder, self._folder(None)))
 
     @property
     def name(self) -> str:
         """The folder with the scheme."""
-        return f"directory:{self._root}"
+        return self._store.name
 
     def push(self, file: FinishedFile, seconds_left: float) -> Outcome:
-        """One attempt. A system call that does not return (a network mount that hangs) holds up the deadline."""
-        end = self._monotonic() + seconds_left
-        source, folder = Source(file.path, file.size_bytes, file.digest), self._swept_folder(file.table)
-        try:
-            self._make_folder(folder)
-            stored = store(source, folder, file.name, lambda: self._monotonic() >= end)
-        except (OutOfTime, NotSynced, OSError) as error:
-            return of_trouble(error, folder, ENDPOINT_KEY)
-        return of_stored(stored, file.path, os.path.join(folder, file.name), _OTHER)
+        local = LocalFile(file.path, file.size_bytes, file.digest)
+        return self._store.put(local, f"{self._folder(file.table)}/{file.name}", NO_METADATA, seconds_left)
 
     def probe(self, seconds_left: float) -> ProbeResult:
-        """Writes a small file beside the others and removes it."""
-        folder = self._swept_folder(None)
-        return probed(folder if os.path.isdir(folder) else self._root, ENDPOINT_KEY)
+        return self._store.probe(self._folder(None), seconds_left)
 
     def close(self) -> None:
-        """Nothing is open between files."""
+        self._store.close()
 
-    def _swept_folder(self, table: str | None) -> str:
-        """The folder of a table, None for that of the settings; what was left there is removed at its first use."""
-        folder = os.path.join(self._root, component(table or self._table))
-        if folder not in self._swept:
-            self._swept.add(folder)
-            sweep(folder, self._now())
-        return folder
-
-    def _make_folder(self, folder: str) -> None:
-        """Who made it may have died before its name was on the disk."""
-        if folder not in self._synced or not os.path.isdir(folder):
-            with suppress(FileExistsError):
-                os.mkdir(folder)
-            sync_folder(self._root)
-            self._synced.add(folder)
+    def _folder(self, table: str | None) -> str:
+        return component(table or self._table)

@@ -1,6 +1,7 @@
 """Keys and settings of the push API that takes the files. Durations are milliseconds."""
 
-from typing import ClassVar, Final
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from parquet_sink.config.checks import PRINTABLE
 from parquet_sink.config.declared import declared, filled_by, key, made
@@ -9,7 +10,11 @@ from parquet_sink.config.machine import Machine
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.values import Values
 from parquet_sink.net.settings import CLIENT_ID, CLIENT_SECRET, ENDPOINT, ClientCredentials, HttpSettings
+from parquet_sink.plugins import named
 from parquet_sink.rows.settings import MOST_VARCHAR_BYTES
+
+if TYPE_CHECKING:  # planners know settings, and no targets
+    from parquet_sink.targets.target import Target
 
 TARGET: Final = "The target"
 TABLE: Final = ems("target.table")
@@ -44,8 +49,11 @@ def _authorization(values: Values, machine: Machine) -> Secret | ClientCredentia
 class PushSettings(HttpSettings):
     """Where files are sent, as whom, with which parameters, and over which connections.
 
-    authorization: the header's value, or what access tokens are asked for with.
+    authorization: the header's value, or what access tokens are asked for with. read_outs: names what asks a target of
+    this kind what it has.
     """
+
+    read_outs: ClassVar[str] = "parquet_sink.replay.read_outs:ReadOuts"
 
     allow_http: ClassVar[bool] = key(
         ems("endpoint.allow.http"),
@@ -85,3 +93,17 @@ class PushSettings(HttpSettings):
     )
     primary_keys: tuple[str, ...] = filled_by(ems("data.primary.key"), default=())
     order_column: str | None = None
+
+    @property
+    def address(self) -> str:
+        """The configured address."""
+        return self.endpoint
+
+    def problems(self, environment: Mapping[str, str]) -> Iterator[str]:
+        """Of certificate authorities, also when the address is http now: what is named is meant to be used."""
+        problems: Iterator[str] = named("parquet_sink.targets.push.trust:problems")(self.ca_file, environment)
+        return problems
+
+    def open(self) -> "Target":
+        target: Target = named("parquet_sink.targets.push.target:PushTarget")(self)
+        return target

@@ -5,8 +5,8 @@ ours, so that they keep to the connector's bounds.
 """
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final
 
@@ -14,8 +14,8 @@ from parquet_sink import __version__
 from parquet_sink.errors import InvalidConfiguration, SetupError, install
 from parquet_sink.net.session import HttpSession
 from parquet_sink.net.tls import tls_context
+from parquet_sink.targets.push import trust
 from parquet_sink.targets.push.authorization import proxy_secrets
-from parquet_sink.targets.push.trust import authorities
 from parquet_sink.targets.s3.settings import PROFILE, BucketSettings, StaticCredentials
 
 MISSING: Final = f"A bucket as the target needs boto3, which is not installed. {install('s3')}"
@@ -44,7 +44,7 @@ def connect(settings: BucketSettings, environment: Mapping[str, str] = os.enviro
     except ModuleNotFoundError as error:
         raise SetupError(MISSING) from error
     http = HttpSession(
-        tls_context(authorities(settings.ca_file, environment)),
+        tls_context(trust.authorities(settings.ca_file, environment)),
         settings.proxy,
         max_idle=settings.pool_max_idle,
         keepalive_seconds=settings.pool_keepalive_ms / 1000,
@@ -56,6 +56,17 @@ def connect(settings: BucketSettings, environment: Mapping[str, str] = os.enviro
     client.meta.events.register("before-send.s3", transport.send)
     of_aws = ".amazonaws." in client.meta.endpoint_url
     return Connection(client, transport, _secrets(settings), of_aws)
+
+
+def problems(settings: BucketSettings, environment: Mapping[str, str] = os.environ) -> Iterator[str]:
+    """What cannot be used of what the settings and the environment name."""
+    yield from trust.problems(settings.ca_file, environment)
+    try:
+        connect(replace(settings, ca_file=None), {}).transport.close()
+    except SetupError as error:
+        yield f"Invalid [connect.ems.target.type]. {error}"
+    except InvalidConfiguration as error:
+        yield from error.problems
 
 
 def _client(settings: BucketSettings) -> Any:

@@ -1,6 +1,8 @@
 """Keys and settings of a bucket that takes files, and how it is reached. Durations are milliseconds, sizes bytes."""
 
-from typing import Final
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from parquet_sink.config.declared import Bytes, declared, filled_by, key, keys_of
 from parquet_sink.config.key import Origin, ems
@@ -8,8 +10,13 @@ from parquet_sink.config.machine import Machine
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.values import Values
 from parquet_sink.net.settings import HttpSettings
-from parquet_sink.targets.s3.prefix import pattern
+from parquet_sink.plugins import named
+from parquet_sink.targets.s3.prefix import dated, fixed_part, pattern
 from parquet_sink.targets.s3.value_checks import BUCKET_NAME, CREDENTIAL, PREFIX_TEMPLATE, REGION_NAME, S3_URL
+
+if TYPE_CHECKING:  # planners know settings, and no targets
+    from parquet_sink.targets.store import FileStore
+    from parquet_sink.targets.target import Target
 
 SMALLEST_PART_BYTES: Final = 5 << 20
 """What S3 takes as a part that is not the last one."""
@@ -106,11 +113,42 @@ class BucketSettings(HttpSettings):
         maximum=LARGEST_PUT_BYTES,
     )
 
+    def problems(self, environment: Mapping[str, str]) -> Iterator[str]:
+        """What boto3 cannot use, and of certificate authorities; nothing is sent."""
+        problems: Iterator[str] = named("parquet_sink.targets.s3.client:problems")(self, environment)
+        return problems
+
+
+@dataclass(frozen=True)
+class BucketStore:
+    """A bucket that keeps files. prefix: of them all, without slashes around it; may be empty.
+
+    key: of the file that names both; empty for those of a target.
+    """
+
+    bucket: BucketSettings
+    prefix: str = ""
+    key: str = ""
+
+    @property
+    def address(self) -> str:
+        """Where it is, for people."""
+        return f"s3://{self.bucket.bucket}/{self.prefix}".rstrip("/")
+
+    def problems(self, environment: Mapping[str, str]) -> Iterator[str]:
+        """As of a bucket."""
+        return self.bucket.problems(environment)
+
+    def open(self) -> "FileStore":
+        store: FileStore = named("parquet_sink.targets.s3.target:S3Store")(self)
+        return store
+
 
 @declared(group=_S3, origin=Origin.OWN, optional=True)
 class S3Settings:
     """Where files go. target_table: for `{table}` in the prefix, of topics without one."""
 
+    told_by_address: ClassVar[bool] = True
     bucket: BucketSettings
     prefix: str = key(
         PREFIX,
@@ -127,6 +165,24 @@ class S3Settings:
     def address(self) -> str:
         """Where files go, for messages, with a star for each field."""
         return f"s3://{self.bucket.bucket}/{pattern(self.prefix)}".rstrip("/")
+
+    @property
+    def place(self) -> str:
+        """What all names of objects begin with, up to a slash."""
+        return f"s3://{self.bucket.bucket}/{fixed_part(self.prefix).rpartition('/')[0]}"
+
+    @property
+    def needs_timestamp(self) -> str:
+        """The prefix, where it has a date."""
+        return f"{PREFIX}={self.prefix}" if dated(self.prefix) else ""
+
+    def problems(self, environment: Mapping[str, str]) -> Iterator[str]:
+        """As of its bucket."""
+        return self.bucket.problems(environment)
+
+    def open(self) -> "Target":
+        target: Target = named("parquet_sink.targets.s3.target:S3Target")(self)
+        return target
 
 
 _BUCKET, *_OTHERS, _PREFIX = keys_of(S3Settings, _S3)

@@ -1,8 +1,11 @@
-"""A bucket as a target: one attempt to put one file there, and whether it could be done."""
+"""A bucket: files are put there, listed and read back; as a target each gets a name by a template."""
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Final
 from urllib.parse import quote
 
 from parquet_sink.files.accumulator import FinishedFile
@@ -13,22 +16,82 @@ from parquet_sink.targets.outcome import Health, Outcome, ProbeResult
 from parquet_sink.targets.s3 import prefix
 from parquet_sink.targets.s3.client import connect
 from parquet_sink.targets.s3.failures import S3Failed
-from parquet_sink.targets.s3.local_file import LocalFile
+from parquet_sink.targets.s3.local_file import LocalFile as Verified
 from parquet_sink.targets.s3.object_key import Origin, object_key
 from parquet_sink.targets.s3.objects import Objects
-from parquet_sink.targets.s3.settings import S3Settings
+from parquet_sink.targets.s3.settings import BUCKET, PREFIX, BucketSettings, BucketStore, S3Settings
+from parquet_sink.targets.store import LocalFile, StoredFile, StoreUnusable
+
+READ_S: Final = 300.0
+"""How long a list's page, or a file, may take to be read, with attempts and waits."""
+_CHECK: Final = ".parquet-sink-check"
+_START_AGAIN: Final = "; then start the connector again"
 
 
-class S3Target:
-    """Puts files into one bucket; threads and processes may do so side by side. monotonic: seconds.
+class S3Store:
+    """Implements `targets.store.FileStore`; threads and processes may put files side by side. monotonic: seconds.
 
     Raises InvalidConfiguration for a CA file or profile that cannot be used, SetupError without boto3.
     """
 
+    def __init__(self, settings: BucketStore, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self.name, self._key = settings.address, settings.key
+        self._below = f"{settings.prefix}/" if settings.prefix else ""
+        self._bucket = _Bucket(settings.bucket, monotonic)
+
+    def put(self, file: LocalFile, name: str, metadata: Mapping[str, str], seconds_left: float) -> Outcome:
+        folder, slash, _ = name.partition("/")
+        outcome = self._bucket.put(
+            file, self._below + name, metadata, self._below + folder + slash if slash else self._below, seconds_left
+        )
+        return replace(outcome, cure=self._by_its_key(outcome.cure))
+
+    def probe(self, below: str, seconds_left: float) -> ProbeResult:
+        name = f"{below}/{_CHECK}" if below else _CHECK
+        return self._bucket.probe(self._below + name, seconds_left, "files can be kept there", self._words)
+
+    def files(self, prefix: str = "") -> Iterator[StoredFile]:
+        with self._readable():
+            for one in self._bucket.objects.list(self._below + prefix, READ_S):
+                yield StoredFile(one.key.removeprefix(self._below), one.size_bytes)
+
+    def digest(self, name: str) -> str | None:
+        with self._readable():
+            return self._bucket.objects.digest(self._below + name, READ_S)
+
+    def fetch(self, name: str, path: str) -> bool:
+        with self._readable():
+            if self._bucket.objects.look(self._below + name, READ_S) is None:
+                return False
+            self._bucket.objects.download(self._below + name, path, READ_S)
+        return True
+
+    def close(self) -> None:
+        self._bucket.objects.close()
+
+    def _by_its_key(self, cure: str) -> str:
+        """What is said of the target's keys, where another names the place."""
+        return cure.replace(BUCKET, self._key).replace(PREFIX, self._key) if self._key else cure
+
+    def _words(self, error: S3Failed) -> str:
+        """For a command: nothing is started again."""
+        cure = self._by_its_key(error.outcome.cure).replace(_START_AGAIN, "; then try again")
+        return f"{error.outcome.cause}. {cure}." if cure else f"{error.outcome.cause}."
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        try:
+            yield
+        except S3Failed as error:
+            raise StoreUnusable(self._words(error)) from None
+
+
+class S3Target:
+    """Implements `targets.target.Target`; threads and processes may put files side by side. Raises as `S3Store`."""
+
     def __init__(self, settings: S3Settings, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._settings, self._monotonic = settings, monotonic
-        self._common = prefix.fixed_part(settings.prefix)
-        self._objects = Objects(settings.bucket, connect(settings.bucket))
+        self._settings, self._common = settings, prefix.fixed_part(settings.prefix)
+        self._bucket = _Bucket(settings.bucket, monotonic)
 
     @property
     def name(self) -> str:
@@ -37,31 +100,45 @@ class S3Target:
 
     def push(self, file: FinishedFile, seconds_left: float) -> Outcome:
         """One attempt. Raises StorageFailed when the file cannot be read; nothing else."""
-        end = self._monotonic() + seconds_left
-        with storage_trouble(os.path.dirname(file.path), "read a finished file"):
-            local = LocalFile(file.path, file.size_bytes, file.digest or sha256_of(file.path))
-        if file.size_bytes >= self._settings.bucket.multipart_bytes:
-            self._objects.sweep(self._common, _is_ours, seconds_left)
-        return self._objects.put(self._key(file), local, _metadata(file), end - self._monotonic())
+        table = file.table or self._settings.target_table
+        origin = Origin(file.topic, file.partition, file.first_offset, table, file.first_ms)
+        key = object_key(self._settings.prefix, origin, file.name)
+        local = LocalFile(file.path, file.size_bytes, file.digest)
+        return self._bucket.put(local, key, _metadata(file), self._common, seconds_left)
 
     def probe(self, seconds_left: float) -> ProbeResult:
-        """Begins an upload and takes it back, which needs the rights of a real one; and looks for an object."""
-        try:
-            may_look = self._objects.try_out(f"{self._common}.parquet-sink-check", seconds_left)
-        except S3Failed as error:
-            return ProbeResult(Health.FAILED, str(error))
-        if may_look is not None:
-            return ProbeResult(Health.WARNING, f"files can be put there, but not looked for: {may_look}")
-        return ProbeResult(Health.OK, "files can be put there and looked for; nothing was stored")
+        return self._bucket.probe(self._common + _CHECK, seconds_left, "files can be put there", str)
 
     def close(self) -> None:
         """Closes idle connections."""
-        self._objects.close()
+        self._bucket.objects.close()
 
-    def _key(self, file: FinishedFile) -> str:
-        table = file.table or self._settings.target_table
-        origin = Origin(file.topic, file.partition, file.first_offset, table, file.first_ms)
-        return object_key(self._settings.prefix, origin, file.name)
+
+class _Bucket:
+    """One bucket as both have it. monotonic: seconds."""
+
+    def __init__(self, settings: BucketSettings, monotonic: Callable[[], float]) -> None:
+        self._multipart_bytes, self._monotonic = settings.multipart_bytes, monotonic
+        self.objects = Objects(settings, connect(settings))
+
+    def put(self, file: LocalFile, key: str, metadata: Mapping[str, str], swept: str, seconds_left: float) -> Outcome:
+        """swept: the prefix below which what was never finished is removed, before anything is sent in parts."""
+        end = self._monotonic() + seconds_left
+        with storage_trouble(os.path.dirname(file.path), "read a finished file"):
+            local = Verified(file.path, file.size_bytes, file.digest or sha256_of(file.path))
+        if file.size_bytes >= self._multipart_bytes:
+            self.objects.sweep(swept, _is_ours, seconds_left)
+        return self.objects.put(key, local, metadata, end - self._monotonic())
+
+    def probe(self, key: str, seconds_left: float, fine: str, words: Callable[[S3Failed], str]) -> ProbeResult:
+        """Begins an upload and takes it back, which needs the rights of a real one; and looks for an object."""
+        try:
+            may_look = self.objects.try_out(key, seconds_left)
+        except S3Failed as error:
+            return ProbeResult(Health.FAILED, words(error))
+        if may_look is not None:
+            return ProbeResult(Health.WARNING, f"{fine}, but not looked for: {words(may_look)}")
+        return ProbeResult(Health.OK, f"{fine} and looked for; nothing was stored")
 
 
 def _metadata(file: FinishedFile) -> dict[str, str]:

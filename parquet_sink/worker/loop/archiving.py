@@ -4,9 +4,9 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
+from parquet_sink.archive.archive import Archive
 from parquet_sink.archive.archiver import Archiver
 from parquet_sink.archive.settings import ArchiveSettings
-from parquet_sink.archive.store import ArchiveStore
 from parquet_sink.archive.waiting import WaitingFolder
 from parquet_sink.files import naming
 from parquet_sink.history.writer import HistoryWriter
@@ -39,7 +39,7 @@ def archiver_of(settings: SinkSettings, tell: Callable[[FileArchived], None]) ->
     return Archiver(settings.archive, settings.retry, _opened, note)
 
 
-def _opened(settings: ArchiveSettings) -> ArchiveStore:
-    from parquet_sink.archive.opening import open_archive  # loads Arrow, for few connectors
+def _opened(settings: ArchiveSettings) -> Archive:
+    from parquet_sink.archive.archive import open_archive  # loads Arrow, for few connectors
 
     return open_archive(settings)

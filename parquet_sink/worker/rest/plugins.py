@@ -12,7 +12,7 @@ from parquet_sink.config.key import Key, Type
 from parquet_sink.config.report import quoted
 from parquet_sink.config.values import decimal
 from parquet_sink.connectors import loading
-from parquet_sink.connectors.class_keys import keys_of
+from parquet_sink.connectors.class_keys import keys_of, with_target
 from parquet_sink.connectors.connector_class import CONNECTOR_CLASSES, DEFAULT_CLASS, find_class
 from parquet_sink.connectors.hidden import hide, restore, unknown
 from parquet_sink.connectors.loading import Loaded
@@ -95,6 +95,8 @@ def _key_of(text: str) -> str:
 def shown_keys(config: Mapping[str, str]) -> list[Definition]:
     """The keys that clients are told of: those of the class that mean something here, and those of its steps."""
     table = find_class(config["connector.class"].strip()).keys
+    with suppress(PluginUnusable):  # which is told of the key that names it
+        table = with_target(table, config)
     return [one for one in definitions(table) if _concerns(one.key, config)] + steps(config)
 
 

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from parquet_sink.archive.settings import ArchiveSettings, BucketPlace, FolderPlace
+from parquet_sink.archive.settings import ArchiveSettings
 from parquet_sink.config.machine import Machine
 from parquet_sink.connectors.check import check_files
 from parquet_sink.connectors.loading import Loaded, load
 from parquet_sink.net.settings import ProxySettings
-from parquet_sink.targets.s3.settings import BucketSettings
+from parquet_sink.targets.directory.settings import FolderStore
+from parquet_sink.targets.s3.settings import BucketSettings, BucketStore
 from parquet_sink.validate.preflight import inspect
 from parquet_sink.worker_config.worker import Worker
 from tests.connectors.ems.connector_files import GOOD as PUSH
@@ -37,7 +38,7 @@ def test_an_archive_is_required_unless_it_is_said_otherwise() -> None:
     assert (found.problems, found.warnings) == ((), ())
     waiting = "/tmp/x/orders/.archive"
     assert found.require().archive == ArchiveSettings(
-        FolderPlace("/data/archive"), "orders", waiting, True, 1_000_000_000
+        FolderStore("/data/archive", URL), "orders", waiting, True, 1_000_000_000
     )
     behind = loaded({URL: "directory:/a", f"{E}archive.required": "false", f"{E}archive.max.waiting.bytes": "2000000"})
     archive = behind.require().archive
@@ -57,7 +58,7 @@ def test_keys_of_http_serve_an_archive_in_a_bucket() -> None:
     bucket = BucketSettings(
         "lake", "http://minio:9000", "eu-1", connect_timeout_ms=1, pool_max_idle=2, proxy=ProxySettings("p", 3)
     )
-    assert archive.place == BucketPlace(bucket, "kept")
+    assert archive.place == BucketStore(bucket, "kept", URL)
     push = {f"{E}authorization.key": "AppKey k", f"{E}connection.id": "c", f"{E}s3.bucket": "lake"}
     why = f"It has no effect: {E}endpoint is a folder, and nothing is sent to a push API."
     assert loaded({**in_bucket, **push}).warnings == (
@@ -95,7 +96,7 @@ def test_a_bucket_is_reached_as_the_keys_say() -> None:
     assert (found.problems, found.warnings) == ((), ())
     archive = found.require().archive
     assert archive is not None
-    assert isinstance(archive.place, BucketPlace)
+    assert isinstance(archive.place, BucketStore)
     assert (archive.place.bucket.bucket, archive.place.prefix) == ("kept", "old/files")
     assert archive.place.bucket.region == "eu-central-1"
     assert archive.address == "s3://kept/old/files"

@@ -17,11 +17,12 @@ from parquet_sink.errors import StorageFailed
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.naming import attempt_name, file_name
 from parquet_sink.files.rotation import Reason
+from parquet_sink.net.settings import ENDPOINT
 from parquet_sink.targets.directory import storing
 from parquet_sink.targets.directory.outcomes import unusable
 from parquet_sink.targets.directory.settings import DirectorySettings
 from parquet_sink.targets.directory.storing import ABANDONED_S, PARTIAL_FOLDER, PIECE_BYTES
-from parquet_sink.targets.directory.target import ENDPOINT_KEY, DirectoryTarget
+from parquet_sink.targets.directory.target import DirectoryTarget
 from parquet_sink.targets.outcome import Health, Verdict
 from tests.factories import Clock
 
@@ -383,13 +384,13 @@ def test_a_probe_tells_what_would_fail(
 def test_unusable_folders_are_told_without_writing(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Absent, a file, or not writable: in words, with the cure."""
     (tmp_path / "file").touch()
-    assert unusable(str(root), ENDPOINT_KEY) is None
-    absent = unusable(str(tmp_path / "absent"), ENDPOINT_KEY)
+    assert unusable(str(root), ENDPOINT) is None
+    absent = unusable(str(tmp_path / "absent"), ENDPOINT)
     assert absent is not None
     assert "No such file or directory. Make the folder" in absent
-    assert "Not a directory" in str(unusable(str(tmp_path / "file"), ENDPOINT_KEY))
+    assert "Not a directory" in str(unusable(str(tmp_path / "file"), ENDPOINT))
     monkeypatch.setattr(os, "access", lambda *arguments: False)
-    assert "Permission denied" in str(unusable(str(root), ENDPOINT_KEY))
+    assert "Permission denied" in str(unusable(str(root), ENDPOINT))
 
 
 def test_each_table_has_its_folder(target: DirectoryTarget, root: Path, tmp_path: Path) -> None:

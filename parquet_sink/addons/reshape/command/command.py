@@ -7,18 +7,18 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from parquet_sink.addons.reshape.command.settings import for_bucket, for_folder
+from parquet_sink.addons.reshape.command.settings import Stores, for_output
+from parquet_sink.addons.reshape.stores import is_stored, split
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.settings.sink import SinkSettings
+from parquet_sink.targets.settings import place_of
 
 if TYPE_CHECKING:  # loaded once the connector file was found right
-    from parquet_sink.addons.reshape.command.buckets import Buckets
     from parquet_sink.addons.reshape.marks import Marks
     from parquet_sink.addons.reshape.spans import RawFile, RawRange
     from parquet_sink.model.failure import Failure
 
 INTERRUPTED: Final = 130
-_S3: Final = "s3://"
 _NO_FOLDER: Final = (
     "Invalid [--rejected]. It is missing; with errors.tolerance=all and a bucket as --out name a folder for records "
     "without a row."
@@ -52,23 +52,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """0 when all records were read and each has a row, has none rightly, or is set aside; 1 after a failure."""
     settings = _settings(args)
-    if settings.errors.invalid_records and args.out.startswith(_S3) and args.rejected is None:
+    if settings.errors.invalid_records and is_stored(args.out) and args.rejected is None:
         raise InvalidConfiguration([_NO_FOLDER])
-    from parquet_sink.addons.reshape.command.buckets import Buckets  # after the connector file was found right
-    from parquet_sink.addons.reshape.command.inputs import find
+    from parquet_sink.addons.reshape.command.inputs import find  # after the connector file was found right
     from parquet_sink.addons.reshape.spans import ranges_of
 
-    with Buckets(args.connector, args.worker) as buckets:
-        mine, left_out = _chosen(settings, find(args.inputs, buckets.open))
-        return _reshape(args, settings, buckets, ranges_of(mine), left_out)
+    with Stores(args.connector, args.worker) as stores:
+        mine, left_out = _chosen(settings, find(args.inputs, stores.open))
+        return _reshape(args, settings, stores, ranges_of(mine), left_out)
 
 
 def _settings(args: argparse.Namespace) -> SinkSettings:
-    if args.out.startswith(_S3):
-        bucket, _, prefix = args.out.removeprefix(_S3).partition("/")
-        return for_bucket(args.connector, args.worker, bucket, prefix)
+    if is_stored(args.out):
+        return for_output(args.connector, args.worker, args.out)
     args.out = os.path.abspath(args.out)
-    return for_folder(args.connector, args.worker, args.out)
+    return for_output(args.connector, args.worker, f"directory:{args.out}")
 
 
 def _chosen(settings: SinkSettings, files: "Iterable[RawFile]") -> "tuple[list[RawFile], dict[str, int]]":
@@ -99,24 +97,24 @@ def _reads(settings: SinkSettings, topic: str) -> bool:
 def _reshape(
     args: argparse.Namespace,
     settings: SinkSettings,
-    buckets: "Buckets",
+    stores: Stores,
     ranges: "Sequence[RawRange]",
     left_out: dict[str, int],
 ) -> int:
-    from parquet_sink.addons.reshape.bucket import Reader
     from parquet_sink.addons.reshape.command import output
     from parquet_sink.addons.reshape.command.report import Progress, Summary
     from parquet_sink.addons.reshape.marks import Mark
     from parquet_sink.addons.reshape.run import Reshape, settings_for
+    from parquet_sink.addons.reshape.stores import Reader
 
     rejected = os.path.abspath(args.rejected or os.path.join(args.out, output.REJECTED))
     with output.work_folder(settings.tmp_dir, settings.name) as work:
         wanted = [Mark.of(settings.fingerprint, one) for one in ranges]
-        output.prepare(args.out, wanted, _marks(args.out, settings, buckets, work))
+        output.prepare(args.out, wanted, _marks(args.out, settings, stores, work))
         own = settings_for(settings, work, rejected)
         output.prepare_rejected(own)
         summary = Summary(settings.name, args.out, own.parked_folder, left_out)
-        progress, reader = Progress(sum(one.rows for one in ranges)), Reader(buckets.opened, work)
+        progress, reader = Progress(sum(one.rows for one in ranges)), Reader(stores.open, work)
         try:
             for done in Reshape(own, progress, tables=reader.tables).run(ranges):
                 summary.done.append(done)
@@ -126,18 +124,15 @@ def _reshape(
     return _told(summary.to_json() if args.json else "\n".join(summary.lines()), summary.failure)
 
 
-def _marks(out: str, settings: SinkSettings, buckets: "Buckets", work: str) -> "Callable[[], Marks]":
+def _marks(out: str, settings: SinkSettings, stores: Stores, work: str) -> "Callable[[], Marks]":
     """What is noted in --out, once it is asked."""
-    from parquet_sink.addons.reshape.bucket import BucketMarks
     from parquet_sink.addons.reshape.marks import MarkFolder
-    from parquet_sink.targets.s3.prefix import fixed_part
-    from parquet_sink.targets.s3.settings import S3Settings
+    from parquet_sink.addons.reshape.stores import StoreMarks
 
-    target = settings.target
-    if not isinstance(target, S3Settings):
+    if not is_stored(out):
         return lambda: MarkFolder(out)
-    prefix = fixed_part(target.prefix).rpartition("/")
-    return lambda: BucketMarks(buckets.open(target.bucket.bucket), prefix[0] + prefix[1], work)
+    root, below = split(place_of(settings.target) or out)
+    return lambda: StoreMarks(stores.open(root), f"{below}/" if below else "", work)
 
 
 def _told(text: str, failure: "Failure | None") -> int:

@@ -1,29 +1,28 @@
-"""Which raw files are meant: files, folders with all that is below them, patterns, prefixes of buckets."""
+"""Which raw files are meant: files, folders with all that is below them, patterns, prefixes of file stores."""
 
 import glob
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from parquet_sink.addons.reshape import bucket
+from parquet_sink.addons.reshape import stores
 from parquet_sink.addons.reshape.reading import NotRaw, look
 from parquet_sink.addons.reshape.spans import RawFile
 from parquet_sink.errors import InvalidConfiguration
-from parquet_sink.targets.s3.failures import S3Failed
-from parquet_sink.targets.s3.objects import Objects
+from parquet_sink.targets.store import FileStore, StoreUnusable
 
 _CURE = "leave it out, or bring a whole one."
 
 
-def find(given: Sequence[str], opened: Callable[[str], Objects]) -> list[RawFile]:
-    """All files that have records, each once. opened: gives a bucket.
+def find(given: Sequence[str], opened: Callable[[str], FileStore]) -> list[RawFile]:
+    """All files that have records, each once. opened: gives the store of a root.
 
     Raises InvalidConfiguration with all that is wrong with any of them.
     """
     problems: list[str] = []
-    stored = [file for text in given if text.startswith(bucket.SCHEME) for file in _stored(text, opened, problems)]
+    stored = [file for text in given if stores.is_stored(text) for file in _stored(text, opened, problems)]
     paths: dict[str, str] = {}
     for text in given:
-        if text.startswith(bucket.SCHEME):
+        if stores.is_stored(text):
             continue
         found = [*_paths(text)]
         if not found:
@@ -35,16 +34,16 @@ def find(given: Sequence[str], opened: Callable[[str], Objects]) -> list[RawFile
     return [*{file.path: file for file in stored}.values(), *files]
 
 
-def _stored(text: str, opened: Callable[[str], Objects], problems: list[str]) -> Sequence[RawFile]:
+def _stored(text: str, opened: Callable[[str], FileStore], problems: list[str]) -> Sequence[RawFile]:
     try:
-        files, unnamed = bucket.find(text, opened(bucket.split(text)[0]))
-    except S3Failed as error:
+        files, unnamed = stores.find(text, opened(stores.split(text)[0]))
+    except StoreUnusable as error:
         problems.append(f"Invalid [FILES]. {text}: {error}")
         return ()
     told = "its name does not tell which offsets it has; fetch it, and give the local file."
     problems += [f"Invalid [FILES]. {path}: {told}" for path in unnamed]
     if not files and not unnamed:
-        problems.append(f"Invalid [FILES]. {text}: there is no .parquet object; correct bucket and prefix.")
+        problems.append(f"Invalid [FILES]. {text}: there is no .parquet file; correct the prefix.")
     return files
 
 

@@ -11,7 +11,7 @@ from parquet_sink.files import naming
 from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.parked.folder import ParkedFolder
 from parquet_sink.settings.sink import SinkSettings
-from parquet_sink.targets.s3.failures import S3Failed
+from parquet_sink.targets.store import StoreUnusable
 
 REJECTED = "_rejected"
 """Within the folder, where records without a row are kept unless another one is named."""
@@ -28,7 +28,7 @@ def prepare(out: str, wanted: Sequence[Mark], marks: Callable[[], Marks]) -> Non
         if why is not None:
             raise InvalidConfiguration([f"Invalid [--out]. {out}: {why}; name a place that is new or empty."])
         place.add(wanted)
-    except S3Failed as error:
+    except StoreUnusable as error:
         raise InvalidConfiguration([f"Invalid [--out]. {out}: {error}"]) from None
     except OSError as error:
         raise InvalidConfiguration(
