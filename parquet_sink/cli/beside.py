@@ -8,8 +8,8 @@ from typing import Final
 
 from parquet_sink.connectors.check import NO_OVERRIDES, Checked, check_files
 from parquet_sink.connectors.loading import Loaded, load
-from parquet_sink.connectors.record_sinks import TMP_DIR
 from parquet_sink.files.naming import connector_folder
+from parquet_sink.files.settings import TMP_DIR
 from parquet_sink.worker_config.worker import Worker
 
 FOLDERS: Final = "connectors"

@@ -29,7 +29,7 @@ The annotation is the key's type:
 | `ClassVar` of any of these | a key that fills no field |
 
 A subclass has the keys of its base, and may declare a field again: the key stays in its place, with another text or
-default. `kw_only=True` for a base lets its subclasses have fields without a default.
+default, and goes where the field has none. `kw_only=True` for a base lets its subclasses have fields without a default.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -193,8 +193,11 @@ def declared(
         names = {stated.name for one in own.values() if (stated := one.metadata.get(_STATED)) and stated.key}
         for name, one in own.items():
             full = _Names(group, prefix, origin, optional, names)
-            if (part := _part(f"{cls.__name__}.{name}", hints[name], one, full)) is not None:
+            part = _part(f"{cls.__name__}.{name}", hints[name], one, full)
+            if part is not None:
                 parts[name] = part
+            else:
+                parts.pop(name, None)
         setattr(settings, _PARTS, parts)
         table = [one.name for one in keys_of(settings)]
         if twice := {one for one in table if table.count(one) > 1}:
@@ -336,6 +339,9 @@ def _value(default: object) -> Value:
 
 def _parts(cls: type) -> Mapping[str, _Part]:
     """By field, those of base classes first."""
+    own: Mapping[str, _Part] | None = vars(cls).get(_PARTS)
+    if own is not None:
+        return own
     found: dict[str, _Part] = {}
     for one in reversed(cls.__mro__):
         found |= vars(one).get(_PARTS, {})

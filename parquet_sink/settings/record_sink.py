@@ -1,22 +1,44 @@
-"""What a sink that takes records runs from, made by its connector class. Durations are milliseconds."""
+"""Keys and settings of a sink that takes records, made by its connector class. Durations are milliseconds."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal, Self
+from dataclasses import field, replace
+from typing import ClassVar, Final, Literal, Self
 
 from parquet_sink import __version__
+from parquet_sink.config.declared import LocalPath, Milliseconds, declared, filled_by, key
+from parquet_sink.config.key import Origin, ems
 from parquet_sink.config.secret import digest
 from parquet_sink.convert.connect_values.settings import SIMPLE_HEADER
 from parquet_sink.convert.json.settings import PLAIN_JSON
 from parquet_sink.convert.settings import Converter
-from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
+from parquet_sink.files.settings import TMP_DIR
+from parquet_sink.kafka.settings import INTERVAL, FlushSettings, KafkaSettings
 from parquet_sink.settings import description
 from parquet_sink.settings.connector import ErrorSettings, RestartSettings, TopicSinkSettings
 from parquet_sink.targets.record_sink_setup import RecordSinkSetup
+from parquet_sink.targets.settings import ERRORS
 from parquet_sink.transform.settings import StepSettings
 
+DELIVERY: Final = "Delivery: when records are handed over"
+_MOST_RECORDS: Final = 100_000
 
-@dataclass(frozen=True)
+
+@declared(group=DELIVERY, origin=Origin.OWN)
+class DeliverySettings(FlushSettings):
+    """When records are due: after so long, or when there are so many."""
+
+    commit_size_bytes: int = 64_000_000
+    commit_records: int = _MOST_RECORDS
+    commit_interval_ms: Milliseconds = key(
+        INTERVAL,
+        "Records are handed over when the oldest one of a topic-partition arrived this many milliseconds ago, or when "
+        f"there are {_MOST_RECORDS:,}. Their offsets are committed once the sink has them durably.",
+        default=1_000,
+        minimum=1_000,
+    )
+
+
+@declared(group=DELIVERY, origin=Origin.OWN)
 class RecordSinkSettings(TopicSinkSettings):
     """One connector, ready to run. sink: where records go, and with what. flush: when they are due.
 
@@ -24,20 +46,32 @@ class RecordSinkSettings(TopicSinkSettings):
     """
 
     kind: ClassVar[str] = "record_sink"
-    name: str
+    name: str = filled_by("name")
     kafka: KafkaSettings
-    flush: FlushSettings
+    flush: DeliverySettings
     sink: RecordSinkSetup
-    tmp_dir: str
+    tmp_dir: LocalPath = key(
+        TMP_DIR,
+        "Folder for the connector's lock and state; made when it is not there.",
+        default_text="the system's temporary folder; in a worker `connectors` below `config.storage.folder`",
+        computed=lambda values, machine: values.text(TMP_DIR) or machine.tmp_dir,
+    )
+    stop_timeout_ms: Milliseconds = key(
+        ems("stop.timeout.ms"),
+        "How long a stop waits for the flush in progress, in milliseconds; connectors of a process stop side by side. "
+        "Then it is given up, and its records are delivered again at the next start.",
+        default=30_000,
+        minimum=0,
+        group=ERRORS,
+    )
+    restart: RestartSettings = field(default_factory=RestartSettings)
+    errors: ErrorSettings = field(default_factory=ErrorSettings)
+    registry_patience_ms: int = filled_by("errors.retry.timeout", default=0)
+    registry_pause_ms: int = filled_by("errors.retry.delay.max.ms", default=60_000)
+    transforms: tuple[StepSettings, ...] = ()
     value: Converter = PLAIN_JSON
     key: Converter | None = None
     header: Converter = SIMPLE_HEADER
-    transforms: tuple[StepSettings, ...] = ()
-    errors: ErrorSettings = field(default_factory=ErrorSettings)
-    restart: RestartSettings = field(default_factory=RestartSettings)
-    registry_patience_ms: int = 0
-    registry_pause_ms: int = 60_000
-    stop_timeout_ms: int = 30_000
 
     @property
     def of_files(self) -> Literal[False]:

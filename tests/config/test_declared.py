@@ -418,3 +418,15 @@ def test_a_field_may_have_a_default_of_its_own() -> None:
     values = read((mode,), Resolved({}, {}), Report())
     assert (mode.default, mode.choices, Rows().many) == ("one", ("one", "all"), False)
     assert made(Rows, values, MACHINE) == Rows(many=False)
+
+
+def test_a_field_that_is_declared_again_without_a_key_has_none() -> None:
+    """What the base lets a file say, a subclass may fix."""
+
+    @declared(group="Fixed")
+    class Fixed(Shop):
+        batch: int = 7
+
+    assert "shop.batch" not in {one.name for one in keys_of(Fixed)}
+    values, _ = reading(Shop, {"table": "t", "batch": "9"})
+    assert (made(Shop, values, MACHINE).batch, made(Fixed, values, MACHINE).batch) == (9, 7)

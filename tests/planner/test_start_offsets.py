@@ -24,7 +24,7 @@ from parquet_sink.planner.discovery import METADATA_S, MISSING_LOG_S
 from parquet_sink.planner.planner import CHECK_S, RECOMMIT_S
 from parquet_sink.planner.start_offsets import is_another_topic
 from parquet_sink.planner.unavailable import ASK_S
-from parquet_sink.settings.record_sink import RecordSinkSettings
+from parquet_sink.settings.record_sink import DeliverySettings, RecordSinkSettings
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import COMING
 from tests.factories import Clock
@@ -329,7 +329,7 @@ def test_a_first_start_wants_all_topics_that_it_names(cluster: Cluster, state: S
     """A topic that never was there is an error in the configuration, of any sink."""
     kafka, clock = replace(KAFKA, topics=("orders", "items")), Clock(1_000_000.0)
     sink = FileSinkSettings("/nowhere/out.txt", None, "host")
-    settings = RecordSinkSettings("list", kafka, SETTINGS.flush, sink, "/nowhere")
+    settings = RecordSinkSettings("list", kafka, DeliverySettings(), sink, "/nowhere")
     planner = planner_on(cluster, settings if of_records else replace(SETTINGS, kafka=kafka), state, clock)
     with pytest.raises(TopicGone, match=r"Topic items does not exist on localhost:9092. Create the topic, or correct"):
         planner.begin()

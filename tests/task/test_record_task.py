@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from parquet_sink.errors import BrokerAway, ConnectorError, RetryLater, StorageFailed, TopicGone
-from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
+from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.ranges import Again, PlannedRange, Tries, Trying
 from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.settings.connector import ErrorSettings, RestartSettings
-from parquet_sink.settings.record_sink import RecordSinkSettings
+from parquet_sink.settings.record_sink import DeliverySettings, RecordSinkSettings
 from parquet_sink.task import record_task as module
 from parquet_sink.task.outcome import Delivered, RangeOutcome
 from parquet_sink.task.outcome_events import events_of
@@ -25,7 +25,7 @@ LATER = RetryLater("The list is away.")
 
 def _settings(folder: Path, kept: Kept, needs: RecordParts | None = None) -> RecordSinkSettings:
     setup = Setup(kept) if needs is None else Setup(kept, needs)
-    kafka, flush = KafkaSettings(("orders",), None, "connect-list", {}), FlushSettings(10**9, 1_000, 1_000)
+    kafka, flush = KafkaSettings(("orders",), None, "connect-list", {}), DeliverySettings(10**9, 1_000, 1_000)
     return RecordSinkSettings("list", kafka, flush, setup, str(folder))
 
 
