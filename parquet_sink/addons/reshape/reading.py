@@ -1,6 +1,7 @@
-"""Local raw files: what each holds, looked at before anything is done, and its records."""
+"""Local raw files: what each holds, and its records in offset order, each once, in the blocks of Kafka's reader."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -9,8 +10,13 @@ import pyarrow.parquet as pq
 
 from parquet_sink.addons.reshape.spans import RawFile
 from parquet_sink.errors import StorageFailed
+from parquet_sink.model.records import NO_TIMESTAMP, RecordBatch
 from parquet_sink.rows.raw import RAW
 from parquet_sink.rows.settings import RAW_IDENTITY
+
+BLOCK_RECORDS: Final = 10_000
+BLOCK_BYTES: Final = 4 << 20
+"""Of keys and values in a block, unless a single record has more."""
 
 
 class NotRaw(Exception):
@@ -65,3 +71,113 @@ def tables(file: RawFile) -> Iterator[pa.Table]:
         raise StorageFailed(f"File {file.path} cannot be read to its end ({why}); bring a whole one.") from None
     if rows != file.rows:
         raise StorageFailed(f"File {file.path} was changed while it was read; nothing of its range is finished.")
+
+
+class _Cursor:
+    """The records of one file from some offset on. table: those at hand, None at the end."""
+
+    def __init__(self, name: str, tables: Iterator[pa.Table]) -> None:
+        self.name, self._tables = name, tables
+        self.table: pa.Table | None = None
+        self._next()
+
+    @property
+    def offsets(self) -> np.ndarray:
+        assert self.table is not None
+        return np.asarray(self.table.column("offset"))
+
+    def take(self, rows: int) -> pa.Table:
+        """The next so many, which are at hand."""
+        assert self.table is not None
+        taken, self.table = self.table.slice(0, rows), self.table.slice(rows)
+        self._next()
+        return taken
+
+    def _next(self) -> None:
+        while self.table is None or not self.table.num_rows:
+            self.table = next(self._tables, None)
+            if self.table is None:
+                return
+
+
+def merged(files: Sequence[tuple[str, Iterator[pa.Table]]]) -> Iterator[pa.Table]:
+    """Tables of type RAW. files: name, for messages, and records in offset order.
+
+    Raises StorageFailed where two files have different records at an offset.
+    """
+    cursors = [_Cursor(*file) for file in files]
+    while cursors := [one for one in cursors if one.table is not None]:
+        chosen = min(cursors, key=lambda one: int(one.offsets[0]))
+        others = [one for one in cursors if one is not chosen]
+        end = min((_limit(chosen.offsets, other.offsets) for other in others), default=None)
+        own = chosen.offsets
+        taken = chosen.take(len(own) if end is None else int(np.searchsorted(own, end)))
+        for other in others:
+            _skip(taken, chosen.name, other)
+        yield taken
+
+
+def _limit(own: np.ndarray, other: np.ndarray) -> int:
+    """The first offset that the other may have and we have not; both begin at hand, ours not later."""
+    alien = other[~np.isin(other, own)]
+    return int(alien[0]) if len(alien) else int(other[-1]) + 1
+
+
+def _skip(taken: pa.Table, name: str, other: _Cursor) -> None:
+    """What was taken is passed over in another file."""
+    offsets = taken.column("offset").to_numpy()
+    again = int(np.searchsorted(other.offsets, offsets[-1], side="right"))
+    if not again:
+        return
+    shared = other.take(again)
+    mine = taken.take(pa.array(np.searchsorted(offsets, shared.column("offset").to_numpy())))
+    if not mine.equals(shared):
+        at = shared.column("offset")[0]
+        raise StorageFailed(
+            f"Files {name} and {other.name} have different records of one topic-partition at the same offsets, from "
+            f"{at} on: the topic was made anew between them. Reshape them apart, each into a folder of its own."
+        )
+
+
+def blocks(tables: Iterable[pa.Table]) -> Iterator[RecordBatch]:
+    """The rows of tables of type RAW, all of one topic-partition, in blocks that end at the same records always."""
+    waiting: list[pa.Table] = []
+    rows = size = 0
+    for table in tables:
+        sizes, begin = _sizes(table), 0
+        while begin < table.num_rows:
+            end = _end(sizes, begin, BLOCK_RECORDS - rows, BLOCK_BYTES - size, empty=not rows)
+            if end > begin:
+                waiting.append(table.slice(begin, end - begin))
+                rows, size, begin = rows + end - begin, size + int(sizes[begin:end].sum()), end
+            if begin < table.num_rows:
+                yield _block(waiting)
+                waiting, rows, size = [], 0, 0
+    if waiting:
+        yield _block(waiting)
+
+
+def _end(sizes: np.ndarray, begin: int, records: int, room: int, *, empty: bool) -> int:
+    """Up to which row a block takes rows. empty: whether it has none yet; then it takes one, however large."""
+    fitting = int(np.searchsorted(np.cumsum(sizes[begin : begin + records]), room, side="right"))
+    return begin + max(fitting, int(empty))
+
+
+def _sizes(table: pa.Table) -> np.ndarray:
+    lengths = [pc.fill_null(pc.binary_length(table.column(name)), 0).to_numpy() for name in ("key", "value")]
+    return np.asarray(np.add(*lengths, dtype=np.int64))
+
+
+def _block(tables: list[pa.Table]) -> RecordBatch:
+    (rows,) = pa.concat_tables(tables).combine_chunks().to_batches()
+    kinds = pc.fill_null(rows.column("timestamp_type"), NO_TIMESTAMP)
+    return RecordBatch(
+        topic=rows.column("topic")[0].as_py(),
+        partition=rows.column("partition")[0].as_py(),
+        offsets=rows.column("offset"),
+        timestamps=pc.fill_null(rows.column("timestamp"), 0),
+        values=rows.column("value"),
+        keys=rows.column("key"),
+        headers=rows.column("headers"),
+        timestamp_types=kinds,
+    )

@@ -2,8 +2,8 @@
 
 One topic-partition after the other, each as one range:
 
-  1. the records of its files are read in offset order, each once           (`addons.reshape.merging`)
-  2. they become blocks, however the files cut them                         (`addons.reshape.blocks`)
+  1. the records of its files are read in offset order, each once           (`addons.reshape.reading`)
+  2. they become blocks, however the files cut them                         (`addons.reshape.reading`)
   3. rows, files, the target; rejected records are stopped at or set aside  (`task.task`)
 
 A crash leaves whole files alone. The next run over the same raw files makes the same ones, under the same names.
@@ -15,9 +15,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from parquet_sink.addons.reshape.blocks import blocks
-from parquet_sink.addons.reshape.merging import merged
-from parquet_sink.addons.reshape.reading import tables
+from parquet_sink.addons.reshape.reading import blocks, merged, tables
 from parquet_sink.addons.reshape.spans import RawFile, RawRange
 from parquet_sink.files.rotation import Reason
 from parquet_sink.kafka.settings import KafkaSettings

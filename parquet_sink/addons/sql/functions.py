@@ -3,8 +3,17 @@
 An allow-list, so that a function that a later DuckDB brings is refused until somebody has looked at it.
 """
 
-from typing import Final
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
+LONGEST: Final = 10_000
+_LENGTHS: Final = {"lpad": 1, "rpad": 1, "list_resize": 1, "array_resize": 1, "bar": 3, "to_base": 2}
+"""Which argument is the length."""
+_SPECS: Final = {"format": re.compile(r"\{[^}]*"), "printf": re.compile(r"%[^a-zA-Z%]*")}
+"""What says how a value is filled into a text; that is the first argument."""
+_OPEN: Final = {"format": re.compile(r"\{[^{}]*\{"), "printf": re.compile(r"%[^a-zA-Z%]*\*")}
+"""A width that another argument gives."""
 _FUNCTIONS: Final = """
     + - * / // % ** ^ @ & | ~ << >> !__postfix || ~~ !~~ ~~* !~~* ~~~ ^@ ->> && @> <@
     abs acos acosh add asin asinh atan atan2 atanh bit_count cbrt ceil ceiling cos cosh cot degrees divide even exp
@@ -46,7 +55,6 @@ _FUNCTIONS: Final = """
     greatest if least nullif
 """
 FUNCTIONS: Final = frozenset(_FUNCTIONS.split())
-
 _TYPES: Final = """
     bool boolean logical tinyint int1 smallint int2 short integer int int4 signed bigint int8 long hugeint int128
     utinyint uint8 usmallint uint16 uinteger uint32 ubigint uint64 uhugeint uint128 int16 int32 int64
@@ -55,7 +63,6 @@ _TYPES: Final = """
     timestamptz interval uuid guid json list array struct row map
 """
 TYPES: Final = frozenset({*_TYPES.split(), "timestamp with time zone", "double precision"})
-
 OPERATORS: Final = frozenset(
     {
         "OPERATOR_COALESCE",
@@ -71,8 +78,22 @@ OPERATORS: Final = frozenset(
         "ARRAY_CONSTRUCTOR",
     }
 )
-
 UNNEST: Final = "unnest"
-
 CLOCK: Final = frozenset({"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"})
 """What stands for the time of day without brackets."""
+
+
+def too_long(function: str, literals: Sequence[Mapping[str, Any]]) -> str | None:
+    """Why its length is not bounded, None where it is. literals: of the arguments, {} for what is none."""
+    at = _LENGTHS.get(function, len(literals))
+    if at < len(literals) and not (literals[at].get("kind") == "INTEGER" and int(literals[at]["text"]) <= LONGEST):
+        return f"{function} takes a number of at most {LONGEST:,} for the length, no field"
+    if function not in _SPECS or not literals:
+        return None
+    if literals[0].get("kind") != "STRING":
+        return f"{function} takes a text for what it fills, no field"
+    text = str(literals[0]["text"]).replace("{{", "").replace("%%", "")
+    widths = [int(found) for spec in _SPECS[function].findall(text) for found in re.findall(r"\d+", spec)]
+    if _OPEN[function].search(text) or any(width > LONGEST for width in widths):
+        return f"{function} takes a number of at most {LONGEST:,} for a width, no field"
+    return None

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from parquet_sink.addons.sql.functions import CLOCK, FUNCTIONS, OPERATORS, TYPES, UNNEST
+from parquet_sink.addons.sql.functions import CLOCK, FUNCTIONS, OPERATORS, TYPES, UNNEST, too_long
 from parquet_sink.addons.sql.judged import (
     METADATA,
     Expression,
@@ -22,7 +22,6 @@ from parquet_sink.addons.sql.judged import (
     Star,
     Worked,
 )
-from parquet_sink.addons.sql.lengths import too_long
 from parquet_sink.convert.invalid import show
 
 TABLE: Final = "records"

@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 from parquet_sink.addons.sql import fields
 from parquet_sink.addons.sql.columns import Columns, alike
 from parquet_sink.addons.sql.computing import Worked
+from parquet_sink.addons.sql.fields import is_doubtful, laid_out
 from parquet_sink.addons.sql.judged import Item, Kept, Names, Star
 from parquet_sink.addons.sql.judged import Worked as Result
 from parquet_sink.addons.sql.query import Query
-from parquet_sink.addons.sql.star import is_doubtful, laid_out
 from parquet_sink.addons.sql.typed import two
 from parquet_sink.addons.sql.types import fitted, is_plain, type_of
 from parquet_sink.convert.decoded import Inferred, Piece, Tree, Trees, Typed

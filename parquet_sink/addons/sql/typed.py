@@ -4,9 +4,9 @@ import pyarrow as pa
 
 from parquet_sink.addons.sql import fields
 from parquet_sink.addons.sql.computing import Worked
+from parquet_sink.addons.sql.fields import laid_out
 from parquet_sink.addons.sql.judged import Item, Kept, Star
 from parquet_sink.addons.sql.query import Query
-from parquet_sink.addons.sql.star import laid_out
 from parquet_sink.convert.decoded import Typed
 from parquet_sink.convert.invalid import InvalidValue, show
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from parquet_sink.spark.session import Session
 
 LOOK_S: Final = 2.0
+"""How often a cluster's slots are counted: Spark tells of two before its first executor, and executors come and go."""
 PATIENCE_S: Final = 60.0
 """How long a cluster may have too few slots before that is told: executors take a while to come."""
 _LOCAL: Final = "start the worker again, which gives each its own, or with more (--master local[N,4])"

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.addons.reshape.blocks import BLOCK_BYTES, BLOCK_RECORDS, blocks
-from parquet_sink.addons.reshape.merging import merged
+from parquet_sink.addons.reshape.reading import BLOCK_BYTES, BLOCK_RECORDS, blocks, merged
 from parquet_sink.errors import StorageFailed
 from tests.addons.reshape.raw_files import orders
 
