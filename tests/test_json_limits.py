@@ -21,12 +21,11 @@ from parquet_sink.parked.files import METADATA_KEY, place_of
 PACKAGE: Final = Path(parquet_sink.__file__).parent
 DEEP: Final = b'{"a":' * 100_000
 BOUNDED: Final[Mapping[str, str]] = {
-    "convert/json/lists.py": "what calls it catches the error",
-    "convert/json/profile.py": "what it learned of records of a bounded depth",
+    "convert/json/profile.py": "what it learned, of a bounded depth; what calls it with lists catches the error",
     "rows/json_text.py": "names and text alone",
     "rows/schema/learned.py": "settings alone",
     "convert/json/trees.py": "a tree of `parse_any`, whose depth is bounded",
-    "convert/envelope/decoder.py": "a list of `parse`, whose depth is bounded",
+    "convert/json/envelope.py": "a list of `parse`, whose depth is bounded",
     "addons/devkit/demo/orders.py": "its own records",
     "addons/devkit/target/readout.py": "rows of a table",
 }

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.convert.masks import either
+from parquet_sink.convert.arrays import either
 from parquet_sink.rows.column_batch import InferredBatch
 from parquet_sink.rows.primary_keys import PrimaryKeys
 from parquet_sink.rows.schema.evolution import Incompatible, unified, widens

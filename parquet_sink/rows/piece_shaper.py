@@ -19,10 +19,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from parquet_sink.convert.arrays import either, reinterpreted
 from parquet_sink.convert.decoded import Inferred, Piece, Tree, Trees, Typed
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.masks import either
-from parquet_sink.convert.reinterpret import reinterpreted
 from parquet_sink.model.rejected import Stage
 from parquet_sink.rows import explode, json_text, plain_trees
 from parquet_sink.rows.chunks import Chunks

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.config.key import ems
+from parquet_sink.convert.arrays import either
 from parquet_sink.convert.invalid import show
-from parquet_sink.convert.masks import either
 from parquet_sink.rows.column_batch import ColumnBatch
 from parquet_sink.rows.schema import arrow_types
 from parquet_sink.rows.schema.evolution import Columns, Incompatible, nullable, unified

@@ -9,7 +9,7 @@ from typing import Final, cast
 
 import pyarrow as pa
 
-from parquet_sink.convert import java_dates
+from parquet_sink.convert import calendars
 from parquet_sink.convert.calendars import DAY_MS
 from parquet_sink.convert.decoded import Decoder, Inferred, Piece, Typed
 from parquet_sink.convert.json import decoder as json
@@ -77,7 +77,7 @@ def _moment(arrow: pa.DataType, value: int) -> str:
     try:
         found = _EPOCH + timedelta(milliseconds=since)
     except OverflowError:
-        return java_dates.text(kind, since)
+        return calendars.text(kind, since)
     return str(_leaf({"date": found.date(), "time": found.time(), "timestamp": found}[kind]))
 
 

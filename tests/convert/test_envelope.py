@@ -14,11 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.convert.decoded import Decoded, Trees, Typed
-from parquet_sink.convert.envelope import decoder as envelope
-from parquet_sink.convert.envelope import frames as envelope_frames
-from parquet_sink.convert.envelope.decoder import decoder
-from parquet_sink.convert.envelope.frames import Frames
+from parquet_sink.convert.json import envelope
+from parquet_sink.convert.json import envelope as envelope_frames
 from parquet_sink.convert.json import fast as json_fast
+from parquet_sink.convert.json.envelope import Frames, decoder
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.convert.typed_json import reader as json_typed
 from parquet_sink.convert.typed_json.types import DATE, DECIMAL

@@ -10,8 +10,8 @@ import pytest
 from parquet_sink.convert.avro import decoder as avro_decoder
 from parquet_sink.convert.decoded import Decoder, Typed
 from parquet_sink.convert.decoders import decoder_for
-from parquet_sink.convert.envelope import decoder as envelope
 from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.convert.json import envelope
 from parquet_sink.convert.json_schema import decoder as json_schema
 from parquet_sink.convert.protobuf import decoder as protobuf_decoder
 from parquet_sink.convert.protobuf import expansion as protobuf_cells
@@ -19,8 +19,17 @@ from parquet_sink.convert.protobuf.compile import compile_schema
 from parquet_sink.convert.registry import registered
 from parquet_sink.convert.registry.registered import RegisteredSchema
 from parquet_sink.convert.settings import ConverterSettings
-from parquet_sink.convert.typed_json.expansion import cost, counter
-from parquet_sink.convert.typed_json.types import Field, ListKind, MapKind, ScalarKind, Slot, StructKind, UnionKind
+from parquet_sink.convert.typed_json.types import (
+    Field,
+    ListKind,
+    MapKind,
+    ScalarKind,
+    Slot,
+    StructKind,
+    UnionKind,
+    cost,
+    counter,
+)
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.rows.settings import ShapeSettings

@@ -13,8 +13,8 @@ import pytest
 from parquet_sink.convert.avro import decoder as avro_decoder
 from parquet_sink.convert.decoded import Decoder, Typed
 from parquet_sink.convert.decoders import decoder_for
-from parquet_sink.convert.envelope import decoder as envelope
 from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.convert.json import envelope
 from parquet_sink.convert.json.trees import JsonTrees
 from parquet_sink.convert.json_schema import decoder as json_schema
 from parquet_sink.convert.protobuf import decoder as protobuf_decoder

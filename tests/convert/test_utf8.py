@@ -4,7 +4,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.convert.utf8 import are_utf8
+from parquet_sink.convert.arrays import are_utf8
 
 
 @given(st.lists(st.binary(max_size=6) | st.text(max_size=4).map(str.encode)), st.integers(0, 5))

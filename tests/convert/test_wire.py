@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.convert.registry.wire import Group, Split, split
+from parquet_sink.convert.registry.registered import Group, Split, split
 
 
 def values(*items: bytes) -> pa.BinaryArray:

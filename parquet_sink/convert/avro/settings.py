@@ -2,9 +2,8 @@
 
 from parquet_sink.config.declared import declared, filled_by, key
 from parquet_sink.config.key import Origin
-from parquet_sink.convert.registry.apicurio_keys import APICURIO_KEYS, APICURIO_UNUSED
-from parquet_sink.convert.registry.configuration import apicurio_registry
-from parquet_sink.convert.registry.converter import GENERALIZED, JAVA, WRITING, RegistryConverter
+from parquet_sink.convert.registry.converter import GENERALIZED, JAVA, WRITING, RegistryConverter, apicurio_registry
+from parquet_sink.convert.registry.keys import APICURIO_KEYS, APICURIO_UNUSED
 from parquet_sink.convert.registry.settings import RegistrySettings
 from parquet_sink.convert.settings import CONVERT_SETTINGS, without_meaning
 

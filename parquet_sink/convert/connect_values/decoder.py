@@ -25,11 +25,9 @@ from typing import Final, TypeAlias
 
 import pyarrow as pa
 
-from parquet_sink.convert import java_dates
+from parquet_sink.convert import calendars
 from parquet_sink.convert.calendars import DAY_MS
-from parquet_sink.convert.connect_values.kinds import Entries, Found, JavaDate, Kind, NotHeld
-from parquet_sink.convert.connect_values.parser import Parser
-from parquet_sink.convert.connect_values.tokens import JAVA_BLANKS
+from parquet_sink.convert.connect_values.parser import JAVA_BLANKS, Entries, Found, JavaDate, Kind, NotHeld, Parser
 from parquet_sink.convert.decoded import DEFAULT_PRECISION, Decoded, Decoder, Piece, Trees, Typed, decimal_type
 
 Parsed: TypeAlias = pa.Scalar | dict[str, object] | list[object]
@@ -133,7 +131,7 @@ def _tree(value: object) -> object:
     if isinstance(value, list):
         return [_tree(one) for one in value]
     if isinstance(value, JavaDate):
-        return java_dates.text(value.kind, value.ms)
+        return calendars.text(value.kind, value.ms)
     return str(value) if isinstance(value, Decimal) else value
 
 

@@ -5,23 +5,189 @@ A block is read at once (`fast`, with the types of `profile`), less the records 
 profile learns it; those that it covers are read at once all the same, the others are given as trees. So a block with
 some invalid records costs about twice a clean one at the most, with some odd ones about four times, and never a try for
 each.
+
+Rows of which the fast reading saw less than there is, so that each must be read by itself.
+
+An object without values may be `{}`, a fraction may have been an integer beyond 2**53 or not finite, a zero with a sign
+the integer `-0`, which has none.
 """
 
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.convert.decoded import Decoded, LearningDecoder, Reading
+from parquet_sink.convert.arrays import all_null, anywhere, either
+from parquet_sink.convert.decoded import Decoded, Inferred, LearningDecoder, Piece, Reading, Tree, Trees
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.json.doubts import doubtful
-from parquet_sink.convert.json.exact import parse
-from parquet_sink.convert.json.gathered import AtOnce, Gathered
-from parquet_sink.convert.json.lists import with_lists_as_text
+from parquet_sink.convert.json.exact import is_plain, load, parse, parse_any
+from parquet_sink.convert.json.fast import has_empty_object, has_signed_integer_zero
 from parquet_sink.convert.json.misfits import absent, objects, sifted
-from parquet_sink.convert.json.profile import JsonProfile
+from parquet_sink.convert.json.profile import JsonProfile, with_lists_as_text
 from parquet_sink.convert.json.trees import JsonTrees
+
+# Scalars have their types told: PyArrow takes 0.1 ms each time to find out by itself.
+_EXACT_LIMIT = pa.scalar(float(2**53), pa.float64())
+_NEGATIVE_ZERO_BITS = pa.scalar(-(2**63), pa.int64())
+_Mask: TypeAlias = pa.BooleanArray | None
+
+
+def doubtful(batch: pa.RecordBatch, values: pa.BinaryArray, discard_empty: bool) -> pa.BooleanArray | None:
+    """For each row whether it may be another than it looks; None when none is.
+
+    batch: what `fast.read` made of `values`. discard_empty: whether an object below is `{}` or has nulls alone makes
+    no difference.
+    """
+    found = _Doubts(discard_empty)
+    found.hollow = all_null(batch.columns)
+    for array in batch.columns:
+        found.look(array)
+    if found.hollow is not None and pc.any(found.hollow).as_py():
+        found.doubt(pc.and_(found.hollow, has_empty_object(values)))
+    if found.signed is not None:
+        found.doubt(pc.and_(found.signed, has_signed_integer_zero(values)))
+    return found.rows if found.rows is not None and pc.any(found.rows).as_py() else None
+
+
+class _Doubts:
+    """hollow: rows with an object whose fields are all null. signed: rows with a zero that has a sign."""
+
+    def __init__(self, discard_empty: bool) -> None:
+        self._discard_empty = discard_empty
+        self.rows: _Mask = None
+        self.hollow: _Mask = None
+        self.signed: _Mask = None
+
+    def doubt(self, mask: _Mask) -> None:
+        self.rows = either(self.rows, mask)
+
+    def look(self, array: pa.Array) -> None:
+        """One column, and what is below it."""
+        if pa.types.is_float64(array.type):
+            self.doubt(anywhere(pc.invert(pc.less(pc.abs(array), _EXACT_LIMIT))))
+            self.signed = either(self.signed, anywhere(pc.equal(array.view(pa.int64()), _NEGATIVE_ZERO_BITS)))
+        elif pa.types.is_struct(array.type) and array.type.num_fields:
+            children = array.flatten()
+            nothing = None if self._discard_empty else all_null(children)
+            if nothing is not None:
+                self.hollow = either(self.hollow, pc.and_(nothing, array.is_valid()))
+            for child in children:
+                self.look(child)
+
+
+DOUBTS_WORTH_IT = 16
+"""When more than one row in so many must be read by itself, all are."""
+
+
+class AtOnce:
+    """Rows, and which of them must be read by themselves; all of them where too many must."""
+
+    def __init__(self, batch: pa.RecordBatch, mask: pa.BooleanArray | None) -> None:
+        self.batch = batch
+        self.doubtful = np.array([], np.int64) if mask is None else np.flatnonzero(mask.to_numpy(zero_copy_only=False))
+        if len(self.doubtful) * DOUBTS_WORTH_IT > batch.num_rows:
+            self.doubtful = np.arange(batch.num_rows)
+
+
+class Gathered:
+    """By index among the values, not by position. any_tree: as in `convert.decoded.Reading`."""
+
+    def __init__(self, values: pa.BinaryArray, positions: pa.Int64Array, *, any_tree: bool = False) -> None:
+        self.values, self.positions, self._any_tree = values, positions, any_tree
+        self.trees: dict[int, Tree] = {}
+        self._others: dict[int, object] = {}
+        self.invalid: dict[int, str] = {}
+        self._loaded: dict[int, Tree] | None = None
+        self._rows: list[pa.StructArray] = []
+        self._which: list[np.ndarray] = []
+
+    def of(self, which: np.ndarray) -> pa.BinaryArray:
+        """Some of the values."""
+        return self.values if len(which) == len(self.values) else self.values.take(pa.array(which))
+
+    def load(self) -> np.ndarray:
+        """Parse all values, once; which of them are JSON objects with fields, within no limits yet."""
+        if self._loaded is None:
+            self._loaded = {}
+            for index, value in enumerate(self.values.to_pylist()):
+                try:
+                    tree = load(value)
+                except InvalidValue as error:
+                    self.invalid[index] = str(error)
+                    continue
+                if tree and type(tree) is dict:
+                    self._loaded[index] = tree
+                else:
+                    self._parse(index)
+        return np.fromiter(self._loaded, np.int64, len(self._loaded))
+
+    def judge(self, index: int) -> Tree | None:
+        """The tree of a value; None when it is invalid."""
+        loaded = None if self._loaded is None else self._loaded.get(index)
+        if loaded is None or not is_plain(loaded.values(), 1):
+            self._parse(index)
+        else:
+            self.trees[index] = loaded
+        return self.trees.get(index)
+
+    def read(self, found: AtOnce, which: np.ndarray) -> None:
+        """Take rows that were read at once. which: the index of each."""
+        for index in which[found.doubtful].tolist():
+            if index not in self.trees:
+                self.judge(index)
+        rows = found.batch.to_struct_array()
+        if len(found.doubtful):
+            kept = np.ones(len(which), np.bool_)
+            kept[found.doubtful] = False
+            rows, which = rows.filter(pa.array(kept)), which[kept]
+        if len(which):
+            self._rows.append(rows)
+            self._which.append(which)
+
+    def _tree_of(self, which: np.ndarray) -> Callable[[int], Tree]:
+        values = self.values
+        return lambda row: parse(values[which[row]].as_py())
+
+    def _parse(self, index: int) -> None:
+        value = self.values[index].as_py()
+        try:
+            found = parse_any(value) if self._any_tree else parse(value)
+        except InvalidValue as error:
+            self.invalid[index] = str(error)
+            return
+        if isinstance(found, dict) and found:
+            self.trees[index] = found
+        elif found is not None:
+            self._others[index] = found
+
+    def decoded(self, lists: frozenset[str]) -> Decoded:
+        """Rows as columns, all others as trees. lists: see `Inferred`."""
+        pieces: list[Piece] = []
+        for rows, which in self._by_schema():
+            whole = len(which) == len(self.positions)
+            positions = self.positions if whole else self.positions.take(pa.array(which))
+            pieces.append(Inferred(positions, rows, self._tree_of(which), lists))
+        together = set(np.concatenate(self._which).tolist()) if self.trees and self._which else set()
+        trees = {**self.trees, **self._others}
+        if alone := sorted(trees.keys() - together):
+            positions = self.positions.take(pa.array(alone, pa.int64()))
+            pieces.append(Trees(positions, [trees[index] for index in alone]))
+        invalid = {self.positions[index].as_py(): reason for index, reason in self.invalid.items()}
+        return Decoded(tuple(pieces), invalid)
+
+    def _by_schema(self) -> Iterator[tuple[pa.StructArray, np.ndarray]]:
+        """Rows that were read with one schema put together, and the index of each."""
+        types = {rows.type: None for rows in self._rows}
+        for one in types:
+            mine = [(rows, which) for rows, which in zip(self._rows, self._which, strict=True) if rows.type.equals(one)]
+            if len(mine) == 1:
+                yield mine[0]
+            else:
+                yield pa.concat_arrays([rows for rows, _ in mine]), np.concatenate([which for _, which in mine])
+
 
 _NULL, _EMPTY = pa.scalar(b"null", pa.binary()), pa.scalar(b"{}", pa.binary())
 _FIELDS_A_BYTE = 4

@@ -63,7 +63,7 @@ class JsonConverter(Converter):
 
     def open(self) -> "Decoder":
         if self.schemas_enable:
-            return opened("parquet_sink.convert.envelope.decoder:decoder", self)
+            return opened("parquet_sink.convert.json.envelope:decoder", self)
         return opened("parquet_sink.convert.json.decoder:decoder")
 
     def encoder(self) -> Encoder:

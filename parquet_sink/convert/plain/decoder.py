@@ -24,8 +24,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from parquet_sink.convert.arrays import are_utf8
 from parquet_sink.convert.decoded import Decoded, Decoder, Typed
-from parquet_sink.convert.utf8 import are_utf8
 from parquet_sink.errors import InvalidConfiguration
 
 

@@ -35,7 +35,7 @@ from parquet_sink.convert.protobuf.compile import Compiled
 from parquet_sink.convert.protobuf.expansion import Growth
 from parquet_sink.convert.protobuf.indexes import is_group
 from parquet_sink.convert.protobuf.settings import ProtobufConverter
-from parquet_sink.convert.protobuf.shape import Many, Member, Plan, Scalar, Shape, Struct, Table
+from parquet_sink.convert.protobuf.values import Many, Member, Plan, Scalar, Shape, Struct, Table
 
 MAX_DEPTH = 100
 """Levels of messages; the library reads no more."""

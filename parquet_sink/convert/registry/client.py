@@ -9,22 +9,160 @@ import random
 import ssl
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar, get_args
 
 from parquet_sink.convert.decoded import Decoder
-from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.convert.invalid import InvalidValue, show
 from parquet_sink.convert.registry.addresses import Address
 from parquet_sink.convert.registry.converter import RegistryConverter
-from parquet_sink.convert.registry.failures import UNANSWERED, RegistryFailure, failure_of, is_not_registered
-from parquet_sink.convert.registry.http import BadAnswer, RegistryEndpoint, address_of, basic, registry_context
-from parquet_sink.convert.registry.references import Reference, StoredSchema, resolve
-from parquet_sink.convert.registry.registered import RegisteredDecoder, RegisteredSchema
+from parquet_sink.convert.registry.http import (
+    BadAnswer,
+    ErrorAnswer,
+    RegistryEndpoint,
+    address_of,
+    basic,
+    registry_context,
+)
+from parquet_sink.convert.registry.registered import Referenced, RegisteredDecoder, RegisteredSchema
 from parquet_sink.convert.registry.settings import RegistrySettings, SchemaKind
 from parquet_sink.errors import RegistryAway, RegistryFailed
+from parquet_sink.net.exchange import FailureKind, RequestFailed
+from parquet_sink.net.redaction import printable
 from parquet_sink.process.lru_cache import LruCache
 from parquet_sink.process.per_process import PerProcess
+
+_PASSING: Final = frozenset({408, 429, 500, 502, 503, 504})
+_ADDRESS: Final = "Check schema.registry.url; Apicurio's ends in a path such as /apis/ccompat/v7"
+_RUNS: Final = "Check schema.registry.url, and that the registry runs and can be reached from here"
+_CREDENTIALS: Final = "Correct basic.auth.user.info or bearer.auth.token"
+_RIGHTS: Final = "Let this user read schemas, or name another user"
+_TLS: Final = (
+    "Check schema.registry.ssl.truststore (the CA of the registry's certificate), schema.registry.ssl.keystore (our "
+    "own certificate, where the registry asks for one) and the host name in schema.registry.url"
+)
+_TROUBLE: Final = "Look into the registry's log"
+_LONGEST_TEXT: Final = 200
+
+UNANSWERED: Final = (RequestFailed, ErrorAnswer, BadAnswer)
+"""Ways for a question to end without what was asked for."""
+_NOT_REGISTERED: Final = (40401, 40402, 40403)
+
+
+@dataclass(frozen=True)
+class RegistryFailure:
+    """Why a question has no answer. cause: a sentence's middle. passing: asking again may help."""
+
+    cause: str
+    cure: str
+    passing: bool = False
+
+
+def is_not_registered(error: Exception) -> bool:
+    """Whether the registry itself says that it has no such schema, subject or version (40401 to 40403)."""
+    return isinstance(error, ErrorAnswer) and error.status == 404 and error.code in _NOT_REGISTERED
+
+
+def failure_of(error: Exception) -> RegistryFailure:
+    """What one of `UNANSWERED` means, `is_not_registered` apart."""
+    if isinstance(error, ErrorAnswer):
+        return _of_status(error.status, _own_words(error))
+    if isinstance(error, RequestFailed):
+        return _of_network(error)
+    return RegistryFailure(f"gave {error}", _ADDRESS)
+
+
+def _of_status(status: int, words: str) -> RegistryFailure:
+    answered = f"answered {status}{words}"
+    if 300 <= status < 400:
+        return RegistryFailure(f"{answered}: a redirect, and those are never followed", _ADDRESS)
+    cures = {401: _CREDENTIALS, 403: _RIGHTS, 404: _ADDRESS, 405: _ADDRESS, 407: _ADDRESS}
+    return RegistryFailure(answered, cures.get(status, _TROUBLE), passing=status in _PASSING)
+
+
+def _own_words(error: ErrorAnswer) -> str:
+    """The registry's own words, when they came in its own form."""
+    if error.code is None:
+        return ""
+    text = error.text.encode("unicode_escape").decode()
+    shown = text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + "..."
+    return f" ({error.code}: {shown})"
+
+
+def _of_network(error: RequestFailed) -> RegistryFailure:
+    if error.kind is FailureKind.TLS:
+        return RegistryFailure(f"TLS failed: {printable(error.detail)}", _TLS)
+    if error.kind is FailureKind.CONNECT_TIMEOUT:
+        return RegistryFailure("no connection in time", _RUNS, passing=True)
+    if error.kind is FailureKind.NO_ANSWER:
+        return RegistryFailure("no answer in time", _RUNS, passing=True)
+    detail = printable(error.detail).rstrip(".") or "the connection broke"
+    return RegistryFailure(f"no answer: {detail}", _RUNS, passing=True)
+
+
+MOST_REFERENCES: Final = 1_000
+DEEPEST: Final = 100
+MOST_CHARACTERS: Final = 32 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Reference:
+    """How a schema names another one. version: -1 for the latest."""
+
+    name: str
+    subject: str
+    version: int
+
+    def __str__(self) -> str:
+        return f"subject {show((self.subject,))} version {self.version}"
+
+
+@dataclass(frozen=True)
+class StoredSchema:
+    """A schema as the registry gives it."""
+
+    kind: str
+    text: str
+    references: tuple[Reference, ...] = ()
+
+
+def resolve(references: Sequence[Reference], ask: Callable[[Reference], StoredSchema]) -> tuple[Referenced, ...]:
+    """All schemas below, each after those that it refers to itself; of equal names the first, as Confluent's.
+
+    Raises InvalidValue when they go round in a circle, or are too many, too deep or too large.
+    """
+    walk = _Walk(ask)
+    walk.enter(references, ())
+    return tuple(walk.found)
+
+
+class _Walk:
+    def __init__(self, ask: Callable[[Reference], StoredSchema]) -> None:
+        self._ask = ask
+        self._names: set[str] = set()
+        self._characters = 0
+        self.found: list[Referenced] = []
+
+    def enter(self, references: Sequence[Reference], above: tuple[Reference, ...]) -> None:
+        for reference in references:
+            if reference in above:
+                raise InvalidValue(f"its references go round in a circle, by {reference}")
+            if reference.name not in self._names:
+                self._take(reference, above)
+
+    def _take(self, reference: Reference, above: tuple[Reference, ...]) -> None:
+        self._names.add(reference.name)
+        if len(self._names) > MOST_REFERENCES or len(above) >= DEEPEST:
+            raise InvalidValue(f"it has more than {MOST_REFERENCES} references, or they are deeper than {DEEPEST}")
+        answer = self._ask(reference)
+        self._characters += len(answer.text)
+        if self._characters > MOST_CHARACTERS:
+            raise InvalidValue(f"its references have more than {MOST_CHARACTERS // 1024**2} Mi characters")
+        self.enter(answer.references, (*above, reference))
+        self.found.append(Referenced(reference.name, answer.text))
+
 
 FIRST_PAUSE_S: Final = 1.0
 LONGEST_PAUSE_S: Final = 20.0

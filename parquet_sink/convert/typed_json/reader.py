@@ -16,9 +16,8 @@ import pyarrow.compute as pc
 from parquet_sink.convert.decoded import Decoded, Tree, Trees, Typed
 from parquet_sink.convert.json.misfits import absent
 from parquet_sink.convert.typed_json.exact import ExactReader
-from parquet_sink.convert.typed_json.expansion import counter
 from parquet_sink.convert.typed_json.fast import FastReader, Mode, can_read
-from parquet_sink.convert.typed_json.types import Slot, StructKind, to_arrow
+from parquet_sink.convert.typed_json.types import Slot, StructKind, counter, to_arrow
 
 FEWEST = 64
 """Fewer values than this are not worth a try: it has a fixed cost worth about that many on the exact path."""

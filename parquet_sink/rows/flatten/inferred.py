@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.convert.masks import all_null, either
+from parquet_sink.convert.arrays import all_null, either
 from parquet_sink.rows.flatten.trees import SEPARATOR, column_name
 
 _EMPTY, _NULL = pa.scalar("{}", pa.string()), pa.scalar(None, pa.string())

@@ -15,9 +15,9 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from parquet_sink.convert.arrays import reinterpreted
 from parquet_sink.convert.decoded import Float32, Int32, Tree
 from parquet_sink.convert.invalid import InvalidValue, NotObfuscated
-from parquet_sink.convert.reinterpret import reinterpreted
 from parquet_sink.rows.obfuscation.methods import FreshSalt, TextObfuscator, fresh_uuid
 from parquet_sink.rows.obfuscation.paths import ITEM, PathNode, PathTree
 from parquet_sink.rows.schema.arrow_arrays import spans

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.convert.reinterpret import reinterpreted
+from parquet_sink.convert.arrays import reinterpreted
 from parquet_sink.rows.schema.arrow_types import entries, fields
 
 

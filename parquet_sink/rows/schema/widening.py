@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.convert.reinterpret import reinterpreted
+from parquet_sink.convert.arrays import reinterpreted
 from parquet_sink.rows.schema.arrow_arrays import nulls
 from parquet_sink.rows.schema.arrow_types import entries, fields
 

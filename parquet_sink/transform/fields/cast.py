@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 from parquet_sink.config.key import Check, Key, Origin, Type, Value
 from parquet_sink.config.report import did_you_mean, quoted
 from parquet_sink.config.values import Values
+from parquet_sink.convert.arrays import anywhere, either
 from parquet_sink.convert.decoded import Inferred
-from parquet_sink.convert.masks import anywhere, either
 from parquet_sink.transform.fields.base import Columns, FieldTransform, TypedChange
 from parquet_sink.transform.fields.casting import columns
 from parquet_sink.transform.fields.casting.exact import TARGETS, of_tree, of_typed

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 from parquet_sink.config.key import Check, Key, Origin, Type, Value
 from parquet_sink.config.report import quoted
 from parquet_sink.config.values import Values
+from parquet_sink.convert.arrays import either
 from parquet_sink.convert.decoded import Inferred
-from parquet_sink.convert.masks import either
 from parquet_sink.transform.fields.base import Columns, FieldTransform, TypedChange
 from parquet_sink.transform.fields.faults import field, no_object, no_struct, twice
 from parquet_sink.transform.fields.keys import REPLACE_NULL

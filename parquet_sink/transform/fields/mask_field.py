@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 
 from parquet_sink.config.key import Check, Key, Origin, Type, Value
 from parquet_sink.config.values import Values
+from parquet_sink.convert.arrays import anywhere, either
 from parquet_sink.convert.decoded import Float32, Inferred, Int32
-from parquet_sink.convert.masks import anywhere, either
 from parquet_sink.transform.fields.base import Columns, FieldTransform, TypedChange
 from parquet_sink.transform.fields.faults import field, kind, no_object, no_struct, tree_kind
 from parquet_sink.transform.fields.java import numbers

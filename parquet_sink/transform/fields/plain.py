@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from parquet_sink.convert.reinterpret import reinterpreted
+from parquet_sink.convert.arrays import reinterpreted
 
 
 def plain_type(arrow: pa.DataType) -> pa.DataType:

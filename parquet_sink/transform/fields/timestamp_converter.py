@@ -9,9 +9,9 @@ import pyarrow.compute as pc
 from parquet_sink.config.key import Check, Key, Origin, Type, Value
 from parquet_sink.config.report import quoted
 from parquet_sink.config.values import Values
+from parquet_sink.convert.arrays import anywhere
 from parquet_sink.convert.calendars import DAY_MS
 from parquet_sink.convert.decoded import Inferred
-from parquet_sink.convert.masks import anywhere
 from parquet_sink.transform.fields.base import Columns, FieldTransform, TypedChange
 from parquet_sink.transform.fields.casting.columns import Found, by_values
 from parquet_sink.transform.fields.faults import field, kind, no_object, no_struct, tree_kind

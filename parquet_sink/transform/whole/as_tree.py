@@ -12,7 +12,7 @@ from typing import cast
 import numpy as np
 import pyarrow as pa
 
-from parquet_sink.convert import java_dates
+from parquet_sink.convert import calendars
 from parquet_sink.convert.calendars import DAY_MS
 from parquet_sink.transform.fields.plain import to_plain
 
@@ -49,9 +49,9 @@ def _leaf(arrow: pa.DataType, value: object) -> object:
     if pa.types.is_decimal(arrow):
         return f"{value:f}"
     if isinstance(value, int) and pa.types.is_date(arrow):
-        return java_dates.text("date", value * DAY_MS)
+        return calendars.text("date", value * DAY_MS)
     if isinstance(value, int) and pa.types.is_temporal(arrow):
-        return java_dates.text("time" if pa.types.is_time(arrow) else "timestamp", value)
+        return calendars.text("time" if pa.types.is_time(arrow) else "timestamp", value)
     return value
 
 

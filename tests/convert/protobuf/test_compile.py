@@ -10,8 +10,7 @@ from google.protobuf import descriptor_pb2
 
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.protobuf import compile as protobuf_compile
-from parquet_sink.convert.protobuf.bundled_imports import KNOWN
-from parquet_sink.convert.protobuf.compile import Compiled, compile_schema
+from parquet_sink.convert.protobuf.compile import KNOWN, Compiled, compile_schema
 from parquet_sink.convert.registry.registered import Referenced, RegisteredSchema
 from parquet_sink.errors import StorageFailed
 

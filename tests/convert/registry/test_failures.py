@@ -2,7 +2,7 @@
 
 import pytest
 
-from parquet_sink.convert.registry.failures import failure_of, is_not_registered
+from parquet_sink.convert.registry.client import failure_of, is_not_registered
 from parquet_sink.convert.registry.http import BadAnswer, ErrorAnswer
 from parquet_sink.net.exchange import FailureKind, RequestFailed
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.registry.references import (
+from parquet_sink.convert.registry.client import (
     DEEPEST,
     MOST_CHARACTERS,
     MOST_REFERENCES,

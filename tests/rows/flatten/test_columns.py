@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from parquet_sink.convert.arrays import reinterpreted
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.reinterpret import reinterpreted
 from parquet_sink.rows.flatten import columns
 from parquet_sink.rows.schema.arrow_arrays import conformed
 from parquet_sink.rows.schema.arrow_types import check_depth, distinct, doubled, lowercased, name, storable

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.convert.java_dates import chosen_text
+from parquet_sink.convert.calendars import chosen_text
 from parquet_sink.transform.fields.java import numbers, texts
 from parquet_sink.transform.fields.java.date_columns import epoch_ms
 from parquet_sink.transform.fields.java.date_format import WRITTEN, DateFormat, PatternUnusable

@@ -10,9 +10,9 @@ import pyarrow as pa
 from parquet_sink.addons.sources.encoding import connect_json, jackson
 from parquet_sink.addons.sources.encoding.faults import NotEncodable
 from parquet_sink.addons.sources.encoding.java_text import text_of
+from parquet_sink.convert.calendars import chosen_text
 from parquet_sink.convert.connect_values.settings import SimpleHeaderConverter
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.java_dates import chosen_text
 from parquet_sink.convert.json.settings import JsonConverter
 from parquet_sink.convert.plain.settings import ByteArrayConverter, StringConverter
 from parquet_sink.convert.settings import Converter, Encoder

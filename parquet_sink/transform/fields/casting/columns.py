@@ -7,8 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.convert.masks import anywhere, either
-from parquet_sink.convert.reinterpret import reinterpreted
+from parquet_sink.convert.arrays import anywhere, either, reinterpreted
 from parquet_sink.transform.fields.casting.exact import BITS, TARGETS, of_typed
 from parquet_sink.transform.fields.java.float_columns import of_floats
 from parquet_sink.transform.fields.plain import from_plain, plain_type, to_plain

@@ -7,9 +7,8 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
-from parquet_sink.convert.calendars import DAY_MS
+from parquet_sink.convert.calendars import DAY_MS, chosen_text
 from parquet_sink.convert.decoded import Float32, Int32
-from parquet_sink.convert.java_dates import chosen_text
 from parquet_sink.transform.fields.faults import kind, tree_kind
 from parquet_sink.transform.fields.java import numbers, texts
 from parquet_sink.transform.protocol import RecordFault

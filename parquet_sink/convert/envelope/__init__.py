@@ -1,1 +1,0 @@
-"""Kafka Connect's JSON with a schema in each record."""

@@ -1,0 +1,414 @@
+"""JSON with its schema in every record, as Connect's JsonConverter writes it: `{"schema": ..., "payload": ...}`.
+
+The exact way, which is the definition, parses the whole value. The fast way knows what stands around the payloads of
+records of one schema (`frames`), takes the payloads of all such records out at once and reads them by their
+type. Alternating schemas make groups, each of them read at once.
+
+CPU per record of about 150 bytes of payload with 7 fields and 700 of schema, in blocks of 10,000: 0.85 µs, of which the
+payload is 0.7; two schemas that alternate 1.1; each value as a whole 12. With a bad record in each hundred it takes
+at most 1.5 times as long, whatever is wrong with it.
+
+What stands around the payloads of an envelope's records, so that records of one schema are recognised.
+
+A *frame* is the text before and after the payload. It is taken from a record that is a valid envelope; so any text of
+a single JSON value between them makes a valid envelope of the same schema again, whatever order its members have.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from json import JSONDecoder
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from parquet_sink.convert.decoded import MAX_DEPTH, Decoded, Decoder
+from parquet_sink.convert.invalid import InvalidValue, Path, show
+from parquet_sink.convert.json import exact as json_exact
+from parquet_sink.convert.json.settings import JsonConverter
+from parquet_sink.convert.typed_json.exact import to_default
+from parquet_sink.convert.typed_json.reader import Pieces, TypedReader
+from parquet_sink.convert.typed_json.types import (
+    CELL_BYTES,
+    DATE,
+    DECIMAL,
+    TIME,
+    TIMESTAMP,
+    Field,
+    Kind,
+    Limits,
+    ListKind,
+    MapKind,
+    ScalarKind,
+    ScalarName,
+    Slot,
+    StructKind,
+    cost,
+    decimal_kind,
+)
+from parquet_sink.process.lru_cache import LruCache
+
+_SCALARS: dict[str, ScalarName] = {
+    "int8": "int8",
+    "int16": "int16",
+    "int32": "int32",
+    "int64": "int64",
+    "float": "float32",
+    "double": "float64",
+    "boolean": "boolean",
+    "string": "string",
+    "bytes": "bytes",
+}
+_LOGICAL: dict[str, tuple[str, ScalarName]] = {
+    DATE: ("int32", "date"),
+    TIME: ("int32", "time"),
+    TIMESTAMP: ("int64", "timestamp"),
+}
+
+
+def to_slot(schema: object, replace_null_with_default: bool) -> Slot:
+    """The slot of a payload. Raises InvalidValue with the path inside the schema."""
+    return _Parser(replace_null_with_default).slot(schema, (), 1)
+
+
+class _Parser:
+    def __init__(self, replace_null_with_default: bool) -> None:
+        self._use_defaults = replace_null_with_default
+        self._limits = Limits()
+        self._containers: dict[str, Callable[[dict[str, object], Path, int], Kind]] = {
+            "array": self._list,
+            "map": self._map,
+            "struct": self._struct,
+        }
+
+    def slot(self, schema: object, place: Path, depth: int) -> Slot:
+        """Any schema; place: the way to it, depth: its level, the payload's being 1."""
+        self._limits.enter(("schema", *place), depth)
+        if not isinstance(schema, dict):
+            raise _wrong(place, "is not an object")
+        kind = self._kind(schema, place, depth)
+        default = schema.get("default")
+        value = None
+        if default is not None:
+            value = to_default(kind, default, ("schema", *place))
+        if not self._use_defaults or value is None:
+            return Slot(kind, schema.get("optional") is True)
+        self._limits.add_default(CELL_BYTES * cost(value))
+        return Slot(kind, schema.get("optional") is True, value)
+
+    def _kind(self, schema: dict[str, object], place: Path, depth: int) -> Kind:
+        type_ = schema.get("type")
+        if not isinstance(type_, str):
+            raise _wrong(place, "has no type")
+        parameters = _parameters(schema, place)
+        if type_ in self._containers:
+            return self._containers[type_](schema, place, depth)
+        if type_ not in _SCALARS:
+            raise _wrong(place, "has a type that Connect does not know")
+        return _scalar(type_, schema.get("name"), parameters, place)
+
+    def _list(self, schema: dict[str, object], place: Path, depth: int) -> Kind:
+        return ListKind(self._member(schema, "items", place, depth))
+
+    def _map(self, schema: dict[str, object], place: Path, depth: int) -> Kind:
+        key = self._member(schema, "keys", place, depth)
+        is_object = key.kind == ScalarKind("string")
+        return MapKind(key, self._member(schema, "values", place, depth), "object" if is_object else "pairs")
+
+    def _member(self, schema: dict[str, object], name: str, place: Path, depth: int) -> Slot:
+        if schema.get(name) is None:
+            raise _wrong(place, f"has no {name}")
+        return self.slot(schema[name], (*place, name), depth + 1)
+
+    def _struct(self, schema: dict[str, object], place: Path, depth: int) -> Kind:
+        fields = schema.get("fields")
+        if not isinstance(fields, list):
+            raise _wrong(place, "has no list of fields")
+        self._limits.add_fields(len(fields))
+        found: dict[str, Slot] = {}
+        for index, field in enumerate(fields):
+            here = (*place, "fields", index)
+            name = field.get("field") if isinstance(field, dict) else None
+            if not isinstance(name, str) or not name:
+                raise _wrong(here, "has no field name")
+            if name in found:
+                raise _wrong(here, "has the name of another field")
+            found[name] = self.slot(field, here, depth + 1)
+        return StructKind(tuple(Field(name, slot) for name, slot in found.items()))
+
+
+def _scalar(type_: str, name: object, parameters: dict[str, object], place: Path) -> Kind:
+    """A plain type, or the logical one that its name stands for."""
+    if name == DECIMAL:
+        if type_ != "bytes":
+            raise _wrong(place, "is a Decimal, whose type must be bytes")
+        return decimal_kind(parameters, ("schema", *place))
+    if isinstance(name, str) and name in _LOGICAL:
+        needed, logical = _LOGICAL[name]
+        if type_ != needed:
+            raise _wrong(place, f"is a {name.rsplit('.', 1)[1]}, whose type must be {needed}")
+        return ScalarKind(logical)
+    return ScalarKind(_SCALARS[type_])
+
+
+def _parameters(schema: dict[str, object], place: Path) -> dict[str, object]:
+    parameters = schema.get("parameters")
+    if not isinstance(parameters, dict):
+        return {}
+    if not all(isinstance(value, str) for value in parameters.values()):
+        raise _wrong(place, "has parameters that are not text")
+    return parameters
+
+
+def _wrong(place: Path, what: str) -> InvalidValue:
+    return InvalidValue(f"the schema at {show(('schema', *place))} {what}")
+
+
+_MOST_FRAMES = 128
+_LONGEST_FRAME = 2**18
+_MOST_TEXT = 2**20
+_SPACE = re.compile(r"[ \t\r\n]*")
+_SCAN = JSONDecoder().raw_decode
+
+
+@dataclass(frozen=True)
+class Frame:
+    """prefix, suffix: bytes around a payload. reader: of the payload; None: it has no schema."""
+
+    prefix: bytes
+    suffix: bytes
+    reader: TypedReader | None
+
+    @property
+    def size(self) -> int:
+        """Bytes around a payload."""
+        return len(self.prefix) + len(self.suffix)
+
+    def fits(self, value: bytes) -> bool:
+        """Whether a value has this frame; what is between is not looked at."""
+        return value.startswith(self.prefix) and value.endswith(self.suffix) and len(value) >= self.size
+
+    def fit(self, values: pa.BinaryArray) -> pa.BooleanArray:
+        """For each value whether it has this frame."""
+        long = pc.greater_equal(pc.binary_length(values), pa.scalar(self.size, pa.int32()))
+        around = pc.and_(pc.starts_with(values, self.prefix), pc.ends_with(values, self.suffix))
+        return pc.and_(long, around)
+
+    def payloads(self, values: pa.BinaryArray) -> pa.BinaryArray:
+        """What is between, of values that have this frame."""
+        return pc.binary_slice(values, len(self.prefix), -len(self.suffix))
+
+
+class Frames:
+    """The frames used last; at most 128, none longer than 256 KiB, and of 1 MiB together."""
+
+    def __init__(self) -> None:
+        self._frames: LruCache[tuple[bytes, bytes], Frame] = LruCache(
+            _MOST_FRAMES, weigh=lambda frame: frame.size, max_weight=_MOST_TEXT
+        )
+
+    def find(self, value: bytes) -> Frame | None:
+        """A frame that the value has."""
+        return self._frames.first(lambda frame: frame.fits(value))
+
+    def learn(self, value: bytes, reader: TypedReader | None) -> Frame | None:
+        """The frame of a valid envelope, from now on known; None when it is too long or has more than two members."""
+        text = value.decode()
+        found = spans(text)
+        if sorted(name for name, _, _ in found) != ["payload", "schema"]:
+            return None
+        _, start, end = found[0] if found[0][0] == "payload" else found[1]
+        frame = Frame(text[:start].encode(), text[end:].encode(), reader)
+        if frame.size > _LONGEST_FRAME:
+            return None
+        self._frames.put((frame.prefix, frame.suffix), frame)
+        return frame
+
+
+def spans(text: str) -> list[tuple[str, int, int]]:
+    """Name, start and end of the value of each member of a JSON object, which `text` is known to be.
+
+    Names may come twice. Raises InvalidValue for excess depth.
+    """
+    try:
+        return _spans(text)
+    except RecursionError:
+        raise InvalidValue(f"the value is nested deeper than {MAX_DEPTH} levels") from None
+
+
+def _spans(text: str) -> list[tuple[str, int, int]]:
+    found = []
+    at = _after_space(text, _after_space(text, 0) + 1)
+    while text[at] != "}":
+        name, at = _SCAN(text, at)
+        start = _after_space(text, _after_space(text, at) + 1)
+        _, end = _SCAN(text, start)
+        found.append((name, start, end))
+        at = _after_space(text, end)
+        if text[at] == ",":
+            at = _after_space(text, at + 1)
+    return found
+
+
+def _after_space(text: str, at: int) -> int:
+    space = _SPACE.match(text, at)
+    assert space is not None
+    return space.end()
+
+
+_MOST_GROUPS = 64
+_MOST_SCHEMAS = 128
+_SCHEMALESS: dict[type, ScalarName] = {str: "string", int: "int64", float: "float64", bool: "boolean"}
+
+
+def decoder(settings: JsonConverter) -> Decoder:
+    """A decoder of envelopes; one for each topic. It honours `replace_null_with_default`."""
+    return _Envelopes(settings)
+
+
+class _Envelopes:
+    """What it remembers (types and frames, bounded) makes it fast, and changes no result."""
+
+    def __init__(self, settings: JsonConverter) -> None:
+        self._readers = _Readers(settings.replace_null_with_default)
+        self._frames = Frames()
+        self._schemaless = {shape: TypedReader(Slot(ScalarKind(name))) for shape, name in _SCHEMALESS.items()}
+
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        """See `Decoder`."""
+        pieces = Pieces()
+        positions = pa.array(range(len(values)), pa.int64())
+        groups = 0
+        while len(values) and groups < _MOST_GROUPS:
+            frame = self._frame_of(values[0].as_py())
+            if frame is None:
+                self._take_exactly(pieces, values.slice(0, 1), positions)
+                values, positions = values.slice(1), positions.slice(1)
+                continue
+            fit = frame.fit(values)
+            if pc.all(fit).as_py():
+                self._take_group(pieces, frame, values, positions)
+                break
+            self._take_group(pieces, frame, values.filter(fit), positions.filter(fit))
+            values, positions = values.filter(pc.invert(fit)), positions.filter(pc.invert(fit))
+            groups += 1
+        else:
+            self._take_exactly(pieces, values, positions)
+        return pieces.to_decoded()
+
+    def _frame_of(self, value: bytes) -> Frame | None:
+        """The frame of a value, learned if need be; None when it must be read as a whole."""
+        known = self._frames.find(value)
+        if known is not None:
+            return known
+        try:
+            tree = _members(value)
+            schema = tree["schema"]
+            return self._frames.learn(value, None if schema is None else self._readers.get(schema))
+        except InvalidValue:
+            return None
+
+    def _take_group(self, pieces: Pieces, frame: Frame, values: pa.BinaryArray, positions: pa.Int64Array) -> None:
+        """Values of one frame: many at once, then those that this could not judge."""
+        payloads = frame.payloads(values)
+        left = list(range(len(values)))
+        if frame.reader is not None:
+            parts, left = frame.reader.read_fast(payloads)
+            for part in parts:
+                pieces.add_part(frame.reader, part, positions)
+        if len(left) < len(values):
+            chosen = pa.array(left, pa.int64())
+            payloads, values, positions = payloads.take(chosen), values.take(chosen), positions.take(chosen)
+        for index, (payload, position) in enumerate(zip(payloads.to_pylist(), positions.to_pylist(), strict=True)):
+            try:
+                self._take_payload(pieces, frame, payload, position)
+            except orjson.JSONDecodeError:
+                self._take_whole(pieces, values[index].as_py(), position)
+
+    def _take_payload(self, pieces: Pieces, frame: Frame, payload: bytes, position: int) -> None:
+        """One payload the exact way. Raises JSONDecodeError when it is no JSON: the value then tells what is wrong."""
+        tree = orjson.loads(payload)
+        try:
+            if frame.reader is None:
+                self._add_schemaless(pieces, tree, payload, position)
+            else:
+                size = frame.size + len(payload)
+                pieces.add(frame.reader, position, frame.reader.exact.read(tree, payload, size=size))
+        except InvalidValue as error:
+            pieces.add_invalid(position, str(error))
+
+    def _take_exactly(self, pieces: Pieces, values: pa.BinaryArray, positions: pa.Int64Array) -> None:
+        for value, position in zip(values.to_pylist(), positions.slice(0, len(values)).to_pylist(), strict=True):
+            self._take_whole(pieces, value, position)
+
+    def _take_whole(self, pieces: Pieces, value: bytes, position: int) -> None:
+        """One value by the definition."""
+        try:
+            tree = _members(value)
+            if tree["schema"] is None:
+                payload = [value.decode()[start:end] for name, start, end in spans(value.decode()) if name == "payload"]
+                self._add_schemaless(pieces, tree["payload"], payload[-1].encode(), position)
+            else:
+                reader = self._readers.get(tree["schema"])
+                pieces.add(reader, position, reader.exact.read(tree["payload"], value, enter="payload"))
+        except InvalidValue as error:
+            pieces.add_invalid(position, str(error))
+
+    def _add_schemaless(self, pieces: Pieces, payload: object, text: bytes, position: int) -> None:
+        """An object becomes a tree, a list text, a single value a column of its own type; null gives no row."""
+        if isinstance(payload, dict):
+            pieces.add_tree(position, json_exact.parse(text))
+        elif payload is not None:
+            plain = json_exact.parse(b'{"payload":' + text + b"}")["payload"]
+            value = orjson.dumps(plain).decode() if isinstance(plain, list) else plain
+            pieces.add(self._schemaless[type(value)], position, value)
+
+
+class _Readers:
+    """Types of the schemas used last, and why others are none; at most 128, of texts of 1 MiB together."""
+
+    def __init__(self, replace_null_with_default: bool) -> None:
+        self._use_defaults = replace_null_with_default
+        self._known: LruCache[bytes, _Known] = LruCache(
+            _MOST_SCHEMAS, weigh=lambda known: known.size, max_weight=_MOST_TEXT
+        )
+
+    def get(self, schema: object) -> TypedReader:
+        """Raises InvalidValue when the schema is none."""
+        try:
+            text = orjson.dumps(schema)
+        except TypeError:  # orjson writes less depth than it reads
+            raise InvalidValue("the schema is nested too deeply") from None
+        known = self._known.get(text)
+        if known is None:
+            known = _Known(len(text), self._parse(schema))
+            self._known.put(text, known)
+        if isinstance(known.reader, str):
+            raise InvalidValue(known.reader)
+        return known.reader
+
+    def _parse(self, schema: object) -> TypedReader | str:
+        try:
+            return TypedReader(to_slot(schema, self._use_defaults))
+        except InvalidValue as error:
+            return str(error)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """size: bytes of the schema's text. reader: or why there is none."""
+
+    size: int
+    reader: TypedReader | str
+
+
+def _members(value: bytes) -> dict[str, object]:
+    """Schema and payload. Raises InvalidValue when there is something else, as JsonConverter does."""
+    tree = json_exact.load(value)
+    if not isinstance(tree, dict) or tree.keys() != {"schema", "payload"}:
+        raise InvalidValue(
+            'the value is not an envelope, an object of "schema" and "payload" and nothing else (without a schema, '
+            "set value.converter.schemas.enable=false)"
+        )
+    return tree
