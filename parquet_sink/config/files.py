@@ -11,8 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from parquet_sink.config.edit import with_numbers
-from parquet_sink.config.file_syntax import decode, parse_file
+from parquet_sink.config.file_syntax import decode, parse_file, with_numbers
 from parquet_sink.config.machine import Machine
 from parquet_sink.config.properties import RUNNING, Parsed
 from parquet_sink.config.report import printable

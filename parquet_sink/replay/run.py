@@ -6,7 +6,7 @@
      again is tried again                                                        (`task.to_the_end`)
   3. files that were not chosen are made and not sent                            (`replay.sending`)
   4. each accepted file is noted, so that a replay that is stopped goes on there (`replay.journal`)
-  5. what Kafka no longer has is sent as the archive has it                      (`replay.sending_copies`)
+  5. what Kafka no longer has is sent as the archive has it                      (`replay.sending`)
   6. files are compared with those of the first time                             (`replay.results`)
 
 Files of one topic-partition are sent in offset order within a round. Neither the group's offsets nor the connector's
