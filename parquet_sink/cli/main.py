@@ -118,10 +118,6 @@ def _run(args: argparse.Namespace) -> int:
         return 130
 
 
-if __name__ == "__main__":
-    sys.exit(main())
-
-
 class ShellCode(argparse.Action):
     """`--completion SHELL`: prints the shell's function, and ends."""
 
@@ -142,3 +138,7 @@ def complete(parser_for: Callable[[Sequence[str]], argparse.ArgumentParser]) -> 
 
     words = split_line(os.environ["COMP_LINE"], int(os.environ["COMP_POINT"]))[3]
     argcomplete.autocomplete(parser_for(words[int(os.environ[_ASKED]) :]), always_complete_options=False)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
