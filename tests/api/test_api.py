@@ -145,7 +145,7 @@ def test_documents_import_from_here_alone(path: Path) -> None:
 def test_documents_do_import() -> None:
     """What is looked at is there."""
     assert len(PAGES) == 5
-    assert sum("from parquet_sink.api import" in path.read_text(encoding="utf-8") for path in EXAMPLES) == 7
+    assert sum("from parquet_sink.api import" in path.read_text(encoding="utf-8") for path in EXAMPLES) == 8
 
 
 @pytest.mark.parametrize("module", FORMER)
