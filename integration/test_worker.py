@@ -19,7 +19,7 @@ from integration.processes import jvm, listening
 from integration.worker_process import WorkerProcess
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.target.process import TargetProcess
-from parquet_sink.spark.launcher import TIDY_S
+from parquet_sink.spark.query import TIDY_S
 
 
 @pytest.fixture

@@ -151,7 +151,7 @@ class OpenFile:
         with storage_trouble(self._folder, "finish and verify a Parquet file"):
             self._file.close()
             size = os.stat(self.path).st_size
-            found, digest = footer_rows(self.path), sha256_of(self.path)
+            found, digest = footer_rows(self.path), sha256_of(self.path)  # from the disk, never the writer's word
         if found != self._file.rows:
             raise StorageFailed(
                 f"File {self.path} of {self._place.described} has {found} rows by its footer, "

@@ -200,7 +200,8 @@ def headers_of(messages: Sequence[Message]) -> list[Sequence[Header] | None]:
     """The headers of each record; None where a name is not UTF-8.
 
     To be called once for a message: confluent-kafka 2.16 leaves an exception behind for such a name, and afterwards
-    gives a list whose use ends the process.
+    gives a list whose use ends the process. To its producer such a name, as a text with surrogates, is a segmentation
+    fault.
     """
     found: list[Sequence[Header] | None] = []
     unreadable: list[int] = []

@@ -201,7 +201,10 @@ class RangeReader:
         return records, finished
 
     def _on_event(self, consumer: Consumer, error: KafkaError, offset: int) -> bool:
-        """An event between records. True when the topic-partition ends at or past the end of the range."""
+        """An event between records. True when the topic-partition ends at or past the end of the range.
+
+        "End of the topic-partition" comes once: a reader that used it up for one range looks the next one up again.
+        """
         code = error.code()
         if code == client_options.END_OF_PARTITION:
             self._beyond |= offset > self.end  # the next range, which goes up to there, gets no such event

@@ -37,7 +37,10 @@ from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import DRAINED, PAUSE, SLOTS, STOP
 
 CHECK_S: Final = 5.0
-"""How often an idle connector looks whether another instance took its group over, or a topic was made anew."""
+"""How often an idle connector looks whether another instance took its group over, or a topic was recreated.
+
+Asking for the ids of topics also brings new metadata: without it `list_offsets` of one admin client is refused for ever
+with `FENCED_LEADER_EPOCH` after a topic-partition got another leader."""
 RECOMMIT_S: Final = 3_600.0
 """How often all offsets are committed again, moved or not: Kafka forgets those of a group without members, each by its
 own age (`offsets.retention.minutes`, a week by default)."""

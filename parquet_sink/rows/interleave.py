@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.rows.column_batch import ColumnBatch, InferredBatch, Part, TombstoneBatch
-from parquet_sink.rows.schema.arrow_arrays import nulls
+from parquet_sink.rows.schema.arrow_types import nulls
 from parquet_sink.rows.schema.evolution import Columns, aligned
 
 

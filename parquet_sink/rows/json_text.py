@@ -16,8 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.convert.arrays import reinterpreted
-from parquet_sink.rows.schema.arrow_arrays import spans, where_valid
-from parquet_sink.rows.schema.arrow_types import entries, fields
+from parquet_sink.rows.schema.arrow_types import entries, fields, spans, where_valid
 
 _ESCAPED = r'["\\\x00-\x1f]'
 _WHOLE = r"^-?[0-9]+$"

@@ -10,6 +10,7 @@
 columns, metadata, keys).
 """
 
+import logging
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -19,29 +20,113 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from parquet_sink.config.key import ems
 from parquet_sink.convert.arrays import either, reinterpreted
-from parquet_sink.convert.decoded import Inferred, Piece, Tree, Trees, Typed
+from parquet_sink.convert.decoded import Float32, Inferred, Int32, Piece, Tree, Trees, Typed
 from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.convert.json.trees import text_of
 from parquet_sink.model.rejected import Stage
-from parquet_sink.rows import explode, json_text, plain_trees
+from parquet_sink.rows import json_text
 from parquet_sink.rows.chunks import Chunks
 from parquet_sink.rows.column_batch import ColumnBatch, InferredBatch, Rejection, TreeBatch, rejection_of
 from parquet_sink.rows.flatten import columns, inferred
-from parquet_sink.rows.flatten.lowercase import lowercased
+from parquet_sink.rows.flatten.inferred import lowercased
 from parquet_sink.rows.obfuscation.field_obfuscator import FieldObfuscator
 from parquet_sink.rows.schema import arrow_types
-from parquet_sink.rows.schema.arrow_arrays import conformed
+from parquet_sink.rows.schema.arrow_types import conformed
 from parquet_sink.rows.settings import ShapeSettings
 
+_NAMES = {
+    **dict.fromkeys((int, float, Int32, Float32), "a number"),
+    list: "a list",
+    str: "text",
+    bool: "a boolean",
+}
+_LOG = logging.getLogger(__name__)
 _TRUE = pa.scalar(True, pa.bool_())
 _SCHEMAS = 256
 """Record types whose way is remembered."""
-
 MOST_TEXT = 2**28
 """Bytes of JSON text made at once; more makes more batches, because Arrow takes less than 2 GiB in one array."""
-
 LONGEST_TEXT = 2**30
 """Bytes of JSON text of one record, at the most that its content may need."""
+
+
+def no_fields(tree: object) -> InvalidValue:
+    """Why a value has no row."""
+    if tree == {}:
+        return InvalidValue("the value is an empty object")
+    what = _NAMES.get(type(tree), "a date or time")
+    return InvalidValue(f"the value is not an object but {what}, which only {ems('flattener.jsonblob.chunks')} takes")
+
+
+def with_fields(tree: Tree) -> Tree:
+    """The record. Raises InvalidValue when transforms have left it no field."""
+    if not tree:
+        raise no_fields(tree)
+    return tree
+
+
+def without_values(rows: pa.StructArray) -> pa.BooleanArray | None:
+    """Records that transforms may have left no field, among those that were read as columns; None: none of them."""
+    found = pa.repeat(pa.scalar(True, pa.bool_()), len(rows))
+    for column in rows.flatten():
+        if not column.null_count:
+            return None
+        found = pc.and_(found, column.is_null())
+    return found if found.true_count else None
+
+
+def json_of(tree: object) -> str:
+    """The JSON text of a value; text is itself. Raises InvalidValue."""
+    return tree if isinstance(tree, str) else text_of(tree)
+
+
+# A record matches when it has exactly one field and that is a list of records. Elements that are null are dropped; an
+# empty list gives no row, nor does one that is null. What does not match is taken as it is.
+def wraps_a_list(arrow: pa.DataType) -> bool:
+    """Whether records of this type are to be exploded."""
+    if not pa.types.is_struct(arrow) or arrow.num_fields != 1:
+        return False
+    only = arrow.field(0).type
+    return bool(pa.types.is_list(only) and pa.types.is_struct(only.value_type))
+
+
+def exploded_rows(positions: pa.Int64Array, records: pa.Array) -> tuple[pa.Int64Array, pa.Array]:
+    """The elements of records whose type `matches`, each with its record's position; other records as they are."""
+    if not wraps_a_list(records.type):
+        report_unwrapped(records.type)
+        return positions, records
+    lists = records.field(0)
+    if lists.null_count:
+        valid = lists.is_valid()  # what an array still has where it is null counts for its parents, not its elements
+        lists, positions = lists.filter(valid), positions.filter(valid)
+    elements, origins = pc.list_flatten(lists), pc.list_parent_indices(lists)
+    if elements.null_count:
+        valid = elements.is_valid()
+        elements, origins = elements.filter(valid), origins.filter(valid)
+    return positions.take(origins), elements
+
+
+def exploded_trees(tree: Tree) -> Sequence[Tree]:
+    """The elements of a record, or the record alone when it does not match."""
+    found = next(iter(tree.values())) if len(tree) == 1 else tree
+    if found is None:
+        return ()
+    if isinstance(found, list) and all(element is None or isinstance(element, dict) for element in found):
+        return [element for element in found if element is not None]
+    report_unwrapped(None)
+    return (tree,)
+
+
+@lru_cache(maxsize=256)
+def report_unwrapped(schema: pa.DataType | None) -> None:
+    """Warn that records are not exploded: once for each schema in a process, None standing for those without one."""
+    _LOG.warning(
+        "connect.ems.explode.mode=List: a record %s is not exactly one list of records; such records are taken as "
+        "they are",
+        "without a schema" if schema is None else "with a schema",
+    )
 
 
 class PieceShaper:
@@ -130,12 +215,12 @@ class PieceShaper:
         """
         if not (isinstance(tree, dict) and (tree or self._of_keys)):
             if self._chunks is None:
-                raise plain_trees.no_fields(tree)
-            return (plain_trees.text(tree),)
+                raise no_fields(tree)
+            return (json_of(tree),)
         exploded = self._tree_exploded(tree)
         wrapper = None if exploded and exploded[0] is tree else next(iter(tree))
         found = self._trees_obfuscated([self._tree_named(each) for each in exploded], wrapper)
-        return found if self._chunks is None else [plain_trees.text(each) for each in found]
+        return found if self._chunks is None else [json_of(each) for each in found]
 
     def _inferred(self, piece: Inferred) -> InferredBatch:
         found = self._inferred_columns(piece)
@@ -145,8 +230,8 @@ class PieceShaper:
         batch = ColumnBatch(piece.positions, fields, tuple(found.arrays.values()))
         if not self._transformed or self._of_keys:
             return InferredBatch(batch, found.alone, lambda row: (self.rewrite(piece.tree(row)),))
-        alone = either(found.alone, plain_trees.without_values(piece.rows))
-        return InferredBatch(batch, alone, lambda row: (self.rewrite(plain_trees.with_fields(piece.tree(row))),))
+        alone = either(found.alone, without_values(piece.rows))
+        return InferredBatch(batch, alone, lambda row: (self.rewrite(with_fields(piece.tree(row))),))
 
     def _inferred_columns(self, piece: Inferred) -> inferred.InferredColumns | None:
         """Steps 2, 4 and 5 for all records at once, None when each must be judged by itself."""
@@ -172,10 +257,10 @@ class PieceShaper:
         return lowercased(tree, discard=self._discard) if self._settings.lowercase else tree
 
     def _typed_exploded(self, positions: pa.Int64Array, rows: pa.Array) -> tuple[pa.Int64Array, pa.Array]:
-        return explode.rows(positions, rows) if self._settings.explode else (positions, rows)
+        return exploded_rows(positions, rows) if self._settings.explode else (positions, rows)
 
     def _tree_exploded(self, tree: Tree) -> Sequence[Tree]:
-        return explode.trees(tree) if self._settings.explode else (tree,)
+        return exploded_trees(tree) if self._settings.explode else (tree,)
 
     def _typed_obfuscated(self, rows: pa.Array, wrapper: str | None) -> pa.Array:
         obfuscator = self._obfuscator_for(wrapper)

@@ -32,10 +32,9 @@ from parquet_sink.rows.interleave import Interleaving, join
 from parquet_sink.rows.lone_rows import LoneRows
 from parquet_sink.rows.primary_keys import PrimaryKeys
 from parquet_sink.rows.run import Records, Run, to_run
-from parquet_sink.rows.schema.evolution import widens
+from parquet_sink.rows.schema.evolution import first_misfit, widens
 from parquet_sink.rows.schema.topic_columns import CUTS, Step, TopicColumns
 from parquet_sink.rows.schema.value_types import Change, Row, ValueTypes, fits
-from parquet_sink.rows.schema.widening import first_misfit
 from parquet_sink.rows.settings import ShapeSettings
 from parquet_sink.rows.tombstone_fit import TombstoneFit, brought
 

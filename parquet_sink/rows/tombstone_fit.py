@@ -16,9 +16,8 @@ from parquet_sink.convert.arrays import either
 from parquet_sink.convert.invalid import show
 from parquet_sink.rows.column_batch import ColumnBatch
 from parquet_sink.rows.schema import arrow_types
-from parquet_sink.rows.schema.evolution import Columns, Incompatible, nullable, unified
+from parquet_sink.rows.schema.evolution import Columns, Incompatible, aligned, nullable, unified
 from parquet_sink.rows.schema.topic_columns import Step, TopicColumns
-from parquet_sink.rows.schema.widening import aligned
 
 _NUMBERS: Final = (pa.int32(), pa.int64(), pa.float32(), pa.float64())
 _BEYOND: Final = 2.0**63

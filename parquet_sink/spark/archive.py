@@ -22,6 +22,8 @@ from parquet_sink.process.java_home import find_java, version_text
 
 log = logging.getLogger(__name__)
 
+# Java does not look at the content of a class archive: half of one, or a damaged one, may end it at any time. So its
+# name carries size and checksum (`process.cache`), and a start looks at both.
 VARIABLE: Final = "PARQUET_SINK_JAVA_ARCHIVE"
 OFF: Final = "off"
 FIXED_OPTIONS: Final = "-XX:+UnlockDiagnosticVMOptions -XX:ArchiveRelocationMode=0"

@@ -44,7 +44,7 @@ SETTINGS: Final = {
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "512m",
     "spark.driver.extraJavaOptions": JAVA_OPTIONS,
-    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.adaptive.enabled": "false",  # it may merge our ranges into fewer tasks
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.streaming.minBatchesToRetain": "2",
     "spark.sql.streaming.numRecentProgressUpdates": "2",

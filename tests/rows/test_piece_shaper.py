@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from parquet_sink.convert.decoded import Tree, Trees, Typed
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.model.rejected import Stage
-from parquet_sink.rows import explode, metadata, piece_shaper
+from parquet_sink.rows import metadata, piece_shaper
 from parquet_sink.rows.column_batch import ColumnBatch, TreeBatch, rejection_of
 from parquet_sink.rows.flatten.tree_rows import PendingRows, rows_of, value_types_of
 from parquet_sink.rows.piece_shaper import PieceShaper
@@ -551,6 +551,6 @@ def test_trees_in_chunks() -> None:
 
 def test_trees_that_do_not_explode_are_rows() -> None:
     """One record that is no list of records does not change what becomes of the others."""
-    explode.report.cache_clear()
+    piece_shaper.report_unwrapped.cache_clear()
     (batch,) = of(replace(PLAIN, explode=True), trees({"m": [{"a": 1}, None, {"a": 2}]}, {"m": []}, {"a": 3}))
     assert (batch.positions.to_pylist(), [row["a"] for row in rows(batch)]) == ([0, 0, 2], [1, 2, 3])

@@ -147,9 +147,8 @@ class Watermarks(AdminRequests):
         except KafkaException as error:
             failed: KafkaError = error.args[0]
             return failed
-        if (
-            answer.offset < least
-        ):  # what the client says, as no error, of a leader that kept silent while others answered
+        # confluent-kafka 2.16 gives -1001, and no error, for a leader that kept silent while others answered.
+        if answer.offset < least:
             return SILENT
         return End(answer.offset, answer.leader_epoch)
 

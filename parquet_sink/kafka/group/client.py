@@ -79,6 +79,8 @@ class GroupClient:
 
     def _fetch(self, asked: list[TopicPartition]) -> list[TopicPartition]:
         """Asks, and once more. Without the right to see the group no answer comes, but an event says why."""
+        # Not `AdminClient.list_consumer_group_offsets`: with confluent-kafka 2.16.1 that ends the process with a
+        # segmentation fault while the group's coordinator is not up yet.
         try:
             return self._consumer.committed(asked, timeout=SOON_S)
         except KafkaException as error:

@@ -11,8 +11,7 @@ from parquet_sink.convert.invalid import InvalidValue, show
 from parquet_sink.rows import json_text
 from parquet_sink.rows.flatten.tree_rows import value_types_of
 from parquet_sink.rows.flatten.trees import SEPARATOR, column_name, one_column
-from parquet_sink.rows.schema.arrow_arrays import conformed
-from parquet_sink.rows.schema.arrow_types import fields, name, storable
+from parquet_sink.rows.schema.arrow_types import conformed, fields, name, storable
 from parquet_sink.rows.schema.value_types import Row
 
 _Steps: TypeAlias = tuple[int, ...]

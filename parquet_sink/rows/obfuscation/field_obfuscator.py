@@ -20,8 +20,7 @@ from parquet_sink.convert.decoded import Float32, Int32, Tree
 from parquet_sink.convert.invalid import InvalidValue, NotObfuscated
 from parquet_sink.rows.obfuscation.methods import FreshSalt, TextObfuscator, fresh_uuid
 from parquet_sink.rows.obfuscation.paths import ITEM, PathNode, PathTree
-from parquet_sink.rows.schema.arrow_arrays import spans
-from parquet_sink.rows.schema.arrow_types import entries
+from parquet_sink.rows.schema.arrow_types import entries, spans
 from parquet_sink.rows.settings import ObfuscationSettings
 
 _MOST_TYPES = 64

@@ -15,11 +15,11 @@ from parquet_sink.transform.fields.base import Columns, FieldTransform, TypedCha
 from parquet_sink.transform.fields.faults import field, kind, no_object, no_struct, tree_kind
 from parquet_sink.transform.fields.java import numbers
 from parquet_sink.transform.fields.keys import REPLACE_NULL
-from parquet_sink.transform.fields.moments import TYPES, in_tree
 from parquet_sink.transform.fields.origin import Origin as RecordOrigin
 from parquet_sink.transform.fields.origin import Origins
 from parquet_sink.transform.fields.plain import from_plain
 from parquet_sink.transform.fields.structs import columns_of, fields_of, read_as, records
+from parquet_sink.transform.fields.timestamp_converter import TYPES, in_tree
 from parquet_sink.transform.keys import TRANSFORM
 from parquet_sink.transform.protocol import RecordFault, Side
 

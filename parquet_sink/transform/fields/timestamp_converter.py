@@ -20,13 +20,21 @@ from parquet_sink.transform.fields.java.date_columns import part
 from parquet_sink.transform.fields.java.date_format import DateFormat, PatternUnusable
 from parquet_sink.transform.fields.java.zones import NoDate
 from parquet_sink.transform.fields.keys import REPLACE_NULL
-from parquet_sink.transform.fields.moments import SCALARS, TYPES, in_tree, of_tree, stored
 from parquet_sink.transform.fields.origin import Origin as RecordOrigin
 from parquet_sink.transform.fields.origin import Origins
 from parquet_sink.transform.fields.structs import columns_of, fields_of, read_as, records
 from parquet_sink.transform.keys import TRANSFORM
 from parquet_sink.transform.protocol import RecordFault, Side, WrongSettings
 
+TYPES: Final[Mapping[str, pa.DataType]] = {
+    "Date": pa.date32(),
+    "Time": pa.time32("ms"),
+    "Timestamp": pa.timestamp("ms", "UTC"),
+}
+"""By Connect's names."""
+SCALARS: Final = (pa.Date32Scalar, pa.Time32Scalar, pa.TimestampScalar)
+"""What stands for them in trees; `value` is the number that a column stores."""
+_FARTHEST_DAY: Final = 2**31
 _NAME: Final = "TimestampConverter"
 _NANOS: Final[Mapping[str, int]] = {
     "seconds": 1_000_000_000,
@@ -39,6 +47,27 @@ _WHOLE_UNITS: Final = (_NANOS["seconds"], _MS)
 """A Unix time in these can be no farther than 64 bits hold."""
 _LIMIT: Final = 2**63
 _COLUMNS: Final[Mapping[str, pa.DataType]] = {"string": pa.string(), "unix": pa.int64(), **TYPES}
+
+
+def stored(epoch_ms: int, kind: str) -> int:
+    """As a column of a type holds it: days, milliseconds of the day, or of the epoch. Raises RecordFault."""
+    if kind == "Timestamp":
+        return epoch_ms
+    day, rest = divmod(epoch_ms, DAY_MS)
+    if kind == "Date" and not -_FARTHEST_DAY <= day < _FARTHEST_DAY:
+        raise RecordFault("the day is farther away than a Date can hold")
+    return day if kind == "Date" else rest
+
+
+def in_tree(epoch_ms: int, kind: str) -> pa.Scalar:
+    """As a tree holds it. Raises RecordFault."""
+    return pa.scalar(stored(epoch_ms, kind), TYPES[kind])
+
+
+def of_tree(value: pa.Scalar) -> int:
+    """Epoch milliseconds of what a tree holds."""
+    number: int = value.value
+    return number * DAY_MS if isinstance(value, pa.Date32Scalar) else number
 
 
 def _pattern(value: Value) -> str | None:

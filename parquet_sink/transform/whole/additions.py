@@ -1,28 +1,78 @@
 """Fields of the same names and types that some records get beside their own: what KeyToValue and HeaderToValue add."""
 
+import binascii
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isfinite, isnan
 from typing import Final, Literal, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
 
 from parquet_sink.config.key import Key, Origin, Type
+from parquet_sink.convert import calendars
+from parquet_sink.convert.calendars import DAY_MS
 from parquet_sink.convert.decoded import Inferred, Piece, Tree, Trees, Typed
 from parquet_sink.convert.invalid import InvalidValue, show
 from parquet_sink.convert.json.trees import text_of
 from parquet_sink.transform.fields.faults import kind, tree_kind
+from parquet_sink.transform.fields.plain import to_plain
 from parquet_sink.transform.fields.structs import columns_of, fields_of, records
 from parquet_sink.transform.keys import TRANSFORM
-from parquet_sink.transform.whole.as_tree import as_trees
 
 Existing: TypeAlias = Literal["fail", "keep", "replace"]
 Column: TypeAlias = pa.Array | list[object]
 """Values of one type, or values without a schema that are objects and lists."""
-
 _SMALL: Final = (pa.int8(), pa.int16())
 _READ_AS: Final = (pa.string(), pa.bool_(), pa.int64(), pa.null())
 """Of what types the columns of an `Inferred` piece may be, beside those that are to be looked at."""
+
+
+# Dates and times are text (ISO 8601, UTC), decimals text with all digits, bytes base64; a float32 has as few digits as
+# tell it from its neighbours; a number that is none is `NaN`, `Infinity` or `-Infinity` as text; a map with text for
+# keys is an object, any other a list of [key, value].
+def as_trees(array: pa.Array) -> list[object]:
+    """One for each entry; null is None."""
+    arrow = array.type
+    if pa.types.is_string(arrow) or pa.types.is_boolean(arrow) or pa.types.is_integer(arrow) or pa.types.is_null(arrow):
+        return cast("list[object]", array.to_pylist())
+    return [_tree(arrow, value) for value in to_plain(array)]
+
+
+def _tree(arrow: pa.DataType, value: object) -> object:
+    if value is None:
+        return None
+    if pa.types.is_struct(arrow):
+        fields = (arrow.field(index) for index in range(arrow.num_fields))
+        held = cast("dict[str, object]", value)
+        return {field.name: _tree(field.type, held[field.name]) for field in fields}
+    if pa.types.is_list(arrow):
+        return [_tree(arrow.value_type, one) for one in cast("list[object]", value)]
+    if pa.types.is_map(arrow):
+        entries = cast("list[tuple[object, object]]", value)
+        pairs = [(_tree(arrow.key_type, key), _tree(arrow.item_type, item)) for key, item in entries]
+        return dict(pairs) if pa.types.is_string(arrow.key_type) else [list(pair) for pair in pairs]
+    return _leaf(arrow, value)
+
+
+def _leaf(arrow: pa.DataType, value: object) -> object:
+    if isinstance(value, float):
+        return _number(float(str(np.float32(value))) if pa.types.is_float32(arrow) else value)
+    if isinstance(value, bytes):
+        return binascii.b2a_base64(value, newline=False).decode()
+    if pa.types.is_decimal(arrow):
+        return f"{value:f}"
+    if isinstance(value, int) and pa.types.is_date(arrow):
+        return calendars.text("date", value * DAY_MS)
+    if isinstance(value, int) and pa.types.is_temporal(arrow):
+        return calendars.text("time" if pa.types.is_time(arrow) else "timestamp", value)
+    return value
+
+
+def _number(value: float) -> object:
+    if isfinite(value):
+        return value
+    return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
 def existing_key(what: str) -> Key:

@@ -213,7 +213,7 @@ class Worker:
 
     def _started(self, session: "Session") -> "SparkSession | None":
         """Spark, or None when a stop was wished for before it was up. In a thread, so that it can be given up."""
-        from parquet_sink.spark.launcher import Launcher
+        from parquet_sink.spark.query import Launcher
 
         errors: list[Exception] = []
 

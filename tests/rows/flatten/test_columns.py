@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from parquet_sink.convert.arrays import reinterpreted
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.rows.flatten import columns
-from parquet_sink.rows.schema.arrow_arrays import conformed
-from parquet_sink.rows.schema.arrow_types import check_depth, distinct, doubled, lowercased, name, storable
+from parquet_sink.rows.schema.arrow_types import check_depth, conformed, distinct, doubled, lowercased, name, storable
 
 NOTHING: frozenset[str] = frozenset()
 INNER = pa.struct([pa.field("zip-code", pa.string(), nullable=False), pa.field("since", pa.date32())])

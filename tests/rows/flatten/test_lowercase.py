@@ -17,7 +17,7 @@ from parquet_sink.convert.json import decoder as json_decoder
 from parquet_sink.convert.json import fast as json_fast
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
-from parquet_sink.rows.flatten.lowercase import lowercased
+from parquet_sink.rows.flatten.inferred import lowercased
 from parquet_sink.rows.schema.arrow_types import distinct
 from parquet_sink.rows.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.rows.shaper import Shaper

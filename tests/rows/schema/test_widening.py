@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.rows.schema.widening import aligned, first_misfit
+from parquet_sink.rows.schema.evolution import aligned, first_misfit
 
 LONG, DOUBLE = pa.int64(), pa.float64()
 NUMBERS = (

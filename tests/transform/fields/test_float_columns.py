@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from parquet_sink.convert.decoded import Inferred
 from parquet_sink.transform.fields.cast import Cast
+from parquet_sink.transform.fields.casting.columns import of_floats
 from parquet_sink.transform.fields.java import texts
-from parquet_sink.transform.fields.java.float_columns import of_floats
 from tests.transform.fields.blocks import decoded
 from tests.transform.fields.made import made
 

@@ -28,9 +28,8 @@ from parquet_sink.transform.chain import Step, TransformChain
 from parquet_sink.transform.classes import find_predicate, find_transform
 from parquet_sink.transform.protocol import WrongSettings
 from parquet_sink.transform.records import DecodedRecords
-from parquet_sink.transform.whole.additions import Additions, Group
-from parquet_sink.transform.whole.as_tree import as_trees
-from parquet_sink.transform.whole.paths import IncompletePath, steps_of
+from parquet_sink.transform.whole.additions import Additions, Group, as_trees
+from parquet_sink.transform.whole.extract_field import IncompletePath, steps_of
 from tests.transform.fields.outcomes import outcomes
 
 

@@ -10,10 +10,9 @@ from parquet_sink.convert.decoded import Trees
 from parquet_sink.convert.json.trees import JsonTrees
 from parquet_sink.errors import TransformFailed
 from parquet_sink.model.records import VALUES_ONLY, RecordBatch, RecordParts
-from parquet_sink.transform.building import NamedPredicate, NamedTransform
+from parquet_sink.transform.building import NamedPredicate, NamedTransform, is_ours
 from parquet_sink.transform.chain import Step, TransformChain
 from parquet_sink.transform.fields.mask_field import MaskField
-from parquet_sink.transform.given import is_ours
 from parquet_sink.transform.records import DecodedRecords
 from tests.transform.doubles import Identity
 

@@ -5,7 +5,7 @@ from itertools import chain, repeat
 
 import pytest
 
-from parquet_sink.spark.launcher import Launcher
+from parquet_sink.spark.query import Launcher
 
 
 def test_acts_are_done_in_order() -> None:
