@@ -7,10 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.connectors.ems.connector_files import GOOD
 from tests.docs.program import EXAMPLES, ROOT, install, run
 
-PAGES = {"own-command": "plugins", "own-converter": "own-converters"}
+PAGES = {"own-command": "plugins", "own-converter": "own-converters", "own-target": "plugins"}
 
 
 @pytest.fixture(scope="module")
@@ -47,15 +46,60 @@ def test_the_command_is_listed_and_runs(site: str, tmp_path: Path) -> None:
     assert typed(site, "report", str(tmp_path), "--suffix", ".csv") == (1, "0 files, 0 rows\n")
 
 
-def test_the_converter_is_checked_and_described(site: str, tmp_path: Path) -> None:
-    """A connector file names it; what is wrong with its settings is told as of any key."""
-    file = tmp_path / "lines.properties"
-    good = [f"{name}={text}" for name, text in GOOD.items() if not name.startswith("value.converter")]
-    good += ["value.converter=com.example.Lines", "value.converter.columns=id,name"]
-    file.write_text("\n".join(good), encoding="utf-8")
-    words = ("check", "--bootstrap-servers", "b:1", str(file))
-    assert typed(site, *words)[0] == 0
-    file.write_text("\n".join([*good, "value.converter.separator=ab"]), encoding="utf-8")
-    status, said = typed(site, *words)
+SINK = """name=orders
+topics=orders
+connector.class=EmsSink
+connect.ems.commit.size.bytes=10000000
+connect.ems.commit.records=1000
+connect.ems.commit.interval.ms=30000
+connect.ems.embed.kafka.metadata=false
+"""
+CONVERTER = """value.converter=com.example.Lines
+value.converter.columns=id,name
+value.converter.separator=;
+"""
+TARGET = """connect.ems.target.type=depot
+connect.ems.target.table=ORDERS
+depot.path=orders.db
+"""
+
+
+def test_converter_and_target_are_validated_by_check(site: str, tmp_path: Path) -> None:
+    """A file that names them is right, and what is wrong with their keys is told by these, as of any key."""
+    file = tmp_path / "orders.properties"
+    file.write_text(SINK + CONVERTER + TARGET)
+    status, said = typed(site, "check", str(file))
+    assert (status, "OK (connector orders: orders -> table ORDERS" in said) == (0, True), said
+    assert "decoded: value: by a class of your own" in said
+    file.write_text(SINK + CONVERTER.replace("=;", "=;;") + TARGET.replace("depot.path", "depot.pth"))
+    status, said = typed(site, "check", str(file))
     assert status == 2
-    assert 'Invalid [value.converter.separator]. "ab" is no single character; write one.' in said
+    assert 'Invalid [value.converter.separator]. ";;" is no single character; write one.' in said
+    assert "Invalid [depot.path]. It is missing; name the file." in said
+    assert "Warning [depot.pth]. It is unknown and has no effect. Did you mean depot.path?" in said
+
+
+def test_a_record_goes_through_the_converter(site: str, tmp_path: Path) -> None:
+    """`try` shows the row that a value becomes, and why another has none."""
+    file, value = tmp_path / "orders.properties", tmp_path / "value"
+    file.write_text(SINK + CONVERTER + TARGET)
+    value.write_text("7;Ada")
+    status, said = typed(site, "try", str(file), "--value", str(value))
+    assert (status, '{"id": "7", "name": "Ada"}' in said) == (0, True), said
+    value.write_text("7")
+    assert "the line has 1 fields, and columns names 2" in typed(site, "try", str(file), "--value", str(value))[1]
+
+
+def test_help_has_their_keys(site: str, tmp_path: Path) -> None:
+    """Where it is asked for the keys of a file that names them."""
+    file = tmp_path / "orders.properties"
+    file.write_text(SINK + CONVERTER + TARGET)
+    said = typed(site, "run", "--help", str(file))[1]
+    assert "depot.path" in said
+
+
+def test_the_target_keeps_an_archive(site: str, tmp_path: Path) -> None:
+    """An address with its name is one of its file store, which `archive` lists."""
+    file, kept = tmp_path / "orders.properties", f"depot:{tmp_path}/kept.db"
+    file.write_text(f"{SINK}{CONVERTER}{TARGET}connect.ems.archive.url={kept}\n")
+    assert typed(site, "archive", "list", str(file)) == (0, f"connector orders: 0 files, 0 bytes in {kept}\n")
