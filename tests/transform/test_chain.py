@@ -121,7 +121,7 @@ def test_a_record_is_rejected_where_it_fails_first() -> None:
         ("Cast$Value", "org.apache.kafka.connect.transforms.Cast$Value"),
         ("Cast", "org.apache.kafka.connect.transforms.Cast$Value"),
         ("org.apache.kafka.connect.transforms.Cast$Key", "org.apache.kafka.connect.transforms.Cast$Key"),
-        ("sql", "parquet_sink.addons.sql.transform.Sql"),
+        ("sql", "parquet_sink.transform.sql.transform.Sql"),
         ("tests.transform.classes.Keep$Key", "tests.transform.classes.Keep$Key"),
     ],
 )

@@ -33,7 +33,7 @@ from parquet_sink.errors import KafkaFailed, SetupError
 from parquet_sink.process.signals import ParentDeathGuard
 
 START_ATTEMPTS: Final = 3
-START_TIMEOUT_S: Final = 60.0
+START_TIMEOUT_S: Final = 180.0
 STOP_TIMEOUT_S: Final = 20.0
 REQUEST_TIMEOUT_S: Final = 30.0
 
