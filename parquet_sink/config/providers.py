@@ -20,11 +20,11 @@ _SLIP = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _TELLING = re.compile(r"(?:true|false|[+-]?[0-9]*)", re.IGNORECASE)
 """Values that messages need not hide."""
 _HIDDEN = (
-    r"(^(?:Invalid|Warning) \[(?!transforms\.|predicates\.)[^\]]*\]|\$\{{[^}}]*\}})"
-    r"|(?:(?<=transforms\.)|(?<=predicates\.)){0}(?!\w)|(?<![\w.]){0}(?!\w|\.\w)"
+    r"(^(?:Invalid|Warning) \[(?!transforms\.|predicates\.|event\.listeners\.)[^\]]*\]|\$\{{[^}}]*\}})"
+    r"|(?:(?<=transforms\.)|(?<=predicates\.)|(?<=event\.listeners\.)){0}(?!\w)|(?<![\w.]){0}(?!\w|\.\w)"
 )
-"""What stays as it is, as group 1, and where a value is hidden: as the name of a step, or where it is no part of a word
-or a key."""
+"""What stays as it is, as group 1, and where a value is hidden: as the name of a step or listener, or where it is no
+part of a word or a key."""
 _NOT_OURS = ("transforms.", "predicates.")
 """Keys in whose values `${name}` is a group of a regular expression."""
 
