@@ -3,7 +3,7 @@
   1. of each topic-partition the next range is taken, of several together        (`Replay._next`)
   2. they take the way of a connector's ranges: the same reader, converter,      (`task.task`)
      shape, files and target, in a folder of their own; what must be tried
-     again is tried again                                                        (`task.to_the_end`)
+     again is tried again                                                        (`task.replay`)
   3. files that were not chosen are made and not sent                            (`replay.sending`)
   4. each accepted file is noted, so that a replay that is stopped goes on there (`replay.journal`)
   5. what Kafka no longer has is sent as the archive has it                      (`replay.sending`)

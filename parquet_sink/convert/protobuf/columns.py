@@ -20,7 +20,7 @@ from parquet_sink.convert.protobuf.values import Many, Member, Scalar, Shape, St
 
 
 def row(shape: Shape, value: Any) -> object:
-    """What `value`, as the library gives it, is in a column of `rows.arrow`. Raises Unfit with the path below."""
+    """What `value`, as the library gives it, is in a column of Arrow. Raises Unfit with the path below."""
     if isinstance(shape, Scalar):
         if shape.check is not None:
             shape.check(value)
@@ -59,7 +59,7 @@ PIECE = 20_000
 
 
 def column(shape: Shape, values: list[Any], holes: bool = False) -> pa.Array:
-    """One array of `rows.arrow` of what the library gives. holes: some of `values` may be None, which is null.
+    """One Arrow array of what the library gives. holes: some of `values` may be None, which is null.
 
     Raises Unfit when any value does not fit, with the names on the path to it but no positions in lists.
     """
