@@ -29,11 +29,11 @@ from parquet_sink.files.rotation import Reason
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.net.settings import ClientCredentials, ProxySettings
 from parquet_sink.replay.read_outs import ReadOuts
-from parquet_sink.targets.delivery import Deliverer
 from parquet_sink.targets.outcome import Health, Outcome, Verdict
 from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.push.target import PushTarget
 from parquet_sink.targets.settings import RetrySettings
+from parquet_sink.targets.uploader import Deliverer
 from parquet_sink.validate.probe import probe_target
 
 NAME = "topic-orders_partition-0_firstOffset-0_lastOffset-9_bytes-7_rows-10.parquet"

@@ -24,7 +24,7 @@ from parquet_sink.targets.directory.settings import DirectorySettings
 from parquet_sink.targets.outcome import Health, Verdict
 from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.s3.settings import S3Settings
-from parquet_sink.targets.target import Target
+from parquet_sink.targets.settings import Target
 
 CANARY = "AppKey canary-0123456789"
 KEY = Secret(CANARY)

@@ -22,11 +22,11 @@ from parquet_sink.files.naming import attempt_name
 from parquet_sink.files.rotation import Reason
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.net.settings import ProxySettings
-from parquet_sink.targets.delivery import Deliverer
 from parquet_sink.targets.outcome import Verdict
 from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.push.target import PushTarget
 from parquet_sink.targets.settings import RetrySettings
+from parquet_sink.targets.uploader import Deliverer
 
 KEY = "AppKey canary-0123456789"
 NAME = "topic-orders_partition-0_firstOffset-0_lastOffset-9_bytes-7_rows-10.parquet"

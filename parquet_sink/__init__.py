@@ -19,6 +19,7 @@ _MOVED: Final = {
     "kafka.keys": "kafka.settings",
     "rows.keys": "rows.settings",
     "shape": "rows",
+    "targets.target": "targets.settings",
 }
 """Rooms that plug-ins imported from before there was `parquet_sink.api`, and where they are now."""
 

@@ -28,7 +28,7 @@ from parquet_sink.model.records import Header, RecordBatch
 from parquet_sink.process.memory import collect_garbage_rarely
 from parquet_sink.rows.run import Run
 from parquet_sink.settings.sink import SinkSettings
-from parquet_sink.targets.target import Target
+from parquet_sink.targets.settings import Target
 from parquet_sink.task.record_steps import RecordSteps
 from parquet_sink.task.reject_policy import StopAtRejected
 from parquet_sink.task.task import steps_for

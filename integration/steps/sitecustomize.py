@@ -22,7 +22,7 @@ SEAMS = {
     "parquet_sink.rows.shaper": ("Shaper.shape",),
     "parquet_sink.files.accumulator": ("Accumulator.add", "Accumulator._close_file"),
     "parquet_sink.targets.push.target": ("PushTarget.push",),
-    "parquet_sink.targets.delivery": ("after_acceptance",),
+    "parquet_sink.targets.uploader": ("after_acceptance",),
     "parquet_sink.task.range_flush": ("RangeFlush.acknowledge", "RangeFlush.outcome"),
     "parquet_sink.parked.files": ("Staged.commit",),
     "parquet_sink.spark.sink": ("PushWriter.write", "PushWriter.commit"),

@@ -88,13 +88,13 @@ if TYPE_CHECKING:  # the same names for the type checker
     from parquet_sink.targets.record_sink_setup import RecordSinkSetup as RecordSinkSetup
     from parquet_sink.targets.settings import OtherTargetSettings as OtherTargetSettings
     from parquet_sink.targets.settings import RetrySettings as RetrySettings
+    from parquet_sink.targets.settings import Target as Target
     from parquet_sink.targets.settings import TargetSettings as TargetSettings
     from parquet_sink.targets.store import FileStore as FileStore
     from parquet_sink.targets.store import LocalFile as LocalFile
     from parquet_sink.targets.store import StoredFile as StoredFile
     from parquet_sink.targets.store import StoreSettings as StoreSettings
     from parquet_sink.targets.store import StoreUnusable as StoreUnusable
-    from parquet_sink.targets.target import Target as Target
     from parquet_sink.targets.target_class import TargetClass as TargetClass
     from parquet_sink.transform.chain import Step as Step
     from parquet_sink.transform.chain import TransformChain as TransformChain
@@ -207,7 +207,7 @@ _PATHS: Final = {
     "kafka_settings": "connectors.reading:kafka_settings",
     "check_topics": "connectors.reading:check",
     # targets
-    "Target": "targets.target:Target",
+    "Target": "targets.settings:Target",
     "TargetClass": "targets.target_class:TargetClass",
     "TargetSettings": "targets.settings:TargetSettings",
     "OtherTargetSettings": "targets.settings:OtherTargetSettings",

@@ -169,6 +169,7 @@ class Archiver:
         began_s = time.monotonic()
         around = Surroundings(
             elapsed=lambda: time.monotonic() - began_s,
+            now=time.time,
             jitter=random.random,
             sleep=self._rest,
             stopped=self._ending.is_set,

@@ -14,7 +14,7 @@ from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.model.receipts import Archiving
 from parquet_sink.process.per_process import PerProcess
 from parquet_sink.targets.outcome import Outcome, ProbeResult, Verdict
-from parquet_sink.targets.target import Target
+from parquet_sink.targets.settings import Target
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ class AcceptedFiles:
 
 
 class ArchivedTarget:
-    """Implements `targets.target.Target`: a file counts as accepted once the archive has it, too. monotonic: seconds.
+    """Implements `targets.settings.Target`: a file counts as accepted once the archive has it, too. monotonic: seconds.
 
     accepted: a file that the target took is not sent to it again because the archive did not.
     """
@@ -92,7 +92,7 @@ class ArchivedTarget:
 
 
 class ThenArchivedTarget:
-    """Implements `targets.target.Target`: an accepted file is handed to the connector's program, which archives it.
+    """Implements `targets.settings.Target`: an accepted file is handed to the connector's program, which archives it.
 
     Where that is not on this machine (an executor, a PySpark program) it is tried once, here and now.
     """

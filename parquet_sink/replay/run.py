@@ -39,8 +39,8 @@ from parquet_sink.replay.results import Now, ReplayedFile, SentFile, compared
 from parquet_sink.replay.sending import CopySender, SendingQueue
 from parquet_sink.settings.connector import ErrorSettings
 from parquet_sink.settings.sink import SinkSettings
-from parquet_sink.targets.delivery import NOT_COMMITTED
 from parquet_sink.targets.settings import TargetSettings, needs_timestamp
+from parquet_sink.targets.uploader import NOT_COMMITTED
 from parquet_sink.task.outcome import RangeOutcome
 from parquet_sink.task.reject_policy import SetAside, Stop, stopped_by
 from parquet_sink.task.replay import flush_to_the_end

@@ -20,18 +20,15 @@ from parquet_sink.files.naming import attempt_name
 from parquet_sink.files.rotation import Reason
 from parquet_sink.files.storage import storage_trouble
 from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.model.ranges import NO_TRIES
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.replay.copies import Copy
 from parquet_sink.replay.pace import Pace
 from parquet_sink.replay.plan import ReplayRange
 from parquet_sink.replay.results import SentFile
 from parquet_sink.settings.sink import SinkSettings
-from parquet_sink.targets.delivery import Deliverer
 from parquet_sink.targets.outcome import Health, Outcome, ProbeResult, Verdict
-from parquet_sink.targets.patient import PatientDeliverer
-from parquet_sink.targets.settings import TargetSettings
-from parquet_sink.targets.target import Target
+from parquet_sink.targets.settings import Target, TargetSettings
+from parquet_sink.targets.uploader import Deliverer
 
 OnFile = Callable[[SentFile], None]
 NOT_SENT = Outcome(Verdict.ACCEPTED, "not sent")
@@ -56,13 +53,13 @@ class CopySender:
         dated: str = "",
     ) -> None:
         self._settings, self._open, self._dated = settings, archive, dated
-        self._deliverer = PatientDeliverer(Deliverer(settings.name, target, settings.retry, sleep=sleep), sleep)
+        self._deliverer = Deliverer(settings.name, target, settings.retry, waits_here=True, sleep=sleep)
 
     def send(self, copy: Copy) -> Receipt:
         """Once it is accepted. Raises ConnectorError, or ArchiveUnusable for one that is gone or altered."""
         file = self._fetched(copy)
         try:
-            return self._deliverer.deliver(file, NO_TRIES, lambda: False)
+            return self._deliverer.deliver(file)
         except ConnectorError:
             remove_unsent(file.path)
             raise

@@ -1,4 +1,4 @@
-"""When an upload is tried again, and after how long. Clock, jitter and sleep are given by the caller.
+"""Retries uploads with back-off, and logs their attempts. Clocks, jitter and sleep are given by the caller.
 
 The n-th wait is `retry.interval` doubled n-1 times, at most 5 minutes, of which a random share between half and all is
 waited, so that many topic-partitions do not come back at once. What the target asks for takes its place when it is
@@ -6,13 +6,14 @@ longer, with the same cap. `max.retries` counts attempts in all, as in the refer
 waits together stays within `sink.put.timeout.ms`: a wait that would end later is not begun.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 import tenacity
 
-from parquet_sink.model.ranges import NO_TRIES, Tries
+from parquet_sink.model.ranges import LONGEST_CAUSE, NO_TRIES, Attempt, AttemptCount, Tries, logged
 from parquet_sink.targets.outcome import Outcome, Verdict
 from parquet_sink.targets.settings import RetrySettings
 
@@ -45,14 +46,17 @@ class RetryPolicy:
 class Surroundings:
     """What the policy does not know itself.
 
-    elapsed: seconds since this task began with the upload. jitter: a number from 0 to 1. sleep: waits so many seconds,
-    or less when stopped. stopped: whether to give up waiting.
+    elapsed: seconds since this task began with the upload. now: epoch seconds. jitter: a number from 0 to 1. sleep:
+    waits so many seconds, or less when stopped. stopped: whether to give up waiting. longest_wait_s: a longer wait is
+    not waited here, but is the caller's.
     """
 
     elapsed: Callable[[], float]
+    now: Callable[[], float]
     jitter: Callable[[], float]
     sleep: Callable[[float], None]
     stopped: Callable[[], bool]
+    longest_wait_s: float = WAIT_HERE_S
 
 
 def should_retry(outcome: Outcome, policy: RetryPolicy) -> bool:
@@ -77,11 +81,15 @@ def within_budget(attempts: int, elapsed: float, wait: float, policy: RetryPolic
 
 @dataclass(frozen=True)
 class Sent:
-    """How sending ended. tries: all of them, with earlier ones. wait_s: until the next one is due, None: no more."""
+    """How sending ended. tries: all of them, with earlier ones. wait_s: until the next one is due, None: no more.
+
+    answers: how the attempts came out that were made here, without the earlier ones; none is left out.
+    """
 
     outcome: Outcome
     tries: Tries
-    wait_s: float | None = None
+    wait_s: float | None
+    answers: tuple[AttemptCount, ...]
 
 
 def send_with_retries(
@@ -91,7 +99,7 @@ def send_with_retries(
     before_wait: Callable[[Outcome, float], None],
     earlier: Tries = NO_TRIES,
 ) -> Sent:
-    """Calls `send(seconds left)` until its outcome is final, the budget ends, or the wait is longer than WAIT_HERE_S.
+    """Calls `send(seconds left)` until its outcome is final, the budget ends, or a wait is longer than is waited here.
 
     A longer wait is the driver's: whoever waits here keeps a Spark slot from others. earlier: attempts made before such
     a wait, and the time since the first of them. `before_wait` gets each outcome that will be tried again, and the
@@ -106,7 +114,9 @@ def send_with_retries(
         before_sleep=lambda state: before_wait(_outcome(state), state.upcoming_sleep),
         retry_error_callback=_outcome,
     )
-    return Sent(retrying(attempts.attempt), attempts.tries(), attempts.postponed_s)
+    outcome = retrying(attempts.attempt)
+    answers = tuple(AttemptCount(*answer, count) for answer, count in attempts.counts.items())
+    return Sent(outcome, attempts.tries(), attempts.postponed_s, answers)
 
 
 class _Attempts:
@@ -121,20 +131,26 @@ class _Attempts:
         earlier: Tries,
     ) -> None:
         self._send, self._policy, self._around, self._before_wait = send, policy, around, before_wait
-        self._earlier = earlier
-        self._calls = 0
+        self._earlier, self._log = earlier, earlier.log
         self._last: Outcome | None = None
+        self.counts: Counter[tuple[str, int | None]] = Counter()
         self.postponed_s: float | None = None
 
     def tries(self) -> Tries:
-        return Tries(self._earlier.attempts + self._calls, self._earlier.elapsed_s + self._around.elapsed())
+        attempts = self._earlier.attempts + self.counts.total()
+        elapsed_s = self._earlier.elapsed_s + self._around.elapsed()
+        return Tries(attempts, elapsed_s, log=self._log, sent_before=self._earlier.sent_before)
 
     def attempt(self) -> Outcome:
         if self._last is not None and self._around.stopped():  # the wait was cut short
             return self._last
-        self._calls += 1
-        self._last = self._send(max(0.0, self._policy.budget_seconds - self.tries().elapsed_s))
-        return self._last
+        at_ms, began_s = round(self._around.now() * 1000), self._around.elapsed()
+        outcome = self._send(max(0.0, self._policy.budget_seconds - self._earlier.elapsed_s - began_s))
+        verdict, cause = str(outcome.verdict), outcome.cause[:LONGEST_CAUSE]
+        attempt = Attempt(at_ms, self._around.elapsed() - began_s, verdict, outcome.status, cause)
+        self._last, self._log = outcome, logged(self._log, attempt)
+        self.counts[verdict, outcome.status] += 1
+        return outcome
 
     def wait(self, state: tenacity.RetryCallState) -> float:
         asked = _outcome(state).retry_after_seconds
@@ -145,7 +161,7 @@ class _Attempts:
         allowed = within_budget(tries.attempts, tries.elapsed_s, state.upcoming_sleep, self._policy)
         if self._around.stopped() or not allowed:
             return True
-        if state.upcoming_sleep <= WAIT_HERE_S:
+        if state.upcoming_sleep <= self._around.longest_wait_s:
             return False
         self.postponed_s = state.upcoming_sleep
         self._before_wait(_outcome(state), state.upcoming_sleep)

@@ -1,16 +1,47 @@
-"""What a target is set up with, and how patient uploads are. Durations are milliseconds."""
+"""What a target is: settings that open it, and what it does with a file; and when uploads are tried again.
+
+The push API is a target, a folder another. It hands over one file once, and says what that came to; order, retries and
+receipts are the same for all of them (`targets.uploader`, `targets.retry`). Durations are milliseconds.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from parquet_sink.config.declared import Milliseconds, declared, key
 from parquet_sink.config.key import Origin, ems
+from parquet_sink.targets.outcome import Outcome, ProbeResult
 
-if TYPE_CHECKING:  # planners know settings, and no targets
-    from parquet_sink.targets.target import Target
+if TYPE_CHECKING:  # it loads Arrow
+    from parquet_sink.files.accumulator import FinishedFile
 
 ERRORS: Final = "Errors and retries"
 ErrorPolicy = Literal["THROW", "RETRY", "CONTINUE"]
+
+
+class Target(Protocol):
+    """Takes files of one connector; threads may share it."""
+
+    @property
+    def name(self) -> str:
+        """Where files go, for a message: an address or a folder, without secrets."""
+        ...
+
+    def push(self, file: "FinishedFile", seconds_left: float) -> Outcome:
+        """One attempt to hand over a file under its name, within so many seconds.
+
+        ACCEPTED only when the target has the whole file durably. A file of the same name and content that is there
+        already is accepted; one of another content is never silently replaced by half of this one. Leaves the local
+        file alone. Raises StorageFailed when the local file cannot be read, and nothing else on purpose.
+        """
+        ...
+
+    def probe(self, seconds_left: float) -> ProbeResult:
+        """Tries whether files would be taken, within so many seconds. Stores nothing. Raises nothing on purpose."""
+        ...
+
+    def close(self) -> None:
+        """Lets go of what is open. May be called twice."""
+        ...
 
 
 class TargetSettings(Protocol):
@@ -23,7 +54,7 @@ class TargetSettings(Protocol):
     @property
     def target_table(self) -> str: ...
 
-    def open(self) -> "Target":
+    def open(self) -> Target:
         """A target of its own for the caller, who closes it.
 
         Raises InvalidConfiguration for what cannot be used, SetupError where a package is not installed.

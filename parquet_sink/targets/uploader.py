@@ -1,20 +1,63 @@
-"""Files of one topic-partition in order, of different topic-partitions side by side, while the next are written."""
+"""Uploads the files of a Spark task: in order for each topic-partition, several side by side, each until accepted.
 
+`OrderedUploader` has the order and the threads, `Deliverer` one file's attempts, their receipt and the error that ends
+them; when an attempt is made again `targets.retry` decides.
+"""
+
+import logging
+import math
+import random
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
-from parquet_sink.errors import ConnectorError, UploadPostponed, UploadRefused
+from parquet_sink.errors import (
+    RESET_TOOL,
+    ConnectorError,
+    UploadError,
+    UploadExhausted,
+    UploadPostponed,
+    UploadRefused,
+)
 from parquet_sink.files.accumulator import FinishedFile
-from parquet_sink.files.cleanup import remove_unsent
-from parquet_sink.model.ranges import NO_TRIES, Tries
+from parquet_sink.files.cleanup import after_acceptance, remove_unsent
+from parquet_sink.model.ranges import NO_TRIES, Again, Tries
 from parquet_sink.model.receipts import Receipt
+from parquet_sink.process.per_process import PerProcess
+from parquet_sink.targets.outcome import Outcome, Verdict
+from parquet_sink.targets.retry import WAIT_HERE_S, RetryPolicy, Sent, Surroundings, send_with_retries
+from parquet_sink.targets.settings import RetrySettings, Target, TargetSettings
+
+logger = logging.getLogger(__name__)
 
 MOST_WAITING: Final = 1
 MOST_PARALLEL: Final = 8
+NOT_COMMITTED: Final = "These offsets are not committed; they are sent again at the next start."
+_CONTINUE: Final = (
+    " Or set connect.ems.error.policy=CONTINUE: then the records of such a file are kept aside, and the next file goes "
+    "on."
+)
+_FATES: Final = {
+    Verdict.REFUSED: "was refused",
+    Verdict.RETRIABLE: "was not taken",
+    Verdict.UNKNOWN: "may or may not have been taken",
+}
+
+
+def _open(settings: TargetSettings) -> Target:
+    return settings.open()
+
+
+_targets: Final = PerProcess(_open)
+
+
+def target_for(settings: TargetSettings) -> Target:
+    """The process's target for these settings: opened when there is none, and kept. Raises as `settings.open`."""
+    return _targets.get(settings)
 
 
 class Delivers(Protocol):
@@ -112,20 +155,18 @@ class OrderedUploader:
             self._changed.notify_all()
 
     def _delivered(self, upload: Upload, queue: _PartitionQueue) -> Receipt:
+        file = upload.file
         try:
-            return self._deliverer.deliver(upload.file, upload.earlier, upload.superseded)
+            return self._deliverer.deliver(file, upload.earlier, upload.superseded)
         except ConnectorError as error:
+            receipt = self._deliverer.failed(file, error)
             if self._passes_over and isinstance(error, UploadRefused) and error.of_file is not None:
-                return self._passed_over(upload.file, error)
+                remove_unsent(file.path)
+                return replace(receipt, failure=None, passed_over=error.of_file, next_offset=file.last_offset + 1)
             self._fail(queue)
             if isinstance(error, UploadPostponed):
-                remove_unsent(upload.file.path)  # the next attempt makes it again
-            return self._deliverer.failed(upload.file, error)
-
-    def _passed_over(self, file: FinishedFile, error: UploadRefused) -> Receipt:
-        receipt = self._deliverer.failed(file, error)
-        remove_unsent(file.path)
-        return replace(receipt, failure=None, passed_over=error.of_file, next_offset=file.last_offset + 1)
+                remove_unsent(file.path)  # the next attempt makes it again
+            return receipt
 
     def _record(self, receipt: Receipt) -> None:
         with self._changed:
@@ -139,3 +180,139 @@ class OrderedUploader:
             unsent, queue.waiting = list(queue.waiting), deque()
         for upload in unsent:
             remove_unsent(upload.file.path)
+
+
+class Deliverer:
+    """Sends files of one connector and deals with them afterwards; threads may share it.
+
+    waits_here: a wait between two attempts is waited in the task, however long, because nobody else plans the next.
+    """
+
+    def __init__(
+        self,
+        connector: str,
+        target: Target,
+        settings: RetrySettings,
+        *,
+        keep_files: bool = False,
+        waits_here: bool = False,
+        monotonic: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
+        jitter: Callable[[], float] = random.random,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._connector, self._target, self._keep_files = connector, target, keep_files
+        self._policy, self._longest_wait_s = RetryPolicy.of(settings), math.inf if waits_here else WAIT_HERE_S
+        self._monotonic, self._now, self._jitter, self._sleep = monotonic, now, jitter, sleep
+
+    def deliver(
+        self, file: FinishedFile, earlier: Tries = NO_TRIES, superseded: Callable[[], bool] = lambda: False
+    ) -> Receipt:
+        """Sends a file until it is accepted, and returns its receipt.
+
+        earlier: attempts at this file before this task. superseded: whether another attempt at the range has begun;
+        then no further attempt and no further wait is. Raises UploadPostponed when the next attempt is the driver's to
+        plan; UploadRefused or UploadExhausted; StorageFailed when the file cannot be read. After these the file stays.
+        """
+        started = self._monotonic()
+        around = Surroundings(
+            elapsed=lambda: self._monotonic() - started,
+            now=self._now,
+            jitter=self._jitter,
+            sleep=self._sleep,
+            stopped=superseded,
+            longest_wait_s=self._longest_wait_s,
+        )
+
+        def log_wait(so_far: Outcome, wait: float) -> None:
+            about = (self._connector, file.name, _into(file), so_far.cause, so_far.verdict, wait)
+            logger.warning("connector %s: file %s%s: %s (%s); next attempt in %.1f s", *about)
+
+        sent = send_with_retries(
+            lambda seconds_left: self._target.push(file, seconds_left), self._policy, around, log_wait, earlier
+        )
+        sent = replace(sent, outcome=_in_doubt(file, sent))
+        if sent.outcome.verdict is not Verdict.ACCEPTED:
+            raise _error(file, sent, superseded=superseded())
+        accepted_at = self._now()
+        after_acceptance(file.path, file.kept_name, self._keep_files)
+        return replace(
+            _receipt(self._connector, file, sent.tries),
+            next_offset=file.last_offset + 1,
+            status=sent.outcome.status,
+            answer_id=sent.outcome.answer_id,
+            accepted_at=accepted_at,
+            archive=sent.outcome.archive,
+            answers=sent.answers,
+        )
+
+    def failed(self, file: FinishedFile, error: ConnectorError) -> Receipt:
+        """The receipt of a file that `deliver` raised for; its next offset is the file's first."""
+        failure = replace(error.failure(), topic_partition=(file.topic, file.partition) if file.frame is None else None)
+        upload = error if isinstance(error, UploadError) else UploadError("")
+        receipt = _receipt(self._connector, file, upload.tries)
+        return replace(receipt, status=failure.status, failure=failure, answers=upload.answers)
+
+
+def _receipt(connector: str, file: FinishedFile, tries: Tries) -> Receipt:
+    """What is true of a file however its upload ends."""
+    return Receipt(
+        connector=connector,
+        topic=file.topic,
+        partition=file.partition,
+        file_name=file.name,
+        first_offset=file.first_offset,
+        last_offset=file.last_offset,
+        next_offset=file.first_offset,
+        rows=file.rows,
+        records=file.records,
+        size_bytes=file.size_bytes,
+        reason=str(file.reason),
+        attempts=tries.attempts,
+        tried=tries.log,
+        seconds={"write": file.write_seconds, "upload": tries.elapsed_s},
+        oldest_ms=file.oldest_ms,
+        table=file.table,
+        digest=file.digest,
+    )
+
+
+def _in_doubt(file: FinishedFile, sent: Sent) -> Outcome:
+    """The outcome; of a refusal that may say that an earlier attempt delivered the file, not one of what is in it."""
+    outcome = sent.outcome
+    if outcome.verdict is not Verdict.REFUSED or not (outcome.of_name and sent.tries.may_be_there):
+        return outcome
+    passed = f": then pass it by resetting the group's offset to {file.last_offset + 1} with {RESET_TOOL}"
+    cure = (
+        f"Look whether the target has a file of this name, from an attempt whose answer was lost"
+        f"{passed if file.frame is None else ''}. If it has not, correct what the answer names"
+    )
+    return replace(outcome, of_file=False, fate="was refused, and may have been delivered before", cure=cure)
+
+
+def _error(file: FinishedFile, sent: Sent, *, superseded: bool) -> UploadError:
+    outcome, attempts = sent.outcome, sent.tries.attempts
+    tries = f"after {attempts} attempt{'s' if attempts > 1 else ''} in {sent.tries.elapsed_s:.1f} s"
+    ended = ", ended because another attempt at these offsets has begun" if superseded else ""
+    into = _into(file)
+    message = (
+        f"{file.origin}: file {file.name}{into} {outcome.fate or _FATES[outcome.verdict]}: {outcome.cause} "
+        f"({tries}{ended}). {outcome.cure}. "
+        f"{NOT_COMMITTED if file.frame is None else file.frame.repeated}"
+        f"{_CONTINUE if outcome.of_file and file.frame is None else ''}"
+    )
+    error: UploadError
+    if sent.wait_s is not None:
+        error = UploadPostponed(message, outcome.status, Again(sent.tries, sent.wait_s))
+    elif outcome.verdict is Verdict.REFUSED:
+        of_file = f"the target refused file {file.name}{into}: {outcome.cause}" if outcome.of_file else None
+        error = UploadRefused(message, outcome.status, of_file)
+    else:
+        error = UploadExhausted(message, outcome.status)
+    error.tries, error.answers = sent.tries, sent.answers
+    return error
+
+
+def _into(file: FinishedFile) -> str:
+    """Where it goes, if that differs from topic to topic."""
+    return "" if file.table is None else f" for table {file.table}"

@@ -4,7 +4,7 @@
   2. rows become rows of files; an invalid one ends the batch           (`rows.shaper`)
   3. rows become local files; a finished file's footer is verified      (`files.accumulator`)
   4. a file is sent, the next only after this one was accepted          (`targets.uploader`)
-  5. the accepted file is removed from the disk                         (`targets.delivery`)
+  5. the accepted file is removed from the disk                         (`targets.uploader`)
   6. what became of the files goes to the driver                        (`FrameOutcome`)
   7. a failure fails the batch there; else Spark notes it as done       (`spark.frame_sink`)
 
@@ -38,10 +38,7 @@ from parquet_sink.process.memory import give_back
 from parquet_sink.rows.settings import ShapeSettings
 from parquet_sink.rows.shaper import Shaper
 from parquet_sink.settings.sink import SinkSettings
-from parquet_sink.targets.delivery import Deliverer
-from parquet_sink.targets.patient import PatientDeliverer
-from parquet_sink.targets.target import target_for
-from parquet_sink.targets.uploader import OrderedUploader, Upload
+from parquet_sink.targets.uploader import Deliverer, OrderedUploader, Upload, target_for
 from parquet_sink.task.frame_settings import FrameOutcome, for_frame
 
 log = logging.getLogger(__name__)
@@ -135,8 +132,9 @@ class FrameFlush:
         configure_worker(settings.name)
         self._settings, self._frame = for_frame(settings), frame
         target = archived(target_for(settings.target), settings.archive)
-        deliverer = Deliverer(settings.name, target, settings.retry, keep_files=self._files.keep_files)
-        self._uploader = OrderedUploader(PatientDeliverer(deliverer))
+        keep_files = self._files.keep_files
+        deliverer = Deliverer(settings.name, target, settings.retry, keep_files=keep_files, waits_here=True)
+        self._uploader = OrderedUploader(deliverer)
         place = Place(settings.name, frame.label, frame.partition, uuid.uuid4().hex, frame)
         limits = Limits(settings.flush.commit_size_bytes, settings.flush.commit_records)
         self._accumulator = Accumulator(place, limits, self._files)

@@ -36,7 +36,7 @@ from parquet_sink.parked.files import PARKING, ParkedFile
 from parquet_sink.parked.folder import ParkedFolder
 from parquet_sink.parked.scan import Layer, ParkedPartition, Selection, scan
 from parquet_sink.settings.sink import SinkSettings
-from parquet_sink.targets.delivery import NOT_COMMITTED
+from parquet_sink.targets.uploader import NOT_COMMITTED
 from parquet_sink.task.outcome import RangeOutcome
 from parquet_sink.task.reject_policy import SetAside
 from parquet_sink.task.task import TaskFlush, steps_for

@@ -9,7 +9,7 @@ For each range [start, end):
   3. rows become local files; a finished file's footer is verified       (`files.accumulator`)
   4. a file is sent, then archived where there is an archive; the next   (`targets.uploader`, `archive.target`)
      only after both have this one
-  5. the accepted file is removed from the disk; one that is refused     (`targets.delivery`, `targets.uploader`)
+  5. the accepted file is removed from the disk; one that is refused     (`targets.uploader`)
      for what is in it may be passed over: it is removed, and the next goes on
   6. the records of a file that was passed over are read again from      (`task.range_flush`)
      Kafka and set aside
@@ -42,9 +42,7 @@ from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.process.logs import configure_worker
 from parquet_sink.process.memory import collect_garbage_rarely, give_back
 from parquet_sink.settings.sink import SinkSettings
-from parquet_sink.targets.delivery import Deliverer
-from parquet_sink.targets.target import target_for
-from parquet_sink.targets.uploader import OrderedUploader
+from parquet_sink.targets.uploader import Deliverer, OrderedUploader, target_for
 from parquet_sink.task.outcome import RangeOutcome
 from parquet_sink.task.policies import policy_for
 from parquet_sink.task.range_flush import ALL_PARTS, RangeFlush

@@ -11,7 +11,7 @@ from parquet_sink.files.cleanup import remove_unsent
 from parquet_sink.planner.range_plans import RangePlans
 from parquet_sink.planner.start_offsets import StartOffsets
 from parquet_sink.state.sqlite.database import Database
-from parquet_sink.targets import delivery
+from parquet_sink.targets import uploader
 from parquet_sink.task.range_flush import RangeFlush
 from parquet_sink.task.task import TaskFlush
 
@@ -55,7 +55,7 @@ def range_stays_as_planned(patch: pytest.MonkeyPatch) -> None:
 
 def conflict_is_of_the_file(patch: pytest.MonkeyPatch) -> None:
     """An answer of 409 is always about what is in a file."""
-    patch.setattr(delivery, "_in_doubt", lambda file, sent: sent.outcome)
+    patch.setattr(uploader, "_in_doubt", lambda file, sent: sent.outcome)
 
 
 def deleted_beginning_ends_a_range(patch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from parquet_sink.model.rejected import Rejected
 from parquet_sink.parked.folder import ParkedFolder
 from parquet_sink.planner import first_timestamps, planner
 from parquet_sink.state.sqlite.store import SqliteStore
-from parquet_sink.targets import delivery, uploader
+from parquet_sink.targets import uploader
 from parquet_sink.task import range_flush, task
 from parquet_sink.task.read_ahead import ReadInTurn
 from parquet_sink.worker.loop import connector as connector_module
@@ -95,7 +95,7 @@ class World:
         for name in STATE_WRITES:
             patch.setattr(SqliteStore, name, of(name, self._noticed(name)))
         for module, name in [
-            (delivery, "after_acceptance"),
+            (uploader, "after_acceptance"),
             *((module, "remove_unsent") for module in (uploader, range_flush)),
         ]:
             patch.setattr(module, name, of("removal", getattr(module, name)))

@@ -6,7 +6,7 @@ from parquet_sink.config.secret import Secret
 from parquet_sink.files.open_file import FinishedFile
 from parquet_sink.targets.outcome import Health, Outcome, ProbeResult, Verdict
 from parquet_sink.targets.push.settings import PushSettings
-from parquet_sink.targets.target import target_for
+from parquet_sink.targets.uploader import target_for
 
 
 def test_a_process_has_one_target_for_equal_settings() -> None:

@@ -71,7 +71,7 @@ class Sleeper(Clock):
 
     def around(self) -> Surroundings:
         """Nothing is left to chance."""
-        return Surroundings(self.now, lambda: 1.0, self.sleep, lambda: self.stopped)
+        return Surroundings(self.now, self.now, lambda: 1.0, self.sleep, lambda: self.stopped)
 
 
 def run(policy: RetryPolicy, clock: Sleeper, outcomes: Callable[[int], Outcome]) -> tuple[Outcome, int, list[float]]:

@@ -14,10 +14,10 @@ from parquet_sink.files.naming import attempt_name, file_name
 from parquet_sink.files.rotation import Reason
 from parquet_sink.model.ranges import Again, Attempt, AttemptCount, Tries
 from parquet_sink.model.receipts import Receipt
-from parquet_sink.targets.delivery import Deliverer, failure_receipt
 from parquet_sink.targets.outcome import Outcome, Verdict
 from parquet_sink.targets.settings import RetrySettings
-from parquet_sink.targets.uploader import OrderedUploader, Upload
+from parquet_sink.targets.uploader import Deliverer, OrderedUploader, Upload
+from tests.factories import Clock
 
 SETTINGS = RetrySettings(max_retries=3, retry_interval_ms=1)
 EARLIER = Attempt(1_000, 0.5, "retriable", 503, "busy")
@@ -164,11 +164,30 @@ def test_an_attempt_far_away_is_postponed(tmp_path: Path) -> None:
     assert (back.again, str(back)) == (caught.value.again, str(caught.value))
 
 
+def test_long_waits_may_be_waited_in_the_task(tmp_path: Path) -> None:
+    """Where nobody else plans the next attempt; attempts, time and answers count on."""
+    clock, busy = Clock(), Outcome(Verdict.RETRIABLE, "busy", "", 503)
+    patient = Deliverer(
+        "sink",
+        Target(busy, busy),
+        RetrySettings(retry_interval_ms=60_000),
+        waits_here=True,
+        monotonic=clock,
+        now=clock,
+        jitter=lambda: 1.0,
+        sleep=clock.sleep,
+    )
+    receipt = patient.deliver(finished(tmp_path))
+    assert clock.waits == [60.0, 120.0]
+    assert (receipt.attempts, receipt.seconds["upload"]) == (3, 180.0)
+    assert receipt.answers == (AttemptCount("retriable", 503, 2), AttemptCount("accepted", 200, 1))
+
+
 @pytest.mark.parametrize("error", [UploadRefused("no", 403), ConnectorError("other")])
 def test_receipts_cross_processes(tmp_path: Path, error: ConnectorError) -> None:
     """Receipts of both kinds survive JSON and pickle; a failed one starts over at its first offset."""
     file = finished(tmp_path, 2)
-    failed = failure_receipt("sink", file, error)
+    failed = deliverer(Target()).failed(file, error)
     assert (failed.accepted, failed.next_offset, failed.status) == (False, 20, getattr(error, "status", None))
     for receipt in (failed, deliverer(Target()).deliver(file)):
         assert Receipt.from_json(receipt.to_json()) == receipt
@@ -220,7 +239,7 @@ class Gate:
         return self.receipts.deliver(file)
 
     def failed(self, file: FinishedFile, error: ConnectorError) -> Receipt:
-        return failure_receipt("sink", file, error)
+        return self.receipts.failed(file, error)
 
 
 def in_thread(action: Callable[[], object]) -> tuple[threading.Thread, threading.Event]:

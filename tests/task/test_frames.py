@@ -1,7 +1,7 @@
 """What becomes of a DataFrame's rows in one Spark task. Files are real, the target is a fake."""
 
 import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -14,20 +14,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.config.class_settings import ClassSettings
-from parquet_sink.errors import ConnectorError, InvalidConfiguration, UploadPostponed
+from parquet_sink.errors import ConnectorError, InvalidConfiguration
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.model.frames import FrameSlice
-from parquet_sink.model.ranges import NO_TRIES, Again, Tries
 from parquet_sink.rows.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.rows.shaper import Shaper
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.outcome import Outcome, Verdict
-from parquet_sink.targets.patient import PatientDeliverer
 from parquet_sink.task.frame_flush import FrameDecoder, FrameFlush
 from parquet_sink.task.frame_settings import FrameOutcome
 from parquet_sink.transform.settings import StepSettings
 from tests import factories
-from tests.factories import Clock
 from tests.spark_task import Handed
 
 FRAME = FrameSlice("ab" * 16, 7, 3)
@@ -209,33 +206,3 @@ def test_types_that_no_file_has(array: pa.Array) -> None:
     """The column is named, with the cure."""
     with pytest.raises(ConnectorError, match="partition 3: column odd holds .*; cast it, for example to string"):
         rows_of({}, odd=array)
-
-
-class Postponing:
-    """A deliverer that wants to be asked again some times."""
-
-    def __init__(self, waits: Sequence[float]) -> None:
-        self.waits = list(waits)
-        self.earlier: list[Tries] = []
-
-    def deliver(self, file: Any, earlier: Tries, superseded: Callable[[], bool]) -> Any:
-        self.earlier.append(earlier)
-        if not self.waits:
-            return "receipt"
-        error = UploadPostponed(
-            "later", 503, Again(Tries(earlier.attempts + 1, earlier.elapsed_s + 1), self.waits.pop(0))
-        )
-        raise error
-
-    def failed(self, file: Any, error: ConnectorError) -> Any:
-        return error
-
-
-def test_long_waits_are_waited_in_the_task() -> None:
-    """Nobody else plans the next attempt at a file; attempts and time count on."""
-    inner, clock = Postponing([60.0, 120.0]), Clock()
-    file: Any = None
-    found: object = PatientDeliverer(inner, clock.sleep).deliver(file, NO_TRIES, lambda: False)
-    assert found == "receipt"
-    assert clock.waits == [60.0, 120.0]
-    assert inner.earlier == [NO_TRIES, Tries(1, 61.0), Tries(2, 182.0)]

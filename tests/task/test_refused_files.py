@@ -17,8 +17,9 @@ from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.model.rejected import Rejected, Stage
 from parquet_sink.settings.connector import ErrorSettings
-from parquet_sink.targets.delivery import failure_receipt
 from parquet_sink.targets.outcome import Outcome, Verdict
+from parquet_sink.targets.settings import RetrySettings
+from parquet_sink.targets.uploader import Deliverer
 from parquet_sink.task.range_flush import FileRecords
 from parquet_sink.task.record_steps import RecordSteps
 from parquet_sink.task.reject_policy import SetAsidePolicy
@@ -140,10 +141,11 @@ def test_which_records_are_in_a_file() -> None:
     for offsets in ([1, 1, 2, 5], [5, 9, 9], [12]):
         found.add(pa.array(offsets, pa.int64()))
     wanted = {(1, 5): [1, 2, 5], (9, 9): [9], (12, 12): [12]}
+    deliverer = Deliverer("sink", Target(), RetrySettings())  # type: ignore[arg-type]
     for first, last in wanted:
         found.finished(finished(first, last))
     for (first, last), offsets in wanted.items():
-        receipt = failure_receipt("sink", finished(first, last), UploadRefused("no"))
+        receipt = deliverer.failed(finished(first, last), UploadRefused("no"))
         assert found.of(receipt).tolist() == offsets
 
 

@@ -3,7 +3,7 @@
 import posixpath
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from parquet_sink.config.declared import check as check_keys
 from parquet_sink.config.declared import declared, filled_by, keys_of, made
@@ -14,11 +14,9 @@ from parquet_sink.config.values import Values
 from parquet_sink.net.settings import ENDPOINT, HttpSettings
 from parquet_sink.plugins import named
 from parquet_sink.targets.push.settings import TARGET, PushSettings
+from parquet_sink.targets.settings import Target
+from parquet_sink.targets.store import FileStore
 from parquet_sink.targets.target_class import PUSH, TYPE, TargetClass, archive_keys
-
-if TYPE_CHECKING:  # planners know settings, and no targets
-    from parquet_sink.targets.store import FileStore
-    from parquet_sink.targets.target import Target
 
 SCHEME: Final = "directory:"
 _FORM: Final = "write directory:/path/to/folder, with the whole path"
@@ -46,7 +44,7 @@ class FolderStore:
         if (reason := named("parquet_sink.targets.directory.outcomes:unusable")(self.folder, self.key)) is not None:
             yield f"Invalid [{self.key}]. {reason}"
 
-    def open(self) -> "FileStore":
+    def open(self) -> FileStore:
         store: FileStore = named("parquet_sink.targets.directory.target:DirectoryStore")(self)
         return store
 
@@ -69,7 +67,7 @@ class DirectorySettings:
         """As of a store."""
         return FolderStore(self.folder).problems(environment)
 
-    def open(self) -> "Target":
+    def open(self) -> Target:
         target: Target = named("parquet_sink.targets.directory.target:DirectoryTarget")(self)
         return target
 

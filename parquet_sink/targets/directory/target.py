@@ -123,7 +123,7 @@ class DirectoryStore:
 
 
 class DirectoryTarget:
-    """Puts files into `<folder>/<table>/`. Implements `targets.target.Target`. monotonic, now: seconds."""
+    """Puts files into `<folder>/<table>/`. Implements `targets.settings.Target`. monotonic, now: seconds."""
 
     def __init__(
         self,

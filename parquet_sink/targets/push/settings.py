@@ -1,7 +1,7 @@
 """Keys and settings of the push API that takes the files. Durations are milliseconds."""
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 from parquet_sink.config.checks import PRINTABLE
 from parquet_sink.config.declared import declared, filled_by, key, made
@@ -12,9 +12,7 @@ from parquet_sink.config.values import Values
 from parquet_sink.net.settings import CLIENT_ID, CLIENT_SECRET, ENDPOINT, ClientCredentials, HttpSettings
 from parquet_sink.plugins import named
 from parquet_sink.rows.settings import MOST_VARCHAR_BYTES
-
-if TYPE_CHECKING:  # planners know settings, and no targets
-    from parquet_sink.targets.target import Target
+from parquet_sink.targets.settings import Target
 
 TARGET: Final = "The target"
 TABLE: Final = ems("target.table")
@@ -104,6 +102,6 @@ class PushSettings(HttpSettings):
         problems: Iterator[str] = named("parquet_sink.targets.push.trust:problems")(self.ca_file, environment)
         return problems
 
-    def open(self) -> "Target":
+    def open(self) -> Target:
         target: Target = named("parquet_sink.targets.push.target:PushTarget")(self)
         return target

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 from parquet_sink.config.declared import Bytes, declared, filled_by, key, keys_of
 from parquet_sink.config.key import Origin, ems
@@ -13,10 +13,8 @@ from parquet_sink.net.settings import HttpSettings
 from parquet_sink.plugins import named
 from parquet_sink.targets.s3.prefix import dated, fixed_part, pattern
 from parquet_sink.targets.s3.value_checks import BUCKET_NAME, CREDENTIAL, PREFIX_TEMPLATE, REGION_NAME, S3_URL
-
-if TYPE_CHECKING:  # planners know settings, and no targets
-    from parquet_sink.targets.store import FileStore
-    from parquet_sink.targets.target import Target
+from parquet_sink.targets.settings import Target
+from parquet_sink.targets.store import FileStore
 
 SMALLEST_PART_BYTES: Final = 5 << 20
 """What S3 takes as a part that is not the last one."""
@@ -139,7 +137,7 @@ class BucketStore:
         """As of a bucket."""
         return self.bucket.problems(environment)
 
-    def open(self) -> "FileStore":
+    def open(self) -> FileStore:
         store: FileStore = named("parquet_sink.targets.s3.target:S3Store")(self)
         return store
 
@@ -180,7 +178,7 @@ class S3Settings:
         """As of its bucket."""
         return self.bucket.problems(environment)
 
-    def open(self) -> "Target":
+    def open(self) -> Target:
         target: Target = named("parquet_sink.targets.s3.target:S3Target")(self)
         return target
 

@@ -87,7 +87,7 @@ class S3Store:
 
 
 class S3Target:
-    """Implements `targets.target.Target`; threads and processes may put files side by side. Raises as `S3Store`."""
+    """Implements `targets.settings.Target`; threads and processes may put files side by side. Raises as `S3Store`."""
 
     def __init__(self, settings: S3Settings, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._settings, self._common = settings, prefix.fixed_part(settings.prefix)

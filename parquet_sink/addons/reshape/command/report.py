@@ -11,7 +11,7 @@ from parquet_sink.addons.reshape.run import Reshaped
 from parquet_sink.addons.reshape.spans import RawRange
 from parquet_sink.files.storage import TEMPORARY
 from parquet_sink.model.failure import Failure
-from parquet_sink.targets.delivery import NOT_COMMITTED
+from parquet_sink.targets.uploader import NOT_COMMITTED
 
 PROGRESS_S: Final = 5.0
 _AGAIN: Final = "What is in --out is whole files; the same command goes on, and makes the same ones."
