@@ -27,7 +27,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Position:
-    """The next record that a consumer would give. topic_id: "" when it is not known."""
+    """The next record that a consumer would give. topic_id: "" when it is not known.
+
+    With the id, because what a consumer has fetched ahead may be of a topic that is gone.
+    """
 
     topic: str
     topic_id: str

@@ -155,7 +155,7 @@ class RangeReader:
                 asked = next_poll(records, asked)
                 builder.add(records)
                 yield from builder.full()
-            last_heard = time.monotonic()  # only now: whoever takes the batches may have waited long for the target
+            last_heard = time.monotonic()  # only now: while a task waits for the target Kafka is not silent
         if (rest := builder.rest()) is not None:
             yield rest
 

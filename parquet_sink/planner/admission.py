@@ -2,8 +2,8 @@
 
 A topic-partition is due when its unflushed records, their estimated Parquet bytes or the age of the oldest of them
 passes a threshold. The range [start, end) then becomes work of the next micro-batch. A range is bounded, so that a
-backlog of any size is worked off in micro-batches of bounded length, and ends where files end if it can, so that a
-backlog makes full files.
+backlog of any size is worked off in micro-batches of bounded length, which others wait for, and ends where files end if
+it can, so that a backlog makes full files.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,9 @@
 """Notices topics that were deleted and made anew, and ends the query for them.
 
-A topic may be deleted and made anew under the same name at any moment, and offsets of the old one must never pass over
-records of the new one. Each topic has an id that no other topic ever has; the rule is:
+A topic may be deleted and recreated under the same name at any moment, and offsets of the old one must never pass over
+records of the new one. Kafka commits by name, and deletes a group's offsets some time after their topic, also when a
+new topic has the name by then: one lost its first ten records so, on a busy machine. The new topic may end above, below
+or exactly where the old one did. Each topic has an id that no other topic ever has, and only that tells; the rule is:
 
   1. the id is asked for before the start offsets of a topic are looked up, and these belong to that id from then on
   2. every committed offset carries the id that it belongs to, so also one that is written after the topic was made anew

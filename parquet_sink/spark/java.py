@@ -31,7 +31,10 @@ END_S: Final = 10.0
 """How long Java may take to end by itself, once its input is closed."""
 LAST_LINES: Final = 50
 _DEAF: Final = 'trap "" HUP INT TERM; exec "$@"'
-"""Signals that are ignored stay so across exec, in Java and in the Python processes that it starts."""
+"""Signals that are ignored stay so across exec, in Java and in the Python processes that it starts.
+
+SIGTERM ends Spark at once, in the middle of a flush, unless it was ignored when Java started. The planner, which Java
+itself ends by SIGTERM, listens to it again (`process.signals.restore_sigterm`)."""
 
 
 class Java:

@@ -26,7 +26,9 @@ RECORDS_DDL: Final = "topic string, partition int, offset long, timestamp long, 
 HEADERS_DDL: Final = f"{RECORDS_DDL}, headers array<struct<key: string, value: binary>>"
 """The same with the headers, null where a header's name is not UTF-8."""
 WARM_UP: Final = "warm-up"
-"""The reason of a range that exists only to load and compile everything before the first real one."""
+"""The reason of a range that exists only to load and compile everything before the first real one.
+
+The first micro-batch takes several times as long as the next; an empty one comes before it when nothing is due."""
 
 
 def of_range(planned: PlannedRange) -> pa.RecordBatch:

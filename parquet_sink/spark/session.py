@@ -90,6 +90,7 @@ class Session:
         """Starts Java and Spark, which takes seconds. In the main thread PySpark takes SIGINT for itself here."""
         local = self.master.startswith("local")
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Before the session: otherwise Spark takes another python3, and hangs until a timeout.
         _set_environment(local, sys.executable if local else _python_of_executors(self._extra))
         if local:  # executors elsewhere start Python by its path
             os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = self._forks.start()
@@ -195,6 +196,8 @@ def _folders(scratch: Path) -> dict[str, str]:
     return {"spark.local.dir": str(scratch), "spark.sql.warehouse.dir": str(scratch / "warehouse")}
 
 
+# Elsewhere executors connect to the address that the driver binds, not to the one that it advertises: on Kubernetes
+# spark.driver.bindAddress must not be 0.0.0.0.
 def _loopback() -> dict[str, str]:
     return {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 

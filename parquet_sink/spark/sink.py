@@ -52,6 +52,7 @@ class PushSink(DataSource):
         return NAME
 
     def streamWriter(self, schema: "StructType", overwrite: bool) -> "RangeWriter | FrameStreamWriter":
+        """Asked twice for each micro-batch, in two long-lived processes: nothing is kept from one to the next."""
         if is_frame(schema):
             return FrameStreamWriter(self.handoff.settings, overwrite)
         writer: RangeWriter = part(self.handoff.settings, "writer")(self.handoff)

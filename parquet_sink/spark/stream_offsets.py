@@ -1,8 +1,10 @@
 """What Spark keeps as an offset of the source: the number of a micro-batch, and the ranges that it reads.
 
-Spark only asks whether two offsets are equal. So they need not say where topic-partitions stand, which Spark's
-checkpoint cannot know: the group's offsets say that, and they may have been set back, or belong to a topic made anew,
-since an offset was kept. The number makes each micro-batch another one, also when a range comes again.
+Spark only asks whether two offsets are equal. Over a kept checkpoint it never asks for an initial one, and may ask for
+the partitions of a micro-batch that an earlier run planned before it asks for anything else. So they need not say where
+topic-partitions stand, which Spark's checkpoint cannot know: the group's offsets say that, and they may have been set
+back, or belong to a topic made anew, since an offset was kept. The number makes each micro-batch another one, also when
+a range comes again.
 """
 
 from collections.abc import Mapping, Sequence

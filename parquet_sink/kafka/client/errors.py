@@ -19,7 +19,7 @@ MEMBERS_ONLY: Final = frozenset(
         KafkaError.FENCED_MEMBER_EPOCH,
     }
 )
-"""Answers to a commit from outside to a group that has members."""
+"""Answers to a commit from outside to a group that has members: the connector still runs in Kafka Connect."""
 
 UNKNOWN: Final = frozenset(
     {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}  # noqa: SLF001

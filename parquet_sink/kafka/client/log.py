@@ -1,7 +1,8 @@
 """What Kafka clients log: why brokers cannot be reached, and lines for our log, each one rarely.
 
 A client keeps what it says until it is polled; one that nobody polls hoards it, ten lines a second while brokers are
-unavailable. So whoever keeps a client polls it, and what comes out ends here.
+unavailable. So whoever keeps a client polls it, and what comes out ends here. A consumer can be polled without taking
+records only while it is assigned to nothing.
 """
 
 import logging
