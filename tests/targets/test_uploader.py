@@ -1,22 +1,24 @@
-"""Order, parallelism and failure of uploads; receipts."""
+"""Order, parallelism and failure of uploads; receipts; targets by their settings."""
 
 import pickle
 import threading
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
+from parquet_sink.config.secret import Secret
 from parquet_sink.errors import ConnectorError, UploadExhausted, UploadPostponed, UploadRefused
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.naming import attempt_name, file_name
 from parquet_sink.files.rotation import Reason
 from parquet_sink.model.ranges import Again, Attempt, AttemptCount, Tries
 from parquet_sink.model.receipts import Receipt
-from parquet_sink.targets.outcome import Outcome, Verdict
+from parquet_sink.targets.outcome import Health, Outcome, ProbeResult, Verdict
+from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.settings import RetrySettings
-from parquet_sink.targets.uploader import Deliverer, OrderedUploader, Upload
+from parquet_sink.targets.uploader import Deliverer, OrderedUploader, Upload, target_for
 from tests.factories import Clock
 
 SETTINGS = RetrySettings(max_retries=3, retry_interval_ms=1)
@@ -348,3 +350,45 @@ def test_receipts_are_told_as_they_come(tmp_path: Path) -> None:
         uploader.submit(Upload(gate.add(finished(tmp_path, n))))
     uploader.close()
     assert heard == [0, 10, 20]
+
+
+def test_a_process_has_one_target_for_equal_settings() -> None:
+    """Equal settings, built anew for each micro-batch, share connections; others do not."""
+    one, equal, other = (PushSettings("https://x/i", Secret("AppKey k"), t) for t in ("t", "t", "u"))
+    assert target_for(one) is target_for(equal)
+    assert target_for(one) is not target_for(other)
+
+
+@dataclass(frozen=True)
+class OtherSettings:
+    """Of a target that a connector class of another package brings."""
+
+    target_table: str
+
+    def open(self) -> "OtherTarget":
+        return OtherTarget(self.target_table)
+
+
+class OtherTarget:
+    """Takes everything, and keeps nothing."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def push(self, file: FinishedFile, seconds_left: float) -> Outcome:
+        return Outcome(Verdict.ACCEPTED, "taken")
+
+    def probe(self, seconds_left: float) -> ProbeResult:
+        return ProbeResult(Health.OK, "there")
+
+    def close(self) -> None:
+        pass
+
+
+def test_other_settings_open_their_own_target() -> None:
+    """Settings of a class that nobody here knows say what they stand for; equal ones share a target as others do."""
+    target = target_for(OtherSettings("t"))
+    assert isinstance(target, OtherTarget)
+    assert target.name == "t"
+    assert target_for(OtherSettings("t")) is target
+    assert target_for(OtherSettings("u")) is not target
