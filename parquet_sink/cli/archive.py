@@ -1,27 +1,32 @@
 """`parquet-sink archive list|verify`: what a connector's archive has, and whether that is what was accepted."""
 
 import argparse
-import logging
+import json
 import os
 import sys
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from parquet_sink.archive.settings import URL
-from parquet_sink.cli.beside import check_beside
+from parquet_sink.cli.beside import settings_beside
 from parquet_sink.cli.options import add_files
+from parquet_sink.config.report import counted, printable
 from parquet_sink.errors import HistoryUnusable, InvalidConfiguration, SinkError
+from parquet_sink.files.naming import NameParts, parts_of
 from parquet_sink.settings.sink import SinkSettings
-from parquet_sink.validate.preflight import inspect
 
 if TYPE_CHECKING:
-    from parquet_sink.archive.archive import Archive
+    from parquet_sink.archive.archive import Archive, ArchivedFile
+    from parquet_sink.archive.comparison import Gap
     from parquet_sink.archive.settings import ArchiveSettings
+    from parquet_sink.archive.verify import Verified
 
-log = logging.getLogger(__name__)
-
+MOST_TOLD: Final = 20
+"""Of each kind, one by one; --json has all."""
 ACTIONS: Final = ("list", "verify")
 _ONLY: Final = {"quick": "verify", "progress": "verify", "partition": "list", "offset": "list"}
 """Options that one action has."""
@@ -52,10 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """0 when it was told and all is well, else 1. Raises InvalidConfiguration."""
     _check_options(args)
-    checked = inspect(check_beside(args.files, args.worker, bootstrap_servers=args.bootstrap_servers))
-    for warning in checked.warnings:
-        log.debug("%s", warning)
-    connectors = checked.require()
+    connectors = settings_beside(args)
     if without := [one.name for one in connectors if one.archive is None]:
         raise InvalidConfiguration([f"Invalid [{URL}]. Connector {name} has no archive; set it." for name in without])
     done = [_run_one(args, settings) for settings in connectors]
@@ -79,11 +81,14 @@ def _run_one(args: argparse.Namespace, settings: SinkSettings) -> bool:
 
 def _list(args: argparse.Namespace, connector: str, archive: "Archive") -> bool:
     from parquet_sink.archive.verify import files_of
-    from parquet_sink.cli import archive_reports
 
-    chosen = archive_reports.Chosen(args.partition, args.offset)
-    for line in archive_reports.listing(
-        connector, archive.name, files_of(archive, args.topic), chosen, as_json=args.json
+    for line in listing(
+        connector,
+        archive.name,
+        files_of(archive, args.topic),
+        partition=args.partition,
+        offset=args.offset,
+        as_json=args.json,
     ):
         print(line)
     return True
@@ -93,7 +98,6 @@ def _verify(args: argparse.Namespace, settings: SinkSettings, own: "ArchiveSetti
     from rich.progress import DownloadColumn
 
     from parquet_sink.archive.verify import Verified, altered, compare
-    from parquet_sink.cli import archive_reports
     from parquet_sink.cli.progress import ShownProgress
     from parquet_sink.history.sqlite.store import read_history
 
@@ -109,7 +113,7 @@ def _verify(args: argparse.Namespace, settings: SinkSettings, own: "ArchiveSetti
     with ShownProgress(what, total, DownloadColumn(), logs=args.progress) as shown:
         read = partial(shown.advance, told=f"of {total / 1e6:.1f} MB read")
         found = Verified(comparison, tuple(altered(archive, comparison.known, read, quick=args.quick)), total)
-    for line in archive_reports.verified(settings.name, archive.name, found, as_json=args.json):
+    for line in verified(settings.name, archive.name, found, as_json=args.json):
         print(line)
     return found.complete
 
@@ -127,3 +131,118 @@ def _check_options(args: argparse.Namespace) -> None:
     ]
     if wrong:
         raise InvalidConfiguration(wrong)
+
+
+def listing(
+    connector: str,
+    archive: str,
+    files: Iterable["ArchivedFile"],
+    *,
+    partition: int | None,
+    offset: int | None,
+    as_json: bool,
+) -> Iterator[str]:
+    """A line for each file, then the sum; as JSON a line for each file alone."""
+    count = size_bytes = 0
+    for one in files:
+        parts = parts_of(one.where.rpartition("/")[2])
+        if not _meant(parts, partition, offset):
+            continue
+        count, size_bytes = count + 1, size_bytes + one.size_bytes
+        if as_json:
+            about = {} if parts is None else asdict(parts)
+            body = {"connector": connector, "path": one.where, **about, "size_bytes": one.size_bytes}
+            yield json.dumps(body, ensure_ascii=False)
+        else:
+            yield printable(f"  {_file_text(one, parts)}")
+    if not as_json:
+        yield f"connector {connector}: {counted(count, 'file')}, {size_bytes:,} bytes in {archive}"
+
+
+def _meant(parts: NameParts | None, partition: int | None, offset: int | None) -> bool:
+    """Whether a file is of this topic-partition and has this offset, if given. One of another name has neither."""
+    if parts is None:
+        return partition is None and offset is None
+    return partition in (None, parts.partition) and (
+        offset is None or parts.first_offset <= offset <= parts.last_offset
+    )
+
+
+def _file_text(one: "ArchivedFile", parts: NameParts | None) -> str:
+    if parts is None:
+        return f"{one.where}: {one.size_bytes:,} bytes"
+    offsets = f"offsets {parts.first_offset} to {parts.last_offset}, {parts.records:,} records"
+    return f"{parts.topic} {parts.partition}, {offsets}, {one.size_bytes:,} bytes: {one.where}"
+
+
+def verified(connector: str, archive: str, found: "Verified", *, as_json: bool) -> Iterator[str]:
+    """What was found, with all that is wrong, the verdict last."""
+    if as_json:
+        yield json.dumps(_as_dict(connector, archive, found), ensure_ascii=False)
+        return
+    comparison = found.comparison
+    yield from _told("missing", [_gap_text(one) for one in comparison.gaps])
+    yield from _told("altered", [f"{one.where}: {one.how}" for one in found.altered])
+    yield from _told("alien", [f"{one.where}: not in the history" for one in comparison.alien])
+    yield from _aside(found)
+    yield printable(f"connector {connector}: archive {archive}: {_verdict(found)}")
+
+
+def _told(what: str, lines: Sequence[str]) -> Iterator[str]:
+    yield from (printable(f"  {what}: {line}") for line in lines[:MOST_TOLD])
+    if len(lines) > MOST_TOLD:
+        yield f"  and {len(lines) - MOST_TOLD:,} more {what}; --json has them all"
+
+
+def _gap_text(one: "Gap") -> str:
+    where = f"{one.topic} {one.partition}, offsets {one.first} to {one.last}"
+    why = f": {'; '.join(one.causes)}" if one.causes else ""
+    more = f" and {len(one.files) - 1:,} more" if len(one.files) > 1 else ""
+    return f"{where}, {counted(len(one.files), 'file')}: {one.files[0]}{more}{why}"
+
+
+def _aside(found: "Verified") -> Iterator[str]:
+    """What is neither right nor wrong."""
+    one = found.comparison
+    told = (
+        (len(one.earlier), "of offsets before all that the history has: not compared with it"),
+        (len(one.later), "of offsets behind all that the history has: accepted, and not noted yet"),
+        (len(one.frames), "with rows of a DataFrame, which have no history"),
+        (one.waiting, "that wait for the archive"),
+        (one.earlier_uploads, "that were accepted before the archive began"),
+    )
+    yield from (f"  {counted(count, 'file')} {what}" for count, what in told if count)
+
+
+def _verdict(found: "Verified") -> str:
+    one = found.comparison
+    known = f"{counted(len(one.known), 'file')} of the history"
+    read = f", {found.read_bytes:,} bytes read" if found.read_bytes else ""
+    if found.complete:
+        return f"complete: {known}{', unaltered' if read else ''}{read}"
+    wrong = (
+        (len(one.missing), "missing"),
+        (len(found.altered), "altered"),
+        (len(one.alien), "alien"),
+    )
+    listed = ", ".join(f"{counted(n, 'file')} {what}" for n, what in wrong if n)
+    return f"not as it should be: {listed}, beside {known}{read}"
+
+
+def _as_dict(connector: str, archive: str, found: "Verified") -> dict[str, Any]:
+    one = found.comparison
+    return {
+        "connector": connector,
+        "archive": archive,
+        "complete": found.complete,
+        "files": len(one.known),
+        "read_bytes": found.read_bytes,
+        "gaps": [asdict(gap) for gap in one.gaps],
+        "altered": [asdict(file) for file in found.altered],
+        "alien": [file.where for file in one.alien],
+        "earlier_than_history": len(one.earlier),
+        "later_than_history": len(one.later),
+        "of_dataframes": len(one.frames),
+        "waiting": one.waiting,
+        "accepted_before_archive": one.earlier_uploads,
+    }

@@ -1,5 +1,6 @@
 """Connector files for commands beside a running connector: with the folders that a worker keeps for its connectors."""
 
+import argparse
 import logging
 import os
 from collections.abc import Mapping, Sequence
@@ -10,6 +11,8 @@ from parquet_sink.connectors.check import NO_OVERRIDES, Checked, check_files
 from parquet_sink.connectors.loading import Loaded, load
 from parquet_sink.files.naming import connector_folder
 from parquet_sink.files.settings import TMP_DIR
+from parquet_sink.settings.sink import SinkSettings
+from parquet_sink.validate.preflight import inspect
 from parquet_sink.worker_config.worker import Worker
 
 FOLDERS: Final = "connectors"
@@ -22,6 +25,14 @@ def hosted(worker: Worker, store_folder: str) -> Worker:
     """The worker with its connectors' folders below that of their store."""
     folder = os.path.join(worker.machine.absolute(store_folder), FOLDERS)
     return replace(worker, machine=replace(worker.machine, tmp_dir=folder))
+
+
+def settings_beside(args: argparse.Namespace) -> tuple[SinkSettings, ...]:
+    """Those of the files that the options of `add_files` name. Raises InvalidConfiguration."""
+    checked = inspect(check_beside(args.files, args.worker, bootstrap_servers=args.bootstrap_servers))
+    for warning in checked.warnings:
+        log.debug("%s", warning)
+    return checked.require()
 
 
 def check_beside(

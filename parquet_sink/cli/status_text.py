@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from parquet_sink.cli.connectors.printing import columns, cut
+from parquet_sink.config.report import counted
 from parquet_sink.errors import WorkerRefused
 from parquet_sink.worker.herder.values import (
     ConnectorProgress,
@@ -28,15 +29,15 @@ def connector_lines(one: ConnectorProgress, now_s: float, *, partitions: bool) -
     """State and tasks, what is behind, what was sent last, what went wrong last. now_s: epoch seconds."""
     error = "" if one.last_error is None else one.last_error.message
     yield from _status_lines(one.status, error)
-    aside = f"; {_count(one.set_aside, 'record')} set aside" if one.set_aside else ""
-    sent = f"{_count(one.files, 'file')}, {_count(one.rows, 'row')}, {format_size(one.size_bytes)}"
-    yield f"  sent   {_count(one.records, 'record') if one.records else sent}{aside}"
+    aside = f"; {counted(one.set_aside, 'record')} set aside" if one.set_aside else ""
+    sent = f"{counted(one.files, 'file')}, {counted(one.rows, 'row')}, {format_size(one.size_bytes)}"
+    yield f"  sent   {counted(one.records, 'record') if one.records else sent}{aside}"
     if archive := _archive_text(one):
         yield f"  kept   {archive}"
     yield f"  lag    {_lag_text(one)}"
     if one.flushing is not None:
         for_s = format_age(max(now_s - one.flushing.since_s, 0.0))
-        taken = f"{_count(one.flushing.records, 'record')} in {_count(one.flushing.partitions, 'topic-partition')}"
+        taken = f"{counted(one.flushing.records, 'record')} in {counted(one.flushing.partitions, 'topic-partition')}"
         yield f"  flush  {taken}, for {for_s}"
     if one.last_upload is not None:
         yield f"  last   {_upload_text(one.last_upload, now_s)}"
@@ -64,7 +65,7 @@ def _error_lines(error: LastError, waits_for: str, now_s: float) -> Iterator[str
 def _status_lines(status: ConnectorStatus, error: str) -> Iterator[str]:
     """error: the last one's text, which stands in a line of its own and is not said here."""
     running = sum(task.state is State.RUNNING for task in status.tasks)
-    tasks = f"{running} of {_count(len(status.tasks), 'task')} running" if status.tasks else "no tasks"
+    tasks = f"{running} of {counted(len(status.tasks), 'task')} running" if status.tasks else "no tasks"
     yield f"{cut(status.name)}  {status.state}  {tasks}, {status.worker_id}"
     yield from (f"  {line}" for line in status.trace.splitlines()[:1] if not _says(error, line))
     failed: dict[str, list[int]] = {}
@@ -88,15 +89,15 @@ def _says(error: str, trace: str) -> bool:
 def _archive_text(one: ConnectorProgress) -> str:
     """Empty where nothing is known of an archive."""
     told = ((one.archived, "archived"), (one.archive_waiting, "waiting for it"), (one.not_archived, "not archived"))
-    return "; ".join(f"{_count(count, 'file')} {what}" for count, what in told if count)
+    return "; ".join(f"{counted(count, 'file')} {what}" for count, what in told if count)
 
 
 def _lag_text(one: ConnectorProgress) -> str:
     if not one.partitions:
         return "not known while it is stopped" if one.status.state is State.STOPPED else "not known"
     waiting = [partition for partition in one.partitions if partition.oldest_s is not None]
-    text = f"{_count(sum(partition.lag for partition in one.partitions), 'record')} in "
-    text += _count(len(one.partitions), "topic-partition")
+    text = f"{counted(sum(partition.lag for partition in one.partitions), 'record')} in "
+    text += counted(len(one.partitions), "topic-partition")
     if waiting:
         oldest = max(waiting, key=lambda partition: partition.oldest_s or 0.0)
         text += f"; oldest unflushed {format_age(oldest.oldest_s)} ({oldest.topic} {oldest.partition})"
@@ -105,10 +106,10 @@ def _lag_text(one: ConnectorProgress) -> str:
 
 
 def _upload_text(upload: LastUpload, now_s: float) -> str:
-    size = f"{_count(upload.rows, 'row')}, {format_size(upload.size_bytes)}"
+    size = f"{counted(upload.rows, 'row')}, {format_size(upload.size_bytes)}"
     return (
         f"{_moment_text(upload.at_s, now_s)}: {upload.topic} {upload.partition}, offsets {upload.first_offset} to "
-        f"{upload.last_offset}, {size if upload.size_bytes else _count(upload.rows, 'record')}"
+        f"{upload.last_offset}, {size if upload.size_bytes else counted(upload.rows, 'record')}"
     )
 
 
@@ -127,10 +128,6 @@ def _partition_row(one: PartitionProgress) -> tuple[str, ...]:
 def _moment_text(at_s: float, now_s: float) -> str:
     """A time in UTC, and how long ago it is by this machine's clock."""
     return f"{datetime.fromtimestamp(at_s, UTC):%Y-%m-%d %H:%M:%S} UTC ({format_age(max(now_s - at_s, 0.0))} ago)"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def read_progress(found: Iterable[Mapping[str, Any]]) -> list[ConnectorProgress]:

@@ -9,6 +9,7 @@ from parquet_sink.cli.beside import hosted
 from parquet_sink.cli.hosting import Plan, host, log_lines
 from parquet_sink.cli.options import add_hosting, add_log_format
 from parquet_sink.config.files import this_machine
+from parquet_sink.config.report import counted
 from parquet_sink.connectors.check import read_worker
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.spark import options
@@ -62,8 +63,7 @@ def run(args: argparse.Namespace) -> int:
         worker = hosted(worker, worker.store_folder)
     store = FileConfigStore(folder)
     try:
-        count = len(store.connectors())
-        log.info("%d connector%s in %s", count, "" if count == 1 else "s", worker.store_folder)
+        log.info("%s in %s", counted(len(store.connectors()), "connector"), worker.store_folder)
         plan = Plan(worker, args.stop_request, master=args.master, spark_conf=dict(args.conf), serves=True)
         return host(plan, store, {}, [log_lines()])
     finally:

@@ -46,6 +46,11 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)
 
 
+def counted(number: int, word: str) -> str:
+    """`1 file`, `2,000 files`."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
 def did_you_mean(name: str, known: Mapping[str, str], *, cutoff: float) -> str:
     """A sentence naming what the nearest known spelling stands for, with a leading blank; empty when none is near.
 

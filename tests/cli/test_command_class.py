@@ -171,10 +171,8 @@ def test_the_list_loads_nothing_of_ours() -> None:
     assert ours == {f"parquet_sink.cli.{name}" for name in ("built_in", "command_class", "main")}
 
 
-def test_each_of_ours_is_a_class_of_the_registry() -> None:
+def test_each_of_ours_is_in_the_registry() -> None:
     """Name by name, with help that begins in lower case."""
     ours = commands_for("check").usable
     assert list(ours) == list(plugins.BUILT_IN[plugins.COMMANDS])
-    assert {type(command).__name__.lower(): command.help[0].islower() for command in ours.values()} == dict.fromkeys(
-        ours, True
-    )
+    assert all(command.help[0].islower() for command in ours.values())

@@ -13,7 +13,7 @@ import pytest
 
 from parquet_sink.cli.main import main
 from parquet_sink.cli.parked import replay as parked_drop
-from parquet_sink.cli.parked.replay import Progress
+from parquet_sink.cli.parked.replay import progress_lines
 from parquet_sink.history.sqlite.store import read_history
 from parquet_sink.model.rejected import Rejected, Stage
 from parquet_sink.parked.folder import ParkedFolder
@@ -315,11 +315,11 @@ def test_check_and_run_warn_of_parked_records(
 def test_long_work_tells_how_far_it_is(caplog: pytest.LogCaptureFixture) -> None:
     """One line every few seconds, not one for each batch."""
     now = [0.0]
-    progress = Progress("orders", lambda: now[0])
+    progress = progress_lines("orders", lambda: now[0])
     caplog.set_level("INFO")
     for done in range(1_000, 13_000, 1_000):
         now[0] += 1
-        progress.record("orders", 3, done, 12_000)
+        progress("orders", 3, done, 12_000)
     assert [line.getMessage() for line in caplog.records] == [
         f"connector orders: topic orders, topic-partition 3: {done} of 12000 parked records read"
         for done in (5_000, 10_000)

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from parquet_sink.cli.trial_text import lines, to_json
+from parquet_sink.cli.try_record import lines, to_json
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.task.reject_policy import StopAtRejected
 from parquet_sink.task.task import steps_for

@@ -10,7 +10,7 @@ from parquet_sink.cli.connectors.life_cycle import Outcome, Wanted, each, wait_u
 from parquet_sink.cli.connectors.printing import print_json, print_lines, print_trouble, status_text
 from parquet_sink.cli.worker_api.api import WorkerApi
 from parquet_sink.config.files import read_new_connector
-from parquet_sink.config.report import printable, quoted
+from parquet_sink.config.report import counted, printable, quoted
 from parquet_sink.connectors.connector_class import DEFAULT_CLASS
 from parquet_sink.errors import InvalidConfiguration, WorkerRefused
 
@@ -139,8 +139,8 @@ def _validated(api: WorkerApi, one: ConnectorFile) -> dict[str, Any]:
 
 def _problem_lines(answer: Mapping[str, Any]) -> Iterable[str]:
     problems, warnings = answer["error_count"], answer.get("warnings", ())
-    told = [_counted(problems, "problem")] if problems else ["valid"]
-    told += [_counted(len(warnings), "warning")] if warnings else []
+    told = [counted(problems, "problem")] if problems else ["valid"]
+    told += [counted(len(warnings), "warning")] if warnings else []
     yield f"{answer['file']}: connector {answer['connector']}: {', '.join(told)}"
     for config in answer["configs"]:
         value = config["value"]
@@ -149,10 +149,6 @@ def _problem_lines(answer: Mapping[str, Any]) -> Iterable[str]:
             if value["recommended_values"]:
                 yield f"    it may be {', '.join(map(str, value['recommended_values']))}"
     yield from (f"  {warning}" for warning in warnings)
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _with_name(error: str, name: str) -> str:

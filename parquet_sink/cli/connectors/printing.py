@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from parquet_sink.config.report import printable
+from parquet_sink.config.report import counted, printable
 from parquet_sink.errors import SinkError
 
 MOST_OF_NAME: Final = 48
@@ -38,8 +38,7 @@ def status_text(status: Mapping[str, Any] | None) -> str:
     """What a connector does now, to be put behind what was done; empty when nobody asked."""
     if status is None:
         return ""
-    count = len(status["tasks"])
-    return f"; now {status['connector']['state']}, {count} task{'' if count == 1 else 's'}"
+    return f"; now {status['connector']['state']}, {counted(len(status['tasks']), 'task')}"
 
 
 def print_trouble(name: str, error: SinkError) -> None:

@@ -1,20 +1,16 @@
 """`parquet-sink parked list|show|replay|drop`: what connectors passed over, sending it again, or giving it up."""
 
 import argparse
-import logging
 import os
 import sys
 from collections.abc import Sequence
 from typing import Final
 
-from parquet_sink.cli.beside import check_beside
+from parquet_sink.cli.beside import settings_beside
 from parquet_sink.cli.options import add_files
 from parquet_sink.errors import InvalidConfiguration, SinkError
 from parquet_sink.model.rejected import Stage
 from parquet_sink.settings.sink import SinkSettings
-from parquet_sink.validate.preflight import inspect
-
-log = logging.getLogger(__name__)
 
 ACTIONS: Final = ("list", "show", "replay", "drop")
 MOST_SHOWN: Final = 100
@@ -61,10 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """0 when it is done, 1 when something stays parked that was to leave, or cannot be read; 2 wrong files."""
     _check_options(args)
-    checked = inspect(check_beside(args.files, args.worker, bootstrap_servers=args.bootstrap_servers))
-    for warning in checked.warnings:
-        log.debug("%s", warning)
-    done = [_run_one(args, settings) for settings in checked.require()]
+    done = [_run_one(args, settings) for settings in settings_beside(args)]
     return os.EX_OK if all(done) else 1
 
 

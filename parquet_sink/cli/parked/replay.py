@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from parquet_sink.cli.parked.reports import listing, warn_of_skipped
+from parquet_sink.config.report import counted
 from parquet_sink.files import naming
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.cleanup import prepare_connector
@@ -55,52 +56,32 @@ def _replay(settings: SinkSettings, folder: ParkedFolder, selection: Selection, 
     own = replace(settings, files=replace(settings.files, tmp_dir=work, keep_files=False))
     if dry_run:
         own = replace(own, target=DryTarget(settings.target.target_table))
-    progress = Progress(settings.name)
     history, sender = history_of(settings), sender_of(settings, Origin.PARKED)
 
     def note(outcome: RangeOutcome) -> None:
         if not dry_run:
             record_uploads(history, sender, [outcome])
 
-    sending = Replay(own, folder, _learned(settings), changes=not dry_run, progress=progress.record, on_outcome=note)
-    total = Totals()
+    sending = Replay(
+        own, folder, _learned(settings), changes=not dry_run, progress=progress_lines(settings.name), on_outcome=note
+    )
+    accepted = stays = 0
     try:
         for one in sending.run(selection):
             print(_line(settings.name, one, dry_run=dry_run), flush=True)
-            total.add(one)
+            accepted, stays = accepted + one.accepted, stays + one.records - one.accepted
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    print(total.line(settings.name, dry_run=dry_run))
-    return total.done
-
-
-@dataclass
-class Totals:
-    """Of all topic-partitions."""
-
-    accepted: int = 0
-    stays: int = 0
-
-    @property
-    def done(self) -> bool:
-        return not self.stays
-
-    def add(self, one: Replayed) -> None:
-        self.accepted += one.accepted
-        self.stays += one.records - one.accepted
-
-    def line(self, connector: str, *, dry_run: bool) -> str:
-        """In words."""
-        if dry_run:
-            return f"connector {connector}: {self.accepted:,} would be done with, {self.stays:,} would stay parked"
-        return f"connector {connector}: {self.accepted:,} records done with, {self.stays:,} stay parked"
+    would = ("would be done with", "would stay") if dry_run else ("records done with", "stay")
+    print(f"connector {settings.name}: {accepted:,} {would[0]}, {stays:,} {would[1]} parked")
+    return not stays
 
 
 def _line(connector: str, one: Replayed, *, dry_run: bool) -> str:
     would = "would be " if dry_run else ""
     untried = one.records - one.accepted - one.rejected
     parts = [
-        f"{one.accepted:,} {would}accepted in {one.files:,} file{'' if one.files == 1 else 's'}, or without a row",
+        f"{one.accepted:,} {would}accepted in {counted(one.files, 'file')}, or without a row",
         *([f"{one.rejected:,} {would}rejected again"] if one.rejected else []),
         *([f"{untried:,} not tried to the end: {one.failure.message}"] if one.failure is not None else []),
     ]
@@ -112,25 +93,20 @@ def _learned(settings: SinkSettings) -> Mapping[str, Known]:
     return learned_of(Path(naming.connector_folder(settings.files.tmp_dir, settings.name), naming.STATE_FILE))
 
 
-class Progress:
-    """Log lines about long work, one every few seconds. monotonic: seconds that never jump."""
+def progress_lines(
+    connector: str, monotonic: Callable[[], float] = time.monotonic
+) -> Callable[[str, int, int, int], None]:
+    """Logs how many records of a topic-partition were read, every few seconds. monotonic: seconds that never jump."""
+    last_s = monotonic()
 
-    def __init__(self, connector: str, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._connector, self._monotonic = connector, monotonic
-        self._last_s = monotonic()
+    def record(topic: str, partition: int, done: int, of: int) -> None:
+        nonlocal last_s
+        if monotonic() - last_s >= PROGRESS_S:
+            last_s = monotonic()
+            text = "connector %s: topic %s, topic-partition %d: %d of %d parked records read"
+            log.info(text, connector, topic, partition, done, of)
 
-    def record(self, topic: str, partition: int, done: int, of: int) -> None:
-        """So many records of a topic-partition were read."""
-        if self._monotonic() - self._last_s >= PROGRESS_S:
-            self._last_s = self._monotonic()
-            log.info(
-                "connector %s: topic %s, topic-partition %d: %d of %d parked records read",
-                self._connector,
-                topic,
-                partition,
-                done,
-                of,
-            )
+    return record
 
 
 @dataclass(frozen=True)
@@ -169,15 +145,15 @@ def drop(settings: SinkSettings, selection: Selection, *, sure: bool) -> bool:
         return True
     if not sure:
         print(
-            f"parquet-sink: connector {settings.name}: nothing is dropped. {chosen:,} "
-            f"record{'' if chosen == 1 else 's'} would be gone for good, but for what Kafka still has; give --yes.",
+            f"parquet-sink: connector {settings.name}: nothing is dropped. "
+            f"{counted(chosen, 'record')} would be gone for good, but for what Kafka still has; give --yes.",
             file=sys.stderr,
         )
         return False
     folder = ParkedFolder(settings.parked_folder, settings.name, settings.parked.max_bytes)
     with replaying(folder.path):
         dropped = _drop(folder, files, selection)
-    print(f"connector {settings.name}: {dropped:,} record{'' if dropped == 1 else 's'} dropped")
+    print(f"connector {settings.name}: {counted(dropped, 'record')} dropped")
     return True
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from parquet_sink.config.report import printable
+from parquet_sink.config.report import counted, printable
 from parquet_sink.files.storage import storage_trouble
 from parquet_sink.parked.files import PARKING, ParkedFile
 from parquet_sink.parked.scan import Group, Scan, Selection, scan, summarise, with_years_of_python
@@ -46,7 +46,7 @@ def _heading(settings: SinkSettings, found: Scan, chosen: int) -> str:
     which = f"{chosen:,} of {found.rows:,}" if chosen != found.rows else f"{chosen:,}"
     return (
         f"connector {settings.name}: {which} record{'' if which == '1' else 's'} parked in {settings.parked_folder} "
-        f"({len(found.files):,} file{'' if len(found.files) == 1 else 's'}, {found.size_bytes:,} of "
+        f"({counted(len(found.files), 'file')}, {found.size_bytes:,} of "
         f"{settings.parked.max_bytes:,} bytes that {MAX_BYTES} allows)"
     )
 
@@ -57,7 +57,7 @@ def _stage_lines(topic: str, stage: str, groups: Sequence[Group]) -> Iterator[st
     for one in groups:
         whole.join(one)
     yield (
-        f"  topic {topic}, {stage}: {whole.records:,} record{'' if whole.records == 1 else 's'}, "
+        f"  topic {topic}, {stage}: {counted(whole.records, 'record')}, "
         f"{whole.payload_bytes:,} bytes; {_offsets(whole)}"
     )
     yield f"    records of {_span(whole.timestamps)}; parked {_span(whole.parked_at)}"

@@ -2,11 +2,11 @@
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
-from parquet_sink.config.key import Key, Origin, Type
+from parquet_sink.config.declared import declared, key, keys_of, made
+from parquet_sink.config.key import Origin
 from parquet_sink.config.machine import Machine
 from parquet_sink.config.properties import Parsed
 from parquet_sink.config.providers import resolve
@@ -17,14 +17,6 @@ from parquet_sink.config.without_effect import suggest, warn_about
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.net.loopback import is_loopback
 
-_GROUP: Final = "Client"
-URL: Final = "url"
-USER: Final = "username"
-PASSWORD: Final = "password"
-CA: Final = "tls.ca.file"
-CERTIFICATE: Final = "tls.certificate.file"
-CERTIFICATE_KEY: Final = "tls.key.file"
-KEY_PASSWORD: Final = "tls.key.password"
 DEFAULT_URL: Final = "http://localhost:8083"
 URL_VARIABLE: Final = "PARQUET_SINK_URL"
 USER_VARIABLE: Final = "PARQUET_SINK_USER"
@@ -34,18 +26,30 @@ DEFAULT_TIMEOUT_S: Final = 100.0
 """A worker gives up after 90 s, and then says so."""
 
 
-@dataclass(frozen=True)
+@declared(group="Client", origin=Origin.OWN)
 class ApiSettings:
     """url: without a slash at its end. ca_file None: what the environment or the system trusts."""
 
-    url: str
+    url: str = key("url", "Address of the worker's REST API, with a path if it has one.")
     timeout_s: float = DEFAULT_TIMEOUT_S
-    username: str | None = None
-    password: Secret | None = None
-    ca_file: str | None = None
-    certificate_file: str | None = None
-    key_file: str | None = None
-    key_password: Secret | None = None
+    username: str | None = key("username", "Who asks, where the worker wants basic authentication.", default=None)
+    password: Secret | None = key("password", "The password.", default=None, needs="username")
+    ca_file: str | None = key("tls.ca.file", "PEM file of the authorities that may vouch for the worker.", default=None)
+    certificate_file: str | None = key(
+        "tls.certificate.file", "PEM file of our certificate, where the worker wants one.", default=None
+    )
+    key_file: str | None = key(
+        "tls.key.file",
+        "PEM file of its key, when that is not in the same file.",
+        default=None,
+        needs="tls.certificate.file",
+    )
+    key_password: Secret | None = key(
+        "tls.key.password", "The password of that key.", default=None, needs="tls.certificate.file"
+    )
+
+
+CLIENT_KEYS: Final = keys_of(ApiSettings)
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -76,28 +80,31 @@ def settings_of(args: Namespace, machine: Machine, parsed: Parsed | None, source
     Raises InvalidConfiguration, naming option, variable or key.
     """
     report = Report()
-    values = _read_file(parsed, machine, report)
+    properties = {} if parsed is None else parsed.properties
+    values = read(CLIENT_KEYS, resolve(properties, machine, report), report)
+    report.warnings += [] if parsed is None else parsed.warnings
+    warn_about(CLIENT_KEYS, values, properties, lambda name: f"It is unknown.{suggest(name, CLIENT_KEYS, ())}", report)
     url, origin = _nearest(args.url, values, machine.environ)
     reason = _wrong_url(url)
     if reason is not None:
         report.problem(origin, reason)
     if not args.timeout > 0:
         report.problem("--timeout", f"{args.timeout:g} is not more than 0; give seconds.")
-    settings = _settings(url.rstrip("/"), args.timeout, values, machine.environ)
+    user, password = _user(values, machine.environ)
+    settings = made(
+        ApiSettings,
+        values,
+        machine,
+        url=url.rstrip("/"),
+        timeout_s=args.timeout,
+        username=user,
+        password=password,
+    )
     if reason is None and settings.username is not None and _in_clear(url):
         report.problem(origin, _clear_text(url))
     if report.problems:
         raise InvalidConfiguration([_in_file(one, source, values) for one in report.problems])
     return settings, [f"{one} (in {source})" for one in report.warnings]
-
-
-def _read_file(parsed: Parsed | None, machine: Machine, report: Report) -> Values:
-    properties = {} if parsed is None else parsed.properties
-    values = read(CLIENT_KEYS, resolve(properties, machine, report), report)
-    report.warnings += [] if parsed is None else parsed.warnings
-    known = CLIENT_KEYS
-    warn_about(known, values, properties, lambda name: f"It is unknown.{suggest(name, known, ())}", report)
-    return values
 
 
 def _in_file(problem: str, source: str, values: Values) -> str:
@@ -107,30 +114,18 @@ def _in_file(problem: str, source: str, values: Values) -> str:
 
 def _nearest(option: str | None, values: Values, environment: Mapping[str, str]) -> tuple[str, str]:
     """The address and who gave it."""
-    found = (
-        (option, "--url"),
-        (values.text(URL), URL),
-        (environment.get(URL_VARIABLE), URL_VARIABLE),
-    )
+    found = ((option, "--url"), (values.text("url"), "url"), (environment.get(URL_VARIABLE), URL_VARIABLE))
     return next(((url.strip(), origin) for url, origin in found if url), (DEFAULT_URL, "--url"))
 
 
-def _settings(url: str, timeout_s: float, values: Values, environment: Mapping[str, str]) -> ApiSettings:
-    username, password = values.text(USER), values.secret(PASSWORD)
+def _user(values: Values, environment: Mapping[str, str]) -> tuple[str | None, Secret | None]:
+    """Name and password: those of the file, and what it lacks from the environment; a user with his own password."""
+    username, password = values.text("username"), values.secret("password")
     if username is None and environment.get(USER_VARIABLE):
         username, password = environment[USER_VARIABLE], None
     if username is not None and password is None:
         password = Secret(environment.get(PASSWORD_VARIABLE, ""))
-    return ApiSettings(
-        url,
-        timeout_s,
-        username,
-        password,
-        values.text(CA),
-        values.text(CERTIFICATE),
-        values.text(CERTIFICATE_KEY),
-        values.secret(KEY_PASSWORD),
-    )
+    return username, password
 
 
 def _wrong_url(url: str) -> str | None:
@@ -162,18 +157,3 @@ def _clear_text(url: str) -> str:
         f"{quoted(url)} would carry the password over the network in clear; use https, or a tunnel to this machine "
         "(ssh -L 8083:localhost:8083 HOST, then --url http://localhost:8083)."
     )
-
-
-def _key(name: str, doc: str, kind: Type = Type.STRING, needs: str = "") -> Key:
-    return Key(name, _GROUP, kind, doc, needs=needs, origin=Origin.OWN)
-
-
-CLIENT_KEYS: Final = (
-    _key(URL, "Address of the worker's REST API, with a path if it has one."),
-    _key(USER, "Who asks, where the worker wants basic authentication."),
-    _key(PASSWORD, "The password.", Type.PASSWORD, needs=USER),
-    _key(CA, "PEM file of the authorities that may vouch for the worker."),
-    _key(CERTIFICATE, "PEM file of our certificate, where the worker wants one."),
-    _key(CERTIFICATE_KEY, "PEM file of its key, when that is not in the same file.", needs=CERTIFICATE),
-    _key(KEY_PASSWORD, "The password of that key.", Type.PASSWORD, needs=CERTIFICATE),
-)

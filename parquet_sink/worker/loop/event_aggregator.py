@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from parquet_sink.config.report import quoted
+from parquet_sink.config.report import counted, quoted
 from parquet_sink.model.events import (
     ConnectorFailed,
     ConnectorRestarting,
@@ -140,7 +140,7 @@ class EventAggregator:
             _delivered(snapshot, event)
         elif isinstance(event, RecordsSetAside):
             snapshot.totals.set_aside += event.count
-            _error(snapshot, event.at_s, f"{_records(event.count)} set aside; the first one: {event.reason}")
+            _error(snapshot, event.at_s, f"{counted(event.count, 'record')} set aside; the first one: {event.reason}")
         elif isinstance(event, SourcePolled):
             _polled(snapshot, event)
         elif isinstance(event, RangePostponed):
@@ -246,11 +246,11 @@ def _delivered(snapshot: ConnectorSnapshot, event: RecordsDelivered) -> None:
 def _polled(snapshot: ConnectorSnapshot, event: SourcePolled) -> None:
     if event.passed_over:
         snapshot.totals.set_aside += event.passed_over
-        _error(snapshot, event.at_s, f"{_records(event.passed_over)} passed over; the first one: {event.first_fault}")
-
-
-def _records(count: int) -> str:
-    return f"{count:,} record{'' if count == 1 else 's'}"
+        _error(
+            snapshot,
+            event.at_s,
+            f"{counted(event.passed_over, 'record')} passed over; the first one: {event.first_fault}",
+        )
 
 
 def _postponed(snapshot: ConnectorSnapshot, event: RangePostponed) -> None:

@@ -12,6 +12,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from parquet_sink.config.report import counted
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.worker.loop.totals import PartitionView
 
@@ -51,7 +52,7 @@ def render(connectors: Sequence[ConnectorView], width: int, height: int) -> Rend
     for one in shown:
         parts += _connector(one, 0 if left else most)
     if left:
-        parts.append(Text(f"and {left:,} more connector{'' if left == 1 else 's'}", style="dim", no_wrap=True))
+        parts.append(Text(f"and {counted(left, 'more connector')}", style="dim", no_wrap=True))
     return Group(*parts, Text())
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
+from parquet_sink.config.report import counted
 from parquet_sink.model.events import (
     Event,
     EventsDropped,
@@ -83,7 +84,7 @@ def describe_dropped(event: EventsDropped) -> str:
 def describe_delivered(event: RecordsDelivered) -> str:
     """Records of one topic-partition that were delivered without a file, in one line."""
     return (
-        f"connector {event.connector}: delivered {event.records:,} record{'' if event.records == 1 else 's'} of topic "
+        f"connector {event.connector}: delivered {counted(event.records, 'record')} of topic "
         f"{event.topic}, topic-partition {event.partition}, offsets {event.first} to {event.last}, to {event.place}"
     )
 
@@ -99,10 +100,9 @@ def describe_passed_over(receipt: Receipt) -> str:
 
 def describe_set_aside(event: RecordsSetAside) -> str:
     """Records of one range that were set aside, in one line."""
-    plural = "" if event.count == 1 else "s"
     stages = ", ".join(f"{stage} {n:,}" for stage, n in sorted(event.stages.items(), key=lambda one: -one[1]))
     return (
-        f"connector {event.connector}: set aside {event.count:,} record{plural} of topic {event.topic}, "
+        f"connector {event.connector}: set aside {counted(event.count, 'record')} of topic {event.topic}, "
         f"topic-partition {event.partition}, offsets {event.first} to {event.last} ({stages}), {event.place}; "
         f"the first one: {event.reason}"
     )

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from parquet_sink.config.report import counted
 from parquet_sink.model.events import RecordsDelivered
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PartitionProgress
@@ -104,12 +105,11 @@ def describe_totals(totals: FileTotals, *, of_files: bool = True) -> str:
     """What was accepted so far, in words. of_files: whether it goes as files; else as records."""
     aside = f", {totals.set_aside:,} set aside" if totals.set_aside else ""
     if not of_files:
-        return f"{totals.delivered:,} record{'' if totals.delivered == 1 else 's'}{aside}"
+        return f"{counted(totals.delivered, 'record')}{aside}"
     if not totals.files:
         return f"no file yet{aside}"
     reasons = ", ".join(f"{reason} {count:,}" for reason, count in totals.reasons.most_common())
-    plural = "" if totals.files == 1 else "s"
-    return f"{totals.files:,} file{plural} ({reasons}), {totals.rows:,} rows, {format_size(totals.size_bytes)}{aside}"
+    return f"{counted(totals.files, 'file')} ({reasons}), {totals.rows:,} rows, {format_size(totals.size_bytes)}{aside}"
 
 
 def format_size(size_bytes: int) -> str:
