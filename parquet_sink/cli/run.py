@@ -13,7 +13,7 @@ from parquet_sink.process.logs import JSON
 from parquet_sink.spark import options
 from parquet_sink.spark.slots import local_master
 from parquet_sink.validate.preflight import inspect
-from parquet_sink.worker.herder.store import MemoryConfigStore, StoredConnector
+from parquet_sink.worker.herder.store import ConfigStore, StoredConnector
 
 if TYPE_CHECKING:
     from parquet_sink.worker.loop.events import Listener
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     )
     live = not args.no_live and args.log_format != JSON and draws(sys.stderr)
     known = {one.name: loaded for one, loaded in zip(settings, checked.connectors, strict=True)}
-    store = MemoryConfigStore({name: StoredConnector(one.properties) for name, one in known.items()})
+    store = ConfigStore({name: StoredConnector(one.properties) for name, one in known.items()})
     return host(plan, store, known, [_live_view() if live else log_lines()])
 
 

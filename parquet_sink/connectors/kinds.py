@@ -14,7 +14,7 @@ class ConnectorKind:
 
     type: in Kafka Connect's words. The others are names, `module:attribute`, of what one room loads and calls:
     flow: with the settings; gives a `worker.loop.flow.Flow`.
-    stored_offsets: with the settings; gives a `worker.loop.stored_offsets.StoredOffsets`.
+    stored_offsets: with the settings; gives a `worker.loop.flow.StoredOffsets`.
     problems: with the settings and a `validate.preflight.Found`, to which it adds what is wrong.
     probe: with the settings; gives what `check --connect` finds (`validate.probe_kafka.Finding`). "": nothing is tried.
     writer: with a `spark.handoff.Handoff`; gives a `spark.sink.RangeWriter` of the data source `parquet_sink`. "": the
@@ -34,7 +34,7 @@ CONNECTOR_KINDS: Final = Kind(plugins.CONNECTOR_KINDS, "kind of connectors", (),
 SINK: Final = ConnectorKind(
     type="sink",
     flow="parquet_sink.worker.loop.flow:ParquetFlow",
-    stored_offsets="parquet_sink.worker.loop.stored_offsets:OfGroup",
+    stored_offsets="parquet_sink.worker.loop.flow:OfGroup",
     problems="parquet_sink.validate.preflight:sink_problems",
     probe="parquet_sink.validate.probe:probe_sink",
     writer="parquet_sink.spark.sink:PushWriter",
@@ -43,7 +43,7 @@ SINK: Final = ConnectorKind(
 RECORD_SINK: Final = ConnectorKind(
     type="sink",
     flow="parquet_sink.worker.loop.flow:TopicFlow",
-    stored_offsets="parquet_sink.worker.loop.stored_offsets:OfGroup",
+    stored_offsets="parquet_sink.worker.loop.flow:OfGroup",
     problems="parquet_sink.validate.preflight:record_sink_problems",
     probe="parquet_sink.validate.probe:probe_record_sink",
     writer="parquet_sink.spark.sink:RecordWriter",

@@ -15,8 +15,7 @@ from parquet_sink.targets.outcome import Health
 from parquet_sink.validate.preflight import inspect
 from parquet_sink.validate.probe import probe
 from parquet_sink.validate.probe_kafka import Finding
-from parquet_sink.worker.loop.flow import flow_of
-from parquet_sink.worker.loop.stored_offsets import stored_offsets_of
+from parquet_sink.worker.loop.flow import flow_of, stored_offsets_of
 from parquet_sink.worker_config.worker import Worker
 from parquet_sink.worker_config.worker_file import LoadedWorker
 from tests.connectors.packages import forget, install

@@ -16,7 +16,7 @@ from parquet_sink.worker.herder.values import StoredOffset
 
 
 class OfSource:
-    """Implements `worker.loop.stored_offsets.StoredOffsets`."""
+    """Implements `worker.loop.flow.StoredOffsets`."""
 
     def __init__(self, settings: SourceSettings) -> None:
         self._name, self._storage, self._task = settings.name, settings.storage, settings.task

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-from parquet_sink.worker.herder.values import State
-
 
 class HerderError(Exception):
     """Base of all below. Messages hold no secrets."""
@@ -22,7 +20,6 @@ class UnknownTask(HerderError):
 
     def __init__(self, name: str, task: int) -> None:
         super().__init__(f"Unknown task: {name}-{task}")
-        self.name, self.task = name, task
 
 
 class ConnectorExists(HerderError):
@@ -30,7 +27,6 @@ class ConnectorExists(HerderError):
 
     def __init__(self, name: str) -> None:
         super().__init__(f"Connector {name} already exists")
-        self.name = name
 
 
 class InvalidConnector(HerderError):
@@ -41,12 +37,14 @@ class InvalidConnector(HerderError):
         self.problems = tuple(problems)
 
 
-class WrongState(HerderError):
-    """The request needs another state than the connector has."""
+class NotStopped(HerderError):
+    """The request needs a connector that is stopped."""
 
-    def __init__(self, name: str, state: State, why: str) -> None:
-        super().__init__(why)
-        self.name, self.state = name, state
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            "Connectors must be in the STOPPED state before their offsets can be modified. This can be done for the "
+            f"specified connector by issuing a 'PUT' request to the '/connectors/{name}/stop' endpoint"
+        )
 
 
 class OffsetsRefused(HerderError):

@@ -88,7 +88,7 @@ class Herder(Protocol):
     def alter_offsets(self, name: str, offsets: Sequence[StoredOffset]) -> None:
         """All of them or none.
 
-        Raises UnknownConnector, WrongState unless it is stopped, OffsetsBusy while another request changes them,
+        Raises UnknownConnector, NotStopped unless it is stopped, OffsetsBusy while another request changes them,
         OffsetsRefused.
         """
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from parquet_sink.errors import SetupError
 from parquet_sink.worker.herder.errors import StoreFailed
@@ -33,74 +33,50 @@ class StoredConnector:
     topics: tuple[str, ...] = ()
 
 
-class ConfigStore(Protocol):
-    """Of one worker at a time. Whatever a method did is there after a crash, whole; a method that raises did nothing.
+class ConfigStore:
+    """For as long as the process lives: of `run`, whose connectors are files. generation: grows with each change.
 
-    Raises StoreFailed.
+    Whatever a method did is there as a whole; a method that raises StoreFailed did nothing.
     """
 
-    @property
-    def generation(self) -> int:
-        """Grows with each change, also over restarts."""
+    def __init__(self, connectors: Mapping[str, StoredConnector] | None = None, generation: int = 0) -> None:
+        self._connectors, self.generation = dict(connectors or {}), generation
 
     def connectors(self) -> Mapping[str, StoredConnector]:
         """All of them by name."""
-
-    def put(self, name: str, connector: StoredConnector) -> None:
-        """Adds a connector, or replaces it."""
-
-    def delete(self, name: str) -> None:
-        """Forgets a connector; one that is not there is forgotten already."""
-
-    def close(self) -> None:
-        """Lets another worker have it."""
-
-
-class MemoryConfigStore:
-    """A `ConfigStore` for as long as the process lives: of `run`, whose connectors are files."""
-
-    def __init__(self, connectors: Mapping[str, StoredConnector] | None = None) -> None:
-        self._connectors = dict(connectors or {})
-        self.generation = 0
-
-    def connectors(self) -> Mapping[str, StoredConnector]:
         return dict(self._connectors)
 
     def put(self, name: str, connector: StoredConnector) -> None:
-        self._connectors[name] = connector
-        self.generation += 1
+        """Adds a connector, or replaces it."""
+        self._replace({**self._connectors, name: connector})
 
     def delete(self, name: str) -> None:
-        if self._connectors.pop(name, None) is not None:
-            self.generation += 1
+        """Forgets a connector; one that is not there is forgotten already."""
+        if name in self._connectors:
+            self._replace({other: one for other, one in self._connectors.items() if other != name})
 
-    def close(self) -> None:
-        """There is nothing to give up."""
+    def _replace(self, connectors: Mapping[str, StoredConnector]) -> None:
+        self.generation, self._connectors = self.generation + 1, dict(connectors)
 
 
-class FileConfigStore:
-    """Implements `worker.herder.store.ConfigStore`. Raises SetupError when the folder or its file is of no use."""
+class FileConfigStore(ConfigStore):
+    """Of one worker at a time, in a file that outlives it and its crash; `generation` grows over restarts, too.
+
+    Raises SetupError when the folder or its file is of no use.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE
         self._lock: int | None = _locked(folder)
         try:
-            self.generation, self._connectors = _read(self._path)
+            generation, connectors = _read(self._path)
         except BaseException:
             self.close()
             raise
-
-    def connectors(self) -> Mapping[str, StoredConnector]:
-        return dict(self._connectors)
-
-    def put(self, name: str, connector: StoredConnector) -> None:
-        self._replace({**self._connectors, name: connector})
-
-    def delete(self, name: str) -> None:
-        if name in self._connectors:
-            self._replace({other: one for other, one in self._connectors.items() if other != name})
+        super().__init__(connectors, generation)
 
     def close(self) -> None:
+        """Lets another worker have it."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -114,7 +90,7 @@ class FileConfigStore:
                 f"The connectors' file {self._path} cannot be written ({error.strerror or type(error).__name__}); make "
                 f"room, or give this user the right to write its folder ({FOLDER_KEY}). Nothing was changed."
             ) from None
-        self.generation, self._connectors = self.generation + 1, dict(connectors)
+        super()._replace(connectors)
 
 
 def _text(generation: int, connectors: Mapping[str, StoredConnector]) -> str:

@@ -1,21 +1,39 @@
-"""The connectors of a worker by name, with what all that concerns them needs. Only the worker's one loop uses it."""
+"""The connectors of a worker by name, and what may be asked about them. Only the worker's one loop uses it.
+
+A request does all of it or nothing: what is wrong is raised before anything is stored, and stored before anything is
+done. Configurations are validated before, in the thread of who asks: that may take seconds.
+"""
 
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from parquet_sink.connectors.kinds import find_kind
-from parquet_sink.connectors.loading import Loaded
+from parquet_sink.connectors.loading import Loaded, check_unique
 from parquet_sink.settings.connector import ConnectorSettings, RestartSettings
-from parquet_sink.worker.herder.errors import UnknownConnector
+from parquet_sink.worker.herder.errors import (
+    ConnectorExists,
+    InvalidConnector,
+    NotStopped,
+    OffsetsBusy,
+    OffsetsRefused,
+    UnknownConnector,
+    UnknownTask,
+)
 from parquet_sink.worker.herder.store import ConfigStore, StoredConnector
-from parquet_sink.worker.herder.values import ConnectorInfo, ConnectorProgress, ConnectorStatus, TargetState
+from parquet_sink.worker.herder.values import ConnectorInfo, ConnectorProgress, ConnectorStatus, State, TargetState
 from parquet_sink.worker.loop.connector import Connector
 from parquet_sink.worker.loop.event_aggregator import EventAggregator
 from parquet_sink.worker.loop.managed_connector import ManagedConnector
 
+NOT_READ: Final = "The configuration of connector {} is not read yet; ask again."
 log = logging.getLogger(__name__)
+
+
+class Outdated(Exception):
+    """The configuration is not any more the one that was validated: it must be validated again."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +94,100 @@ class ConnectorRegistry:
         self.store.put(one.name, stored)
         one.stored = stored
 
+    def create(self, name: str, loaded: Loaded, target: TargetState | None = None) -> ConnectorInfo:
+        self._check_group(name, loaded)
+        if name in self.connectors:
+            raise ConnectorExists(name)
+        stored = StoredConnector(loaded.properties, target or TargetState.STARTED)
+        self.store.put(name, stored)
+        one = self.connectors[name] = ManagedConnector(name, stored, loaded)
+        warn(name, loaded)
+        return one.info()
+
+    def put(self, name: str, loaded: Loaded, before: Mapping[str, str]) -> tuple[ConnectorInfo, bool]:
+        """before: the configuration that was stored when this one was validated; {} for none."""
+        one = self.connectors.get(name)
+        if (one.stored.config if one else {}) != before:
+            raise Outdated
+        if one is None:
+            return self.create(name, loaded), True
+        self._check_group(name, loaded)
+        stored = replace(one.stored, config=loaded.properties)
+        self.store.put(name, stored)
+        one.change(stored, loaded)
+        warn(name, loaded)
+        return one.info(), False
+
+    def delete(self, name: str) -> None:
+        one = self.named(name)
+        self.store.delete(name)
+        one.deleted = True
+        self.leaving.append(self.connectors.pop(name))
+
+    def set_target(self, name: str, target: TargetState, loaded: Loaded | None = None) -> None:
+        """loaded: its configuration, validated again, where it is to leave STOPPED."""
+        one = self.named(name)
+        before = one.target
+        if target is before:
+            return
+        if before is TargetState.STOPPED:
+            self._take_up(one, loaded)
+        self.keep(one, replace(one.stored, target=target))
+
+    def restart(self, name: str, loaded: Loaded, *, only_failed: bool) -> ConnectorStatus:
+        """Connector and tasks are one here, so either both are started again or none."""
+        one = self.named(name)
+        if (one.failed or not only_failed) and one.target is not TargetState.STOPPED:
+            self._take_up(one, loaded)
+            one.replace()
+        return self.status(one)
+
+    def restart_task(self, name: str, task: int, loaded: Loaded) -> None:
+        """One after the other, each of a connector's tasks restarts it once."""
+        one = self.named(name)
+        if task not in {found.id for found in self.status(one).tasks}:
+            raise UnknownTask(name, task)
+        if one.state is not State.RESTARTING:
+            self._take_up(one, loaded)
+            one.replace()
+
+    def _take_up(self, one: ManagedConnector, loaded: Loaded | None) -> None:
+        """Its configuration, validated again. One that is wrong by now is the connector's failure."""
+        if loaded is None or loaded.properties != one.stored.config:
+            raise Outdated
+        one.loaded = loaded
+        tell(one.name, loaded)
+
+    def reset_topics(self, name: str) -> None:
+        one = self.named(name)
+        self.aggregator.snapshot(name).topics.clear()
+        if one.stored.topics:
+            self.keep(one, replace(one.stored, topics=()))
+
+    def begin_alter(self, name: str, by: object) -> ConnectorSettings:
+        """From here to `end_alter` the connector's offsets may be changed: it does not start. by: whoever asks."""
+        one = self.named(name)
+        if one.state is not State.STOPPED:
+            raise NotStopped(name)
+        if one.altered_by is not None:
+            raise OffsetsBusy(f"The offsets of connector {name} are being changed by another request; wait for it.")
+        if one.settings is None:
+            raise OffsetsRefused("\n".join(one.loaded.problems) or NOT_READ.format(name))
+        one.altered_by = by
+        return one.settings
+
+    def end_alter(self, by: object) -> None:
+        """Does nothing when it did not begin."""
+        for one in self.all():
+            if one.altered_by is by:
+                one.altered_by = None
+
+    def _check_group(self, name: str, loaded: Loaded) -> None:
+        """Raises InvalidConnector when another connector has its consumer group."""
+        others = [one.loaded for other, one in self.connectors.items() if other != name]
+        if problems := check_unique([loaded, *others]):
+            raise InvalidConnector(problems)
+
     def status(self, one: ManagedConnector) -> ConnectorStatus:
         """With what is waited for."""
         return one.status(self.worker_id, self.aggregator.snapshot(one.name).waits_for(time.time()))
@@ -85,24 +197,31 @@ class ConnectorRegistry:
         ordered = sorted(self.connectors.items())
         statuses = {name: self.status(one) for name, one in ordered}
         return Snapshot(
-            {name: one.info() for name, one in ordered},
-            statuses,
-            tuple(self._progress(status) for status in statuses.values()),
-            {name: one.stored.topics for name, one in ordered},
-            {name: one.settings for name, one in ordered},
-            {name: one.target for name, one in ordered},
+            infos={name: one.info() for name, one in ordered},
+            statuses=statuses,
+            progress=tuple(self._progress(status) for status in statuses.values()),
+            topics={name: one.stored.topics for name, one in ordered},
+            settings={name: one.settings for name, one in ordered},
+            targets={name: one.target for name, one in ordered},
         )
 
     def _progress(self, status: ConnectorStatus) -> ConnectorProgress:
         snapshot = self.aggregator.snapshot(status.name)
-        sums = (snapshot.totals.files, snapshot.totals.rows, snapshot.totals.size_bytes, snapshot.totals.set_aside)
-        loaded = self.connectors[status.name].loaded
-        settings = loaded.settings
-        kind = "sink" if settings is None else find_kind(settings.kind).type
+        totals, loaded = snapshot.totals, self.connectors[status.name].loaded
         return ConnectorProgress(
-            *(status, *sums, snapshot.last_upload, snapshot.last_error, snapshot.partitions, snapshot.totals.delivered),
-            *(snapshot.totals.archived, snapshot.totals.not_archived, snapshot.archive_waiting),
-            kind=kind,
+            status=status,
+            files=totals.files,
+            rows=totals.rows,
+            size_bytes=totals.size_bytes,
+            set_aside=totals.set_aside,
+            last_upload=snapshot.last_upload,
+            last_error=snapshot.last_error,
+            partitions=snapshot.partitions,
+            records=totals.delivered,
+            archived=totals.archived,
+            not_archived=totals.not_archived,
+            archive_waiting=snapshot.archive_waiting,
+            kind="sink" if loaded.settings is None else find_kind(loaded.settings.kind).type,
             missing_topics=snapshot.missing_topics,
             flushing=snapshot.flushing,
             warnings=(*loaded.warnings, *snapshot.warnings),

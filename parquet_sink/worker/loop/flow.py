@@ -4,31 +4,38 @@ A flow starts its streaming query on Spark, settles once that has ended, and tel
 goes on is told by what is stored outside (the group's offsets, a source's offset storage), never by Spark.
 """
 
+import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Protocol
 
+from parquet_sink.archive.archive import Archive
 from parquet_sink.archive.archiver import Archiver
+from parquet_sink.archive.settings import ArchiveSettings
 from parquet_sink.archive.waiting import WaitingFolder
 from parquet_sink.connectors.kinds import part
-from parquet_sink.files import cleanup
+from parquet_sink.files import cleanup, naming
 from parquet_sink.history.writer import HistoryWriter
+from parquet_sink.kafka.group import manual_offsets
 from parquet_sink.model.events import Event, FileArchived
 from parquet_sink.model.instance import Instance
+from parquet_sink.model.receipts import Archiving
 from parquet_sink.parked.names import any_parked
 from parquet_sink.settings.connector import ConnectorSettings, TopicSettings
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import DRAINED
+from parquet_sink.worker.herder.values import OFFSET, PARTITION, TOPIC, StoredOffset
 from parquet_sink.worker.loop import group_commit
-from parquet_sink.worker.loop.archiving import archiver_of
 from parquet_sink.worker.loop.restarts import Positions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+
+log = logging.getLogger(__name__)
 
 
 class Flow(Protocol):
@@ -146,9 +153,30 @@ class ParquetFlow(TopicFlow):
         history = HistoryWriter(settings.name, Path(settings.history_file), settings.history)
         history.check()
         history.close()
-        self._archiver = archiver_of(settings, self._archived.put)
+        self._archiver = self._archiver_behind()
         if self._archiver is not None:
             self._archiver.start()
+
+    def _archiver_behind(self) -> Archiver | None:
+        """Not started yet; None where nothing is archived behind the connector.
+
+        Also for what waits of a time when the archive was not required; without an archive it waits for nothing.
+        """
+        settings, archive = self._sink, self._sink.archive
+        waiting = WaitingFolder(naming.waiting_folder(settings.files.tmp_dir, settings.name))
+        if archive is None:
+            if count := waiting.clear():
+                log.warning("connector %s: %d files waited for an archive, and there is none now", settings.name, count)
+            return None
+        if archive.required and not waiting.files():
+            return None
+        history = HistoryWriter(settings.name, Path(settings.history_file), settings.history)
+
+        def note(file_name: str, outcome: Archiving) -> None:
+            history.note_archived(file_name, outcome)
+            self._archived.put(FileArchived(settings.name, outcome.at_ms / 1000, file_name, outcome))
+
+        return Archiver(archive, settings.retry, _opened, note)
 
     def news(self) -> Sequence[Event]:
         return [self._archived.get() for _ in range(self._archived.qsize())]
@@ -193,7 +221,54 @@ class ParquetFlow(TopicFlow):
         cleanup.remove_empty(str(folder))
 
 
+def _opened(settings: ArchiveSettings) -> Archive:
+    from parquet_sink.archive.archive import open_archive  # loads Arrow, for few connectors
+
+    return open_archive(settings)
+
+
 def flow_of(settings: ConnectorSettings) -> Flow:
     """The flow of a connector's kind."""
     found: Flow = part(settings, "flow")(settings)
+    return found
+
+
+class StoredOffsets(Protocol):
+    """Of one connector. Methods raise ConnectorError."""
+
+    def read(self) -> tuple[StoredOffset, ...]: ...
+
+    def alter(self, offsets: Sequence[StoredOffset]) -> None:
+        """All of them or none; an offset of None removes one."""
+
+    def reset(self) -> None:
+        """Removes all."""
+
+
+class OfGroup:
+    """A sink's: those of its consumer group."""
+
+    def __init__(self, settings: TopicSettings) -> None:
+        self._kafka = settings.kafka
+
+    def read(self) -> tuple[StoredOffset, ...]:
+        found = manual_offsets.read(self._kafka).items()
+        return tuple(
+            StoredOffset({TOPIC: topic, PARTITION: number}, {OFFSET: at}, end) for (topic, number), (at, end) in found
+        )
+
+    def alter(self, offsets: Sequence[StoredOffset]) -> None:
+        wanted = {
+            (one.partition[TOPIC], one.partition[PARTITION]): None if one.offset is None else one.offset[OFFSET]
+            for one in offsets
+        }
+        manual_offsets.alter(self._kafka, wanted)
+
+    def reset(self) -> None:
+        manual_offsets.reset(self._kafka)
+
+
+def stored_offsets_of(settings: ConnectorSettings) -> StoredOffsets:
+    """The way of a connector's kind."""
+    found: StoredOffsets = part(settings, "stored_offsets")(settings)
     return found

@@ -7,13 +7,25 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Final, TypeVar
 
+from parquet_sink.config.report import quoted
+from parquet_sink.connectors.class_keys import keys_of
+from parquet_sink.connectors.hidden import restore, unknown
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.errors import ConnectorError, SinkError, WrongPlace
+from parquet_sink.files import cleanup
+from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.kafka import client_settings
 from parquet_sink.kafka.group import manual_offsets
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.settings.connector import ConnectorSettings
-from parquet_sink.worker.herder.errors import HerderError, NotPurged, OffsetsRefused, TimedOut, UnknownConnector
+from parquet_sink.worker.herder.errors import (
+    HerderError,
+    InvalidConnector,
+    NotPurged,
+    OffsetsRefused,
+    TimedOut,
+    UnknownConnector,
+)
 from parquet_sink.worker.herder.protocol import TIMEOUT_S
 from parquet_sink.worker.herder.values import (
     ConnectorInfo,
@@ -22,11 +34,9 @@ from parquet_sink.worker.herder.values import (
     StoredOffset,
     TargetState,
 )
-from parquet_sink.worker.loop import purging
-from parquet_sink.worker.loop.connector_registry import ConnectorRegistry, Snapshot
+from parquet_sink.worker.loop.connector_registry import NOT_READ, ConnectorRegistry, Outdated, Snapshot
+from parquet_sink.worker.loop.flow import flow_of, stored_offsets_of
 from parquet_sink.worker.loop.request_queue import RequestQueue
-from parquet_sink.worker.loop.requests import NOT_READ, NOTHING, Outdated, Requests, validate
-from parquet_sink.worker.loop.stored_offsets import stored_offsets_of
 from parquet_sink.worker_config.worker import Worker
 
 AGAIN_S: Final = 10.0
@@ -46,7 +56,6 @@ class LocalHerder:
 
     def __init__(self, registry: ConnectorRegistry, queue: RequestQueue, brokers: KafkaSettings) -> None:
         self._registry, self._queue = registry, queue
-        self._requests = Requests(registry)
         self._cluster_id = ClusterId(brokers)
         self._snapshot = Snapshot()
         self._begun = threading.Event()
@@ -86,14 +95,13 @@ class LocalHerder:
         return self._published.progress
 
     def create(self, name: str, config: Mapping[str, str], target: TargetState | None = None) -> ConnectorInfo:
-        validated = validate(name, config, NOTHING, self._registry.load)
-        return self._queue.ask(partial(self._requests.create, name, validated, target), TIMEOUT_S)
+        loaded = self._validated(name, config, {})
+        return self._queue.ask(partial(self._registry.create, name, loaded, target), TIMEOUT_S)
 
     def put(self, name: str, config: Mapping[str, str]) -> tuple[ConnectorInfo, bool]:
         def put() -> tuple[ConnectorInfo, bool]:
             known = self._published.infos.get(name)
-            validated = validate(name, config, NOTHING if known is None else known.config, self._registry.load)
-            return self._queue.ask(partial(self._requests.put, name, validated), TIMEOUT_S)
+            return self._put(name, config, {} if known is None else known.config)
 
         return _up_to_date(put)
 
@@ -101,39 +109,62 @@ class LocalHerder:
         def patch() -> ConnectorInfo:
             before = self.info(name).config
             merged = {key: text for key, text in {**before, **changes}.items() if text is not None}
-            validated = validate(name, merged, before, self._registry.load)
-            return self._queue.ask(partial(self._requests.put, name, validated), TIMEOUT_S)[0]
+            return self._put(name, merged, before)[0]
 
         return _up_to_date(patch)
 
+    def _validated(self, name: str, config: Mapping[str, str], before: Mapping[str, str]) -> Loaded:
+        """A configuration that may be stored; one without a name gets that of the request. Raises InvalidConnector.
+
+        before: what is stored now, which hidden passwords are from.
+        """
+        named = {**config, "name": config.get("name", "").strip() or name}
+        keys = keys_of(named)
+        whole = restore(named, before, keys)
+        loaded = self._registry.load(whole, name)
+        problems = [*loaded.problems, *unknown(whole, keys)]
+        validated_name = name if loaded.settings is None else loaded.settings.name
+        if not name or {name} != {whole["name"], validated_name}:
+            problems.append(
+                f"Invalid [name]. {quoted(whole['name'].strip())} is not {quoted(name)}, the name in the request; "
+                "write that, or leave the key out. A name is not empty, and neither begins nor ends with a blank."
+            )
+        if problems:
+            raise InvalidConnector(problems)
+        return loaded
+
+    def _put(self, name: str, config: Mapping[str, str], before: Mapping[str, str]) -> tuple[ConnectorInfo, bool]:
+        loaded = self._validated(name, config, before)
+        return self._queue.ask(partial(self._registry.put, name, loaded, before), TIMEOUT_S)
+
     def delete(self, name: str) -> None:
-        self._queue.ask(partial(self._requests.delete, name), TIMEOUT_S)
+        self._queue.ask(partial(self._registry.delete, name), TIMEOUT_S)
 
     def purge(self, name: str) -> tuple[str, ...]:
         settings = _found(self._published.settings, name)
         if settings is None:
             raise NotPurged(f"The configuration of {name} cannot be read, so nobody knows what it left; correct it.")
-        purging.require(settings)
+        _require_nothing_unique(settings)
         self.delete(name)
         deadline_s = time.monotonic() + TIMEOUT_S
         while self._queue.ask(lambda: any(one.name == name for one in self._registry.leaving), TIMEOUT_S):
             if time.monotonic() >= deadline_s:
                 raise TimedOut(f"Connector {name} is deleted and still ends; what it left is not removed.")
             time.sleep(_LOOK_S)
-        return purging.purge(settings)
+        return _purge(settings)
 
     def set_target(self, name: str, target: TargetState) -> None:
         def aim() -> None:
             before = _found(self._published.targets, name)
             leaves = before is TargetState.STOPPED and target is not TargetState.STOPPED
             loaded = self._validated_again(name) if leaves else None
-            self._queue.ask(partial(self._requests.set_target, name, target, loaded), TIMEOUT_S)
+            self._queue.ask(partial(self._registry.set_target, name, target, loaded), TIMEOUT_S)
 
         _up_to_date(aim)
 
     def restart(self, name: str, *, include_tasks: bool, only_failed: bool) -> ConnectorStatus:
         def restart() -> ConnectorStatus:
-            act = partial(self._requests.restart, name, self._validated_again(name), only_failed=only_failed)
+            act = partial(self._registry.restart, name, self._validated_again(name), only_failed=only_failed)
             return self._queue.ask(act, TIMEOUT_S)
 
         return _up_to_date(restart)
@@ -141,7 +172,7 @@ class LocalHerder:
     def restart_task(self, name: str, task: int) -> None:
         def restart() -> None:
             loaded = self._validated_again(name)
-            self._queue.ask(partial(self._requests.restart_task, name, task, loaded), TIMEOUT_S)
+            self._queue.ask(partial(self._registry.restart_task, name, task, loaded), TIMEOUT_S)
 
         _up_to_date(restart)
 
@@ -153,7 +184,7 @@ class LocalHerder:
         return self._published.topics.get(name, ())
 
     def reset_topics(self, name: str) -> None:
-        self._queue.ask(partial(self._requests.reset_topics, name), TIMEOUT_S)
+        self._queue.ask(partial(self._registry.reset_topics, name), TIMEOUT_S)
 
     def offsets(self, name: str) -> tuple[StoredOffset, ...]:
         published = self._published
@@ -177,10 +208,32 @@ class LocalHerder:
         """The connector is stopped, and stays so within."""
         by = object()
         try:
-            yield self._queue.ask(partial(self._requests.begin_alter, name, by), TIMEOUT_S)
+            yield self._queue.ask(partial(self._registry.begin_alter, name, by), TIMEOUT_S)
         finally:
             with suppress(HerderError):  # the worker ends, and starts nothing any more
-                self._queue.tell(partial(self._requests.end_alter, by))
+                self._queue.tell(partial(self._registry.end_alter, by))
+
+
+def _require_nothing_unique(settings: ConnectorSettings) -> None:
+    """Raises NotPurged where something would be gone that is nowhere else."""
+    if (why := flow_of(settings).nowhere_else()) is not None:
+        raise NotPurged(f"{why} Nothing was deleted.")
+
+
+def _purge(settings: ConnectorSettings) -> tuple[str, ...]:
+    """Removes what a connector that has ended left on this machine; what stays of its folder. Raises NotPurged.
+
+    That is its folder below `tmp.dir` (lock, state, history) and its folder for parked records.
+    """
+    lock = ConnectorLock(settings.tmp_dir, settings.name)
+    try:
+        with lock:
+            _require_nothing_unique(settings)
+            left = cleanup.purge(settings.tmp_dir, settings.name)
+    except (ConnectorError, OSError) as error:
+        raise NotPurged(f"Connector {settings.name} is deleted, and what it left is not removed: {error}") from None
+    flow_of(settings).remove_beside()
+    return tuple(left)
 
 
 @contextmanager

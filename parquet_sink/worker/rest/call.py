@@ -16,6 +16,7 @@ from parquet_sink.worker.herder.errors import (
     HerderError,
     InvalidConnector,
     NotPurged,
+    NotStopped,
     OffsetsBusy,
     OffsetsRefused,
     ShuttingDown,
@@ -23,7 +24,6 @@ from parquet_sink.worker.herder.errors import (
     TimedOut,
     UnknownConnector,
     UnknownTask,
-    WrongState,
 )
 
 NOT_FOUND: Final = "Connector {} not found"
@@ -40,7 +40,7 @@ _SEE: Final = (
 _STATUS: Final[Mapping[type[HerderError], int]] = {
     UnknownTask: 404,
     ConnectorExists: 409,
-    WrongState: 400,
+    NotStopped: 400,
     TimedOut: 500,
     ShuttingDown: 503,
     OffsetsBusy: 409,

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from math import isinf
 from typing import Any, Final
 
-from parquet_sink.worker.herder.errors import HerderError, OffsetsRefused, WrongState
+from parquet_sink.worker.herder.errors import HerderError, OffsetsRefused
 from parquet_sink.worker.herder.protocol import Herder
 from parquet_sink.worker.herder.values import OFFSET, PARTITION, TOPIC, StoredOffset
 from parquet_sink.worker.rest import renderings
@@ -81,12 +81,6 @@ def _refused(what: str, name: str) -> Iterator[None]:
             yield
         except OffsetsRefused as error:
             raise RestError(500, str(error) if error.alone else f"{what} {name}: {error}") from error
-        except WrongState as error:
-            raise RestError(
-                400,
-                "Connectors must be in the STOPPED state before their offsets can be modified. This can be done for "
-                f"the specified connector by issuing a 'PUT' request to the '/connectors/{name}/stop' endpoint",
-            ) from error
 
 
 def _read(entry: Any) -> StoredOffset:

@@ -10,7 +10,7 @@ import pytest
 from parquet_sink.errors import SetupError
 from parquet_sink.worker.herder import store
 from parquet_sink.worker.herder.errors import StoreFailed
-from parquet_sink.worker.herder.store import FILE, FileConfigStore, MemoryConfigStore, StoredConnector
+from parquet_sink.worker.herder.store import FILE, ConfigStore, FileConfigStore, StoredConnector
 from parquet_sink.worker.herder.values import TargetState
 
 ONE = StoredConnector({"name": "one", "pass": "päss\n${env:X}"}, TargetState.PAUSED, ("a", "b"))
@@ -129,7 +129,7 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 
 def test_a_store_in_memory_is_alike() -> None:
     """Put, replaced, deleted, counted."""
-    store = MemoryConfigStore({"one": ONE})
+    store = ConfigStore({"one": ONE})
     store.put("two", ONE)
     store.delete("one")
     store.delete("one")

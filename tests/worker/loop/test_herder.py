@@ -7,10 +7,10 @@ import pytest
 
 from parquet_sink.errors import KafkaFailed, KafkaRefused
 from parquet_sink.kafka.settings import KafkaSettings
-from parquet_sink.worker.herder.errors import OffsetsRefused, TimedOut, UnknownConnector, WrongState
+from parquet_sink.worker.herder.errors import NotStopped, OffsetsRefused, TimedOut, UnknownConnector
 from parquet_sink.worker.herder.values import OFFSET, PARTITION, TOPIC, State, StoredOffset, TargetState
+from parquet_sink.worker.loop import flow
 from parquet_sink.worker.loop import herder as module
-from parquet_sink.worker.loop import stored_offsets
 from parquet_sink.worker.loop.herder import AGAIN_S, ClusterId, LocalHerder
 from tests.factories import Clock
 from tests.worker.loop.worker_doubles import Loop
@@ -48,7 +48,7 @@ def _stored(offset: int) -> StoredOffset:
 def offsets(monkeypatch: pytest.MonkeyPatch) -> Offsets:
     """In place of Kafka."""
     found = Offsets()
-    monkeypatch.setattr(stored_offsets, "manual_offsets", found)
+    monkeypatch.setattr(flow, "manual_offsets", found)
     return found
 
 
@@ -64,7 +64,7 @@ def test_offsets_are_set_while_stopped(loop: Loop, offsets: Offsets) -> None:
     """In the connector's group; then it may start again."""
     loop.requests.create("one", {"group": "g"})
     loop.settle()
-    with pytest.raises(WrongState):
+    with pytest.raises(NotStopped):
         loop.requests.alter_offsets("one", [_stored(7)])
     loop.requests.set_target("one", TargetState.STOPPED)
     loop.settle()

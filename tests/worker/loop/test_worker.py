@@ -21,7 +21,7 @@ from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.spark import session as session_module
 from parquet_sink.spark.slots import most_beside_others
 from parquet_sink.worker.herder.errors import ShuttingDown
-from parquet_sink.worker.herder.store import MemoryConfigStore, StoredConnector
+from parquet_sink.worker.herder.store import ConfigStore, StoredConnector
 from parquet_sink.worker.herder.values import State, TargetState
 from parquet_sink.worker.loop import supervisor
 from parquet_sink.worker.loop import worker as module
@@ -126,7 +126,7 @@ def hosted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Wor
             return Loaded(of(name), (), (), name, dict(config))
 
         known = {name: load({"name": name}, name) for name in names}
-        store = MemoryConfigStore({name: StoredConnector({"name": name}) for name in names})
+        store = ConfigStore({name: StoredConnector({"name": name}) for name in names})
         registry = ConnectorRegistry(store, load, EventAggregator())
         return Worker(registry, known, observer=observer, stop_request=stop_request, **more)
 

@@ -12,7 +12,7 @@ from parquet_sink.model.ranges import PartitionProgress
 from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.state.store import BEGUN, DRAINED, PAUSE, STARTED, STOP
-from parquet_sink.worker.herder.store import ConfigStore, MemoryConfigStore
+from parquet_sink.worker.herder.store import ConfigStore
 from parquet_sink.worker.herder.values import State
 from parquet_sink.worker.loop.connector import Connector
 from parquet_sink.worker.loop.connector_registry import ConnectorRegistry
@@ -20,7 +20,6 @@ from parquet_sink.worker.loop.event_aggregator import EventAggregator
 from parquet_sink.worker.loop.events import EventDispatcher
 from parquet_sink.worker.loop.herder import LocalHerder
 from parquet_sink.worker.loop.request_queue import RequestQueue, at_once
-from parquet_sink.worker.loop.requests import Requests
 from parquet_sink.worker.loop.supervisor import Supervisor
 from tests.factories import Clock, settings
 
@@ -64,12 +63,11 @@ class Loop:
         self.broken: set[str] = set()
         self.away: dict[str, RestartSettings] = {}
         self.aggregator = EventAggregator(clock)
-        self.registry = ConnectorRegistry(store or MemoryConfigStore(), self.load, self.aggregator, "localhost:8083")
+        self.registry = ConnectorRegistry(store or ConfigStore(), self.load, self.aggregator, "localhost:8083")
         self.events = EventDispatcher([self.aggregator], clock)
         self.supervisor = Supervisor(self.registry, self._make, background=at_once)
         self.queue = QueueAtOnce(self._publish)
         self.requests = LocalHerder(self.registry, self.queue, KafkaSettings())
-        self.inner = Requests(self.registry)
         self.registry.begin({})
         self.supervisor.step()
         self._publish()

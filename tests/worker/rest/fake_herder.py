@@ -7,10 +7,10 @@ from parquet_sink.worker.herder.errors import (
     ConnectorExists,
     HerderError,
     InvalidConnector,
+    NotStopped,
     OffsetsRefused,
     UnknownConnector,
     UnknownTask,
-    WrongState,
 )
 from parquet_sink.worker.herder.values import (
     OFFSET,
@@ -168,7 +168,7 @@ class FakeHerder:
     def _stopped(self, name: str) -> Kept:
         kept = self._find(name)
         if kept.target is not TargetState.STOPPED:
-            raise WrongState(name, STATES[kept.target], "it is not stopped")
+            raise NotStopped(name)
         return kept
 
     def alter_offsets(self, name: str, offsets: Sequence[StoredOffset]) -> None:

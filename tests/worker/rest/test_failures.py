@@ -4,7 +4,6 @@ import pytest
 
 from parquet_sink.worker.herder import errors
 from parquet_sink.worker.herder.errors import HerderError
-from parquet_sink.worker.herder.values import State
 from parquet_sink.worker.rest.call import RestError, as_rest_errors
 
 MADE = {
@@ -12,7 +11,7 @@ MADE = {
     "UnknownTask": errors.UnknownTask("c", 1),
     "ConnectorExists": errors.ConnectorExists("c"),
     "InvalidConnector": errors.InvalidConnector(["Invalid [a]. Wrong."]),
-    "WrongState": errors.WrongState("c", State.RUNNING, "it runs"),
+    "NotStopped": errors.NotStopped("c"),
     "NotPurged": errors.NotPurged("records are parked"),
     "OffsetsBusy": errors.OffsetsBusy("wait"),
     "OffsetsRefused": errors.OffsetsRefused("no right"),
@@ -32,7 +31,7 @@ def test_all_reasons_are_known() -> None:
     [
         *(("UnknownConnector", 404), ("UnknownTask", 404), ("ConnectorExists", 409), ("InvalidConnector", 400)),
         *(
-            ("WrongState", 400),
+            ("NotStopped", 400),
             ("NotPurged", 409),
             ("OffsetsBusy", 409),
             ("OffsetsRefused", 500),

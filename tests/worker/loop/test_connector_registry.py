@@ -12,14 +12,14 @@ from parquet_sink.state.store import SLOTS
 from parquet_sink.worker.herder.errors import (
     ConnectorExists,
     InvalidConnector,
+    NotStopped,
     OffsetsBusy,
     StoreFailed,
     TimedOut,
     UnknownConnector,
     UnknownTask,
-    WrongState,
 )
-from parquet_sink.worker.herder.store import MemoryConfigStore, StoredConnector
+from parquet_sink.worker.herder.store import ConfigStore, StoredConnector
 from parquet_sink.worker.herder.values import State, TargetState
 from parquet_sink.worker.loop.status import Status
 from tests.factories import Clock
@@ -405,7 +405,7 @@ def test_a_group_is_free_once_its_connector_has_ended(loop: Loop, launched: list
 
 def test_connectors_come_back_as_they_were(make_loop: Callable[..., Loop], launched: list[Query]) -> None:
     """After a restart of the worker: running, paused and stopped; one that is wrong by now fails alone."""
-    store = MemoryConfigStore(
+    store = ConfigStore(
         {
             "runs": StoredConnector({"name": "runs"}),
             "paused": StoredConnector({"name": "paused"}, TargetState.PAUSED),
@@ -432,8 +432,8 @@ def test_what_cannot_be_stored_is_not_done(loop: Loop, launched: list[Query], mo
     def full(*words: object) -> None:
         raise StoreFailed("no room")
 
-    monkeypatch.setattr(MemoryConfigStore, "put", full)
-    monkeypatch.setattr(MemoryConfigStore, "delete", full)
+    monkeypatch.setattr(ConfigStore, "put", full)
+    monkeypatch.setattr(ConfigStore, "delete", full)
     for act in (
         lambda: loop.requests.create("two", {}),
         lambda: loop.requests.put("one", {"records": "5"}),
@@ -455,7 +455,7 @@ def test_unknown_names(loop: Loop) -> None:
         lambda: loop.requests.restart("x", include_tasks=True, only_failed=False),
         lambda: loop.requests.restart_task("x", 0),
         lambda: loop.requests.reset_topics("x"),
-        lambda: loop.inner.begin_alter("x", object()),
+        lambda: loop.registry.begin_alter("x", object()),
     ):
         with pytest.raises(UnknownConnector, match="Unknown connector x"):
             act()
@@ -465,21 +465,21 @@ def test_offsets_are_changed_while_nothing_runs(loop: Loop, launched: list[Query
     """Not before it is STOPPED, one request at a time, and it does not start meanwhile."""
     loop.requests.create("one", {})
     loop.settle()
-    with pytest.raises(WrongState, match="must be in the STOPPED state"):
-        loop.inner.begin_alter("one", object())
+    with pytest.raises(NotStopped, match="must be in the STOPPED state"):
+        loop.registry.begin_alter("one", object())
     loop.requests.set_target("one", TargetState.STOPPED)
-    with pytest.raises(WrongState):
-        loop.inner.begin_alter("one", object())
+    with pytest.raises(NotStopped):
+        loop.registry.begin_alter("one", object())
     loop.settle()
     mine, other = object(), object()
-    assert loop.inner.begin_alter("one", mine).kafka.group == "connect-one"
+    assert loop.registry.begin_alter("one", mine).kafka.group == "connect-one"
     with pytest.raises(OffsetsBusy, match="by another request"):
-        loop.inner.begin_alter("one", other)
-    loop.inner.end_alter(other)
+        loop.registry.begin_alter("one", other)
+    loop.registry.end_alter(other)
     loop.requests.set_target("one", TargetState.STARTED)
     loop.settle()
     assert len(launched) == 1
-    loop.inner.end_alter(mine)
+    loop.registry.end_alter(mine)
     loop.settle()
     assert (loop.state("one"), len(launched)) == (State.RUNNING, 2)
 
@@ -514,7 +514,7 @@ def test_active_topics_are_kept_until_they_are_reset(loop: Loop, make_loop: Call
     loop.requests.create("one", {})
     loop.aggregator.snapshot("one").topics.add("orders")
     loop.settle()
-    again = make_loop(MemoryConfigStore(loop.registry.store.connectors()))
+    again = make_loop(ConfigStore(loop.registry.store.connectors()))
     assert again.registry.snapshot().topics == {"one": ("orders",)}
     again.requests.reset_topics("one")
     again.settle()
