@@ -4,17 +4,15 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from integration.faults.program import Program
 from integration.faults.rows import BROKE, HELD, Broke, Outcome, Row
 from integration.faults.verdict import judge
 from integration.faults.world import Topic, World
 from integration.oracle.group import Group
 from integration.oracle.oracle import Findings, Sample
 from integration.sink_process import connector
-
-if TYPE_CHECKING:
-    from integration.faults.stage import Stage
 
 LOOK_S: Final = 0.1
 PATIENCE_S: Final = 600.0
@@ -36,7 +34,7 @@ class Act:
         self.row, self.world = row, world
         self.outcome = Outcome(row)
         self.given = topic
-        self.stage: Stage
+        self.program: Program
         self.group: Group
         self.seen: list[str] = []
         self.first_sample = 0
@@ -147,7 +145,7 @@ class Act:
         deadline = time.monotonic() + timeout_s
         while not condition():
             self.must(self.failed() is None, f"the connector failed: {self.failed()}")
-            self.must(self.stage.ended() is None, f"the program ended with status {self.stage.ended()}")
+            self.must(self.program.ended() is None, f"the program ended with status {self.program.ended()}")
             self.must(time.monotonic() < deadline, f"{trouble} within {timeout_s:.0f} s; committed: {self.committed()}")
             time.sleep(LOOK_S)
 
@@ -177,11 +175,11 @@ class Act:
 
     def failed(self) -> str | None:
         """The line by which the connector failed for good, since the last start."""
-        return next((line for line in self.stage.lines() if f" ERROR connector {self.name} failed: " in line), None)
+        return next((line for line in self.program.lines() if f" ERROR connector {self.name} failed: " in line), None)
 
     def said(self, words: str) -> int:
         """How many lines of this connector hold these words."""
-        return sum(words in line and f"connector {self.name}:" in line for line in self.stage.lines())
+        return sum(words in line and f"connector {self.name}:" in line for line in self.program.lines())
 
     # The end.
 

@@ -64,7 +64,7 @@ class StepAct(Act):
         self.topic.flush()
         ended = time.monotonic()
         self.until_delivered(WITHIN_S)
-        said = self.stage.lines()[-1][:13]
+        said = self.program.lines()[-1][:13]
         expected = time.strftime("%Y-%m-%d %H", time.localtime(time.time() + self._seconds))
         self.must(said == expected, f"the log's clock was not stepped: {said}, not {expected}")
         self.saw(f"went on; all delivered {time.monotonic() - ended:.0f} s after the load ended")

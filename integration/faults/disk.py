@@ -150,7 +150,7 @@ class QuotaAct(DiskAct):
     causes = ("File too large", "disk I/O error")
 
     def fault(self) -> None:
-        for process in self.stage.sink.processes():
+        for process in self.program.sink.processes():
             resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (QUOTA_BYTES, resource.RLIM_INFINITY))
 
     def make_topic(self) -> Topic:

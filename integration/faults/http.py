@@ -194,7 +194,7 @@ class PassedOverAct(AttemptAct):
         self.saw("its 100 records were parked, the next file went on, `parked replay` delivered them")
 
     def between(self) -> None:
-        command = [sys.executable, "-m", "parquet_sink", "parked", "replay", str(self.stage.file_of(self))]
+        command = [sys.executable, "-m", "parquet_sink", "parked", "replay", str(self.program.file_of(self.name))]
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
         if done.returncode:
             self.troubles.append(f"parked replay ended with status {done.returncode}: {done.stderr[-500:]}")

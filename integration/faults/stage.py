@@ -3,14 +3,14 @@
 import threading
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from integration.faults.act import Act
+from integration.faults.program import Program
 from integration.faults.rows import BROKE, NOT_RUN, Broke, NotRun
-from integration.sink_process import SinkProcess
 
 SAMPLE_S: Final = 0.4
 STOP_S: Final = 120.0
@@ -22,10 +22,7 @@ class Stage:
 
     def __init__(self, acts: Sequence[Act], folder: Path) -> None:
         self._acts, self._folder = list(acts), folder
-        self._sink: SinkProcess | None = None
-        self._log = folder / "sink.log"
-        self._mark = 0
-        self._lines: list[str] = []
+        self._program = Program(folder)
         self._over = threading.Event()
 
     def run(self) -> None:
@@ -48,35 +45,16 @@ class Stage:
                     self._judge(act)
         finally:
             self._over.set()
-            if self._sink is not None:
-                self._sink.end_all()
+            self._program.close()
             for act in self._acts:
                 with suppress(Exception):
                     act.clean_up()
                 with suppress(Exception):
                     act.group.close()
 
-    def lines(self) -> list[str]:
-        """What the program has said since its last start."""
-        return self._lines
-
-    def ended(self) -> int | None:
-        """The program's exit status, None while it runs."""
-        assert self._sink is not None
-        return self._sink.ended()
-
-    def file_of(self, act: Act) -> Path:
-        """Its connector file."""
-        return self._folder / f"{act.name}.properties"
-
-    @property
-    def sink(self) -> SinkProcess:
-        assert self._sink is not None
-        return self._sink
-
     def _set_up(self) -> None:
         for act in list(self._acts):
-            act.stage = self
+            act.program = self._program
             try:
                 act.set_up()
             except NotRun as reason:
@@ -85,12 +63,10 @@ class Stage:
                 self._acts.remove(act)
 
     def _start(self) -> None:
-        self._sink = self._program([act.settings() for act in self._acts])
-        self._sink.start()
+        self._program.prepare([act.settings() for act in self._acts], self._environment()).start()
 
-    def _program(self, files: Sequence[Mapping[str, str]]) -> SinkProcess:
-        environment = {name: value for act in self._acts for name, value in act.environment().items()}
-        return SinkProcess(files, self._folder, environment)
+    def _environment(self) -> dict[str, str]:
+        return {name: value for act in self._acts for name, value in act.environment().items()}
 
     def _play(self) -> None:
         threads = [threading.Thread(target=self._one, args=(act,), name=act.name, daemon=True) for act in self._acts]
@@ -109,9 +85,8 @@ class Stage:
 
     def _stop(self) -> None:
         """SIGTERM, if it still runs: clean, unless a connector failed."""
-        assert self._sink is not None
-        if self._sink.ended() is None:
-            self._sink.terminate(STOP_S)
+        if self._program.ended() is None:
+            self._program.sink.terminate(STOP_S)
 
     def _again(self) -> None:
         """One more start, until caught up, of all that stopped or did not deliver everything."""
@@ -120,11 +95,8 @@ class Stage:
             act.between()
         if not left:
             return
-        assert self._sink is not None
-        self._sink.end_all()
-        self._mark = self._log.stat().st_size
-        self._sink = self._program([{**act.settings(), **act.mended()} for act in left])
-        status = self._sink.run_to_end(DRAIN_S, "--until-caught-up")
+        again = self._program.prepare([{**act.settings(), **act.mended()} for act in left], self._environment())
+        status = again.run_to_end(DRAIN_S, "--until-caught-up")
         time.sleep(2 * SAMPLE_S)
         for act in left:
             if (failure := act.failed()) is not None:
@@ -142,9 +114,7 @@ class Stage:
     def _watch(self) -> None:
         """Reads the log and the groups' offsets until all is over."""
         while not self._over.is_set():
-            with suppress(OSError), self._log.open("rb") as log:
-                log.seek(self._mark)
-                self._lines = log.read().decode(errors="replace").splitlines()
+            self._program.read_log()
             for act in self._acts:
                 with suppress(Exception):  # a broker that is away is what some rows are about
                     act.group.committed()

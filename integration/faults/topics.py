@@ -30,7 +30,7 @@ class MadeAnewAct(Act):
         self.until_delivered()
         self.recreate()
         while not self.delivered() and self.failed() is None:
-            self.must(self.stage.ended() is None or self.failed(), "the program ended without a word")
+            self.must(self.program.ended() is None or self.failed(), "the program ended without a word")
             time.sleep(0.2)
         if failure := self.failed():
             self.must(self.topic.name in failure, f"its last words do not name the topic: {failure}")

@@ -23,7 +23,7 @@ from integration.transforms.outcome import (
     in_order,
 )
 from parquet_sink.config.key import Key
-from parquet_sink.config.providers import Resolved
+from parquet_sink.config.provider import Resolved
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import read
 from parquet_sink.convert.decoded import (

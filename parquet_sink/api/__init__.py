@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # the same names for the type checker
     from parquet_sink.config.key import Type as Type
     from parquet_sink.config.machine import Machine as Machine
     from parquet_sink.config.provider import ProviderError as ProviderError
-    from parquet_sink.config.providers import Resolved as Resolved
+    from parquet_sink.config.provider import Resolved as Resolved
     from parquet_sink.config.report import Report as Report
     from parquet_sink.config.secret import Secret as Secret
     from parquet_sink.config.values import Values as Values
@@ -131,7 +131,7 @@ _PATHS: Final = {
     "Secret": "config.secret:Secret",
     "Values": "config.values:Values",
     "read": "config.values:read",
-    "Resolved": "config.providers:Resolved",
+    "Resolved": "config.provider:Resolved",
     "Report": "config.report:Report",
     "Machine": "config.machine:Machine",
     "WrongSettings": "config.class_settings:WrongSettings",

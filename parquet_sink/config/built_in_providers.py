@@ -6,17 +6,15 @@ The registry names them by Kafka's classes. name: what placeholders call it, for
 import posixpath
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 from parquet_sink.config.key import Check, Key, Origin, Type, Value
 from parquet_sink.config.machine import Machine
 from parquet_sink.config.properties import parse_properties
 from parquet_sink.config.provider import Answer, NotGiven, Provider
 from parquet_sink.config.report import quoted
+from parquet_sink.config.values import Values
 from parquet_sink.errors import InvalidConfiguration
-
-if TYPE_CHECKING:
-    from parquet_sink.config.values import Values  # which asks providers itself
 
 
 def _absolute(value: Value) -> str | None:
@@ -47,7 +45,7 @@ class EnvironmentProvider:
     )
 
     @classmethod
-    def on_machine(cls, machine: Machine, name: str, values: "Values") -> Self:
+    def on_machine(cls, machine: Machine, name: str, values: Values) -> Self:
         """As the worker file wants it."""
         pattern = values.text("allowlist.pattern")
         return cls(name, machine, None if pattern is None else re.compile(pattern))
@@ -85,7 +83,7 @@ class _Files:
     )
 
     @classmethod
-    def on_machine(cls, machine: Machine, name: str, values: "Values") -> Self:
+    def on_machine(cls, machine: Machine, name: str, values: Values) -> Self:
         """As the worker file wants it."""
         return cls(name, machine, values.names("allowed.paths") if "allowed.paths" in values.given else None)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from parquet_sink.config.key import Key, find
-from parquet_sink.config.providers import Resolved
+from parquet_sink.config.provider import Resolved
 from parquet_sink.config.report import PrefixedReport, Report, did_you_mean, printable
 from parquet_sink.config.secret import STARS, Secret
 from parquet_sink.config.values import Values, read

@@ -1,7 +1,7 @@
-"""What a config provider is: who answers the placeholders of one name, `${name:path:key}`."""
+"""What a config provider is (it answers the placeholders `${name:path:key}` of its name), and what a file is then."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 
@@ -25,6 +25,25 @@ class Provider(Protocol):
     def ask(self, path: str, keys: Collection[str]) -> Mapping[str, Answer]:
         """An answer for each key. path: empty when the placeholder has none."""
         ...
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """Texts after the providers were asked.
+
+    values: by key. shown: the same as written in the file. provided: keys whose value a provider gave. failed: keys
+    that have no value because a provider failed (reported already, each once). away: those of them that may have one
+    later, without anybody's hand.
+    """
+
+    values: Mapping[str, str] = field(repr=False)
+    shown: Mapping[str, str] = field(repr=False)
+    provided: frozenset[str] = frozenset()
+    failed: frozenset[str] = frozenset()
+    away: frozenset[str] = frozenset()
+
+
+NOTHING = Resolved({}, {})
 
 
 class ProviderError(Exception):

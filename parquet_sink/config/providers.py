@@ -7,11 +7,10 @@ never shown: messages name the placeholder.
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 
 from parquet_sink.config.built_in_providers import BUILT_IN, built_in
 from parquet_sink.config.machine import Machine
-from parquet_sink.config.provider import Answer, NotGiven, Provider
+from parquet_sink.config.provider import Answer, NotGiven, Provider, Resolved
 from parquet_sink.config.report import Report, printable, quoted
 
 _PLACEHOLDER = re.compile(r"\$\{([^}:]*+)(?::(?:([^}:]*+):)?([^}]*+))?(\}|\Z)")
@@ -30,25 +29,6 @@ _NOT_OURS = ("transforms.", "predicates.")
 
 _Question = tuple[str, str]
 """Name of a provider, and path."""
-
-
-@dataclass(frozen=True)
-class Resolved:
-    """Texts after the providers were asked.
-
-    values: by key. shown: the same as written in the file. provided: keys whose value a provider gave. failed: keys
-    that have no value because a provider failed (reported already, each once). away: those of them that may have one
-    later, without anybody's hand.
-    """
-
-    values: Mapping[str, str] = field(repr=False)
-    shown: Mapping[str, str] = field(repr=False)
-    provided: frozenset[str] = frozenset()
-    failed: frozenset[str] = frozenset()
-    away: frozenset[str] = frozenset()
-
-
-NOTHING = Resolved({}, {})
 
 
 def resolve(properties: Mapping[str, str], machine: Machine, report: Report) -> Resolved:

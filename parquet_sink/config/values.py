@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 from parquet_sink.config.key import Key, Type, Value
-from parquet_sink.config.providers import Resolved
+from parquet_sink.config.provider import Resolved
 from parquet_sink.config.report import Report, did_you_mean, quoted
 from parquet_sink.config.secret import Secret
 

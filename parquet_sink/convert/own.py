@@ -11,7 +11,7 @@ from parquet_sink.config import declared
 from parquet_sink.config.class_settings import ClassSettings, Judged, Texts, judge
 from parquet_sink.config.key import Key
 from parquet_sink.config.machine import Machine
-from parquet_sink.config.providers import Resolved
+from parquet_sink.config.provider import Resolved
 from parquet_sink.config.report import PrefixedReport, Report
 from parquet_sink.config.values import Values
 from parquet_sink.convert.decoded import Decoded, Decoder, Tree, Trees

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from parquet_sink.config.class_settings import ClassSettings, Judged, judge, section
 from parquet_sink.config.key import Key
-from parquet_sink.config.providers import Resolved
+from parquet_sink.config.provider import Resolved
 from parquet_sink.config.report import PrefixedReport, Report, did_you_mean, printable, quoted
 from parquet_sink.config.values import Values, read
 from parquet_sink.transform.keys import PREDICATE_KEYS, STEP_KEYS

@@ -6,8 +6,8 @@ from typing import Final
 
 from parquet_sink.config.class_settings import Judged, judge
 from parquet_sink.config.machine import Machine
-from parquet_sink.config.provider import Provider
-from parquet_sink.config.providers import Resolved, resolve
+from parquet_sink.config.provider import Provider, Resolved
+from parquet_sink.config.providers import resolve
 from parquet_sink.config.report import PrefixedReport, Report, printable
 from parquet_sink.config.values import Values
 from parquet_sink.plugins import PluginUnusable

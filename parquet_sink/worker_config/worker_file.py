@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from parquet_sink.config.declared import made
 from parquet_sink.config.key import Key, find
 from parquet_sink.config.machine import Machine
-from parquet_sink.config.providers import NOTHING, Resolved, resolve, without_provided
+from parquet_sink.config.provider import NOTHING, Resolved
+from parquet_sink.config.providers import resolve, without_provided
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values, read
 from parquet_sink.config.without_effect import suggest, warn_about

@@ -9,8 +9,8 @@ import pytest
 
 from parquet_sink.config.built_in_providers import DirectoryProvider, EnvironmentProvider, FileProvider
 from parquet_sink.config.machine import Machine
-from parquet_sink.config.provider import Answer, NotGiven
-from parquet_sink.config.providers import Resolved, resolve, without_provided
+from parquet_sink.config.provider import Answer, NotGiven, Resolved
+from parquet_sink.config.providers import resolve, without_provided
 from parquet_sink.config.report import Report
 
 CANARY = "canary-7f3a"

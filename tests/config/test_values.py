@@ -3,7 +3,7 @@
 import pytest
 
 from parquet_sink.config.key import Key, Type
-from parquet_sink.config.providers import Resolved
+from parquet_sink.config.provider import Resolved
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values, read
 

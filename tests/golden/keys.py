@@ -16,7 +16,7 @@ from unittest import mock
 
 from parquet_sink import plugins
 from parquet_sink.config.key import Check, Key, NotBuilt
-from parquet_sink.config.providers import Resolved
+from parquet_sink.config.provider import Resolved
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import read
 from parquet_sink.connectors.connector_class import find_class

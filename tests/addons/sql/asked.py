@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 
 from parquet_sink.addons.sql.transform import Sql
-from parquet_sink.config.providers import Resolved
+from parquet_sink.config.provider import Resolved
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import read
 from parquet_sink.convert.decoded import Decoder

@@ -9,7 +9,7 @@ import pytest
 
 from parquet_sink.addons.sql import computing, engine
 from parquet_sink.addons.sql.transform import Sql
-from parquet_sink.config.providers import Resolved
+from parquet_sink.config.provider import Resolved
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import read
 from parquet_sink.convert.decoders import decoder_for

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from parquet_sink.config.providers import Resolved
+from parquet_sink.config.provider import Resolved
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import read
 from parquet_sink.transform.fields.base import FieldTransform

@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.config.providers import Resolved
+from parquet_sink.config.provider import Resolved
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import read
 from parquet_sink.convert.connect_values.decoder import decoder as simple
