@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # the same names for the type checker
     from parquet_sink.connectors import reading, record_sinks
     from parquet_sink.connectors.connect_keys import CONNECTOR_KEYS as CONNECTOR_KEYS
     from parquet_sink.connectors.connector_class import ConnectorClass as ConnectorClass
+    from parquet_sink.connectors.kinds import ConnectorKind as ConnectorKind
     from parquet_sink.connectors.reading import kafka_settings as kafka_settings
     from parquet_sink.connectors.record_sinks import RECORD_SINK_KEYS as RECORD_SINK_KEYS
     from parquet_sink.convert.decoded import Decoded as Decoded
@@ -75,6 +76,7 @@ if TYPE_CHECKING:  # the same names for the type checker
     from parquet_sink.rows.settings import SHAPE_KEYS as SHAPE_KEYS
     from parquet_sink.rows.settings import ShapeSettings as ShapeSettings
     from parquet_sink.rows.shaper import Shaper as Shaper
+    from parquet_sink.settings.connector import ConnectorSettings as ConnectorSettings
     from parquet_sink.settings.connector import ErrorSettings as ErrorSettings
     from parquet_sink.settings.connector import RestartSettings as RestartSettings
     from parquet_sink.settings.sink import SinkSettings as SinkSettings
@@ -110,6 +112,10 @@ if TYPE_CHECKING:  # the same names for the type checker
     from parquet_sink.transform.protocol import TransformClass as TransformClass
     from parquet_sink.transform.records import DecodedRecords as DecodedRecords
     from parquet_sink.transform.records import as_trees as as_trees
+    from parquet_sink.validate.probe_kafka import Finding as Finding
+    from parquet_sink.worker.herder.values import StoredOffset as StoredOffset
+    from parquet_sink.worker.loop.flow import Flow as Flow
+    from parquet_sink.worker.loop.flow import StoredOffsets as StoredOffsets
     from parquet_sink.worker_config.event_listeners import EventListener as EventListener
     from parquet_sink.worker_config.event_listeners import ListenerClass as ListenerClass
     from parquet_sink.worker_config.provider_class import OwnProvider as OwnProvider
@@ -237,6 +243,13 @@ _PATHS: Final = {
     "SOURCE_KEYS": "addons.sources.connector.keys:SOURCE_KEYS",
     "source_settings": "addons.sources.connector.build:source_settings",
     "check_source": "addons.sources.connector.checks:check",
+    # kinds of connectors
+    "ConnectorKind": "connectors.kinds:ConnectorKind",
+    "ConnectorSettings": "settings.connector:ConnectorSettings",
+    "Flow": "worker.loop.flow:Flow",
+    "StoredOffset": "worker.herder.values:StoredOffset",
+    "StoredOffsets": "worker.loop.flow:StoredOffsets",
+    "Finding": "validate.probe_kafka:Finding",
     # commands
     "CommandPlugin": "cli.command_class:CommandPlugin",
     # errors
