@@ -107,7 +107,7 @@ BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
     },
     LISTENERS: {},
     TARGETS: {
-        "push": "parquet_sink.targets.push.target_class:PushApi",
+        "push": "parquet_sink.targets.push.settings:PushApi",
         "directory": "parquet_sink.targets.directory.settings:Directory",
         "s3": "parquet_sink.targets.s3.target_class:S3",
     },

@@ -1,4 +1,4 @@
-"""Values of one HTTP exchange: its limits, what came back, why nothing did, and how long a server asks to wait."""
+"""Values of one HTTP exchange: its limits, what came back, why nothing did; and of asking for an access token."""
 
 import re
 from collections.abc import Mapping
@@ -7,6 +7,8 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from typing import Final
+
+from parquet_sink.config.secret import Secret
 
 TOO_MANY: Final = 429
 _SECONDS: Final = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,9})?")
@@ -99,3 +101,34 @@ class Answer:
     @property
     def complete(self) -> bool:
         return self.broken is None and not self.too_long
+
+
+class Blame(StrEnum):
+    """What must change before another attempt can do better."""
+
+    CLIENT = "client"  # id, secret, or how they are sent
+    SCOPE = "scope"
+    ADDRESS = "address"
+    TLS = "TLS"
+    PROXY = "proxy"
+    NETWORK = "network"
+    SERVER = "server"
+
+
+class TokenFailed(Exception):
+    """No token came. cause: the middle of a sentence, without secrets. passing: it may come at another attempt.
+
+    wait_s: how long the server asks to be left alone.
+    """
+
+    def __init__(self, cause: str, blame: Blame, *, passing: bool, wait_s: float | None = None) -> None:
+        super().__init__(cause)
+        self.cause, self.blame, self.passing, self.wait_s = cause, blame, passing, wait_s
+
+
+@dataclass(frozen=True)
+class AccessToken:
+    """A token, and the seconds it lives, None when its server does not say."""
+
+    value: Secret
+    lives_s: float | None = None

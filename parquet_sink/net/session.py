@@ -4,7 +4,7 @@ import re
 import socket
 import ssl
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from http.cookiejar import DefaultCookiePolicy
 from typing import Any, Final
 from urllib.parse import quote
@@ -18,7 +18,8 @@ from urllib3.exceptions import NewConnectionError
 
 from parquet_sink.net.deadline import ExchangeDeadline, current_deadline
 from parquet_sink.net.exchange import Answer, FailureKind, Limits, RequestFailed
-from parquet_sink.net.settings import ProxySettings
+from parquet_sink.net.settings import HttpSettings, ProxySettings
+from parquet_sink.net.tls import target_authorities, tls_context
 
 _TUNNEL_STATUS: Final = re.compile(r"Tunnel connection failed: (\d{3})")
 _PROXY_REFUSES: Final = range(400, 500)
@@ -145,6 +146,11 @@ def proxy_url(proxy: ProxySettings) -> str:
     return f"{_SOCKS_SCHEMES.get(proxy.type, 'http')}://{host}:{proxy.port}"
 
 
+def proxy_secrets(proxy: ProxySettings | None) -> tuple[str, ...]:
+    """What a message about a proxy may not hold."""
+    return () if proxy is None or proxy.password is None else (proxy.password.reveal(),)
+
+
 def _proxy_headers(proxy: ProxySettings) -> dict[str, str]:
     """The proxy's credential, in UTF-8. It is sent with CONNECT, or with a request that the proxy forwards."""
     if proxy.username is None:
@@ -253,6 +259,16 @@ class HttpSession(requests.Session):
 
     def get_redirect_target(self, resp: requests.Response) -> None:
         """Nowhere: to find the next request, requests would read the whole body of this answer."""
+
+
+def session_for(settings: HttpSettings, environment: Mapping[str, str]) -> HttpSession:
+    """Of a target. Raises InvalidConfiguration when the CA file cannot be read."""
+    return HttpSession(
+        tls_context(target_authorities(settings.ca_file, environment)),
+        settings.proxy,
+        max_idle=settings.pool_max_idle,
+        keepalive_seconds=settings.pool_keepalive_ms / 1000,
+    )
 
 
 def _answer(response: requests.Response, most_bytes: int, deadline: ExchangeDeadline) -> Answer:

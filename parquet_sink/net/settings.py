@@ -1,13 +1,14 @@
-"""Keys and settings of how a server is reached over HTTP: timeouts, TLS, idle connections, a proxy, access tokens."""
+"""Keys, settings and checks of HTTP: timeouts, TLS, idle connections, a proxy, access tokens."""
 
+import ipaddress
 from typing import ClassVar, Final, Literal
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from parquet_sink.config.checks import PRINTABLE, printable_text
 from parquet_sink.config.declared import LocalPath, Milliseconds, declared, filled_by, key
 from parquet_sink.config.key import Check, Origin, Value, ems
 from parquet_sink.config.machine import Machine
-from parquet_sink.config.report import quoted
+from parquet_sink.config.report import Report, quoted
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.values import Values
 
@@ -17,6 +18,7 @@ CLIENT_ID: Final = ems("oauth2.client.id")
 CLIENT_SECRET: Final = ems("oauth2.client.secret")
 TOKEN_URL: Final = ems("oauth2.token.url")
 AUTHENTICATION: Final = ems("oauth2.client.authentication")
+ALLOW_HTTP: Final = ems("endpoint.allow.http")
 PROXY_SIGN_IN: Final = ems("proxy.auth.type")
 PROXY_USER: Final = ems("proxy.auth.username")
 PROXY_PASSWORD: Final = ems("proxy.auth.password")
@@ -201,4 +203,42 @@ class HttpSettings:
         default=False,
     )
     proxy: ProxySettings | None = None
-    allow_http: ClassVar[bool] = filled_by(ems("endpoint.allow.http"), default=False)
+    allow_http: ClassVar[bool] = filled_by(ALLOW_HTTP, default=False)
+
+    @property
+    def closes(self) -> bool:
+        """Whether each request has a connection of its own."""
+        return self.pool_explicit_close or self.pool_max_idle <= 0
+
+
+def is_loopback(url: SplitResult) -> bool:
+    """True when the URL's host is this machine whatever the network says."""
+    host = (url.hostname or "").lower()
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def check_in_clear(values: Values, name: str, report: Report, what: str = "the credential") -> None:
+    """An address with http must be on this machine, unless that is permitted. what: would be seen by others."""
+    address = values.text(name)
+    if address is None or values.flag(ALLOW_HTTP):
+        return
+    url = urlsplit(address)
+    if url.scheme == "http" and not is_loopback(url):
+        report.problem(
+            name,
+            f"{values.quoted(name)} would carry {what} in clear; use https, or permit http with {ALLOW_HTTP}=true.",
+        )
+
+
+def check_proxy(values: Values, report: Report) -> None:
+    """Who signs in says as whom."""
+    if values.text(PROXY_SIGN_IN) != "BASIC":
+        return
+    for name in (PROXY_USER, PROXY_PASSWORD):
+        if name not in values.given:
+            report.warn(name, "It is missing, so nobody signs in at the proxy; set it, or remove the others.")

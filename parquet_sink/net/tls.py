@@ -2,13 +2,14 @@
 
 import os
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import InvalidConfiguration
 
+CA_KEY: Final = "connect.ems.tls.ca.file"
 ENVIRONMENT_CA: Final = ("REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")
 """Variables that name a file or folder of authorities, for the whole machine; the first that is set counts."""
 
@@ -66,6 +67,19 @@ class OwnCertificate:
 def environment_authorities(environment: Mapping[str, str]) -> Authorities | None:
     """What the environment names; None when it names nothing."""
     return next((Authorities(environment[name], name) for name in ENVIRONMENT_CA if environment.get(name)), None)
+
+
+def target_authorities(ca_file: str | None, environment: Mapping[str, str]) -> Authorities | None:
+    """Those of a connector's key, else those that the environment names; None for the system's."""
+    return Authorities(ca_file, CA_KEY) if ca_file else environment_authorities(environment)
+
+
+def problems(ca_file: str | None, environment: Mapping[str, str]) -> Iterator[str]:
+    """What is wrong with those of a target, each as `Invalid [key]. reason; cure`."""
+    try:
+        tls_context(target_authorities(ca_file, environment))
+    except InvalidConfiguration as error:
+        yield from error.problems
 
 
 def tls_context(authorities: Authorities | None, own: OwnCertificate | None = None) -> ssl.SSLContext:

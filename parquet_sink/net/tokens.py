@@ -19,8 +19,16 @@ from requests import Request
 
 from parquet_sink import __version__
 from parquet_sink.config.secret import Secret
-from parquet_sink.net.access_token import AccessToken, Blame, TokenFailed
-from parquet_sink.net.exchange import Answer, FailureKind, Limits, RequestFailed, asked_wait
+from parquet_sink.net.exchange import (
+    AccessToken,
+    Answer,
+    Blame,
+    FailureKind,
+    Limits,
+    RequestFailed,
+    TokenFailed,
+    asked_wait,
+)
 from parquet_sink.net.redaction import printable, redact
 from parquet_sink.net.session import HttpSession
 from parquet_sink.net.settings import ClientCredentials

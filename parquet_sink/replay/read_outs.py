@@ -15,17 +15,14 @@ from requests import Request
 
 from parquet_sink import __version__
 from parquet_sink.errors import InvalidConfiguration, NotVerified
-from parquet_sink.net.access_token import TokenFailed
-from parquet_sink.net.exchange import Answer, Limits, RequestFailed
+from parquet_sink.net.exchange import Answer, Limits, RequestFailed, TokenFailed
 from parquet_sink.net.redaction import excerpt
-from parquet_sink.net.session import HttpSession
-from parquet_sink.net.tls import tls_context
+from parquet_sink.net.session import session_for
 from parquet_sink.plugins import named
 from parquet_sink.replay.table_state import NotUnderstood, TableState, state_of
+from parquet_sink.targets.http_failures import of_failure
 from parquet_sink.targets.push.authorization import authorization_of, signed
 from parquet_sink.targets.push.settings import PushSettings
-from parquet_sink.targets.push.trust import authorities
-from parquet_sink.targets.reaching import of_failure
 from parquet_sink.targets.settings import TargetSettings
 
 PART_ROWS: Final = 250_000
@@ -56,7 +53,7 @@ class ReadOuts:
             "Accept-Encoding": "identity",
             "User-Agent": f"parquet-sink/{__version__}",
         }
-        self._http = HttpSession(tls_context(authorities(settings.ca_file, environment)), settings.proxy)
+        self._http = session_for(settings, environment)
 
     def close(self) -> None:
         self._http.close()

@@ -22,7 +22,6 @@ from parquet_sink.rows.piece_shaper import LONGEST_TEXT
 from parquet_sink.rows.schema.value_types import MAX_COLUMNS, MAX_NAME
 from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.targets import retry
-from parquet_sink.targets.push import body
 from parquet_sink.targets.push import target as push_target
 from parquet_sink.worker.loop import restarts
 
@@ -78,7 +77,7 @@ SENTENCES = [
     ),
     ("operations.md", f"count together within {restarts.WINDOW_S / 60:.0f} minutes"),
     ("upload.md", f"up to {accumulator.GROUP_MEMORY_BYTES // _MI} MiB of rows in memory"),
-    ("upload.md", f"in pieces of {body.PIECE_BYTES // 1024} KiB"),
+    ("upload.md", f"in pieces of {push_target.PIECE_BYTES // 1024} KiB"),
     ("upload.md", f"quotes at most {redaction.EXCERPT_BYTES // 1024} KiB of the answer"),
     ("upload.md", f"At most {push_target.MOST_ANSWER_BYTES // 1024} KiB of an answer are read"),
     ("upload.md", f"each further one twice as long, at most {retry.LONGEST_WAIT_SECONDS / 60:.0f} minutes"),

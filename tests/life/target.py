@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.net.exchange import Answer, FailureKind
+from parquet_sink.targets.http_failures import of_failure
 from parquet_sink.targets.outcome import Outcome, Verdict
 from parquet_sink.targets.push.answers import of_answer
-from parquet_sink.targets.reaching import of_failure
 from tests.life.effects import Effects
 
 

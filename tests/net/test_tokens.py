@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from requests import Request
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.net.access_token import AccessToken, Blame, TokenFailed
-from parquet_sink.net.exchange import Answer, FailureKind, Limits, RequestFailed
+from parquet_sink.net.exchange import AccessToken, Answer, Blame, FailureKind, Limits, RequestFailed, TokenFailed
 from parquet_sink.net.settings import ClientCredentials
 from parquet_sink.net.tokens import PAUSE_S, RENEW_WITHIN_S, TokenEndpoint, TokenSource
 

@@ -15,7 +15,7 @@ from parquet_sink.config.secret import Secret
 from parquet_sink.config.values import Values, read
 from parquet_sink.config.without_effect import suggest, warn_about
 from parquet_sink.errors import InvalidConfiguration
-from parquet_sink.net.loopback import is_loopback
+from parquet_sink.net.settings import is_loopback
 
 DEFAULT_URL: Final = "http://localhost:8083"
 URL_VARIABLE: Final = "PARQUET_SINK_URL"

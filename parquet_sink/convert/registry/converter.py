@@ -17,7 +17,7 @@ from parquet_sink.convert.registry.addresses import Address, confluent_url, is_v
 from parquet_sink.convert.registry.keys import ID_BYTES, REGISTRY_KEYS, TLS, simple_name
 from parquet_sink.convert.registry.settings import RegistrySettings, SchemaKind
 from parquet_sink.convert.settings import CONVERT_SETTINGS, Converter, loaded, opened, setting_key, without_meaning
-from parquet_sink.net.loopback import is_loopback
+from parquet_sink.net.settings import is_loopback
 
 _URL: Final = "schema.registry.url"
 _APICURIO_URL: Final = "apicurio.registry.url"

@@ -1,13 +1,14 @@
-"""What an answer of the push API, or its absence, means: the table from HTTP to outcomes."""
+"""What answers of the push API mean, to a file and to a probe, and what it means that no access token came; pure."""
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
-from parquet_sink.net.exchange import Answer, FailureKind, asked_wait
+from parquet_sink.net.exchange import Answer, Blame, FailureKind, TokenFailed, asked_wait
 from parquet_sink.net.redaction import excerpt, printable, redact
-from parquet_sink.targets.outcome import Outcome, Verdict
-from parquet_sink.targets.reaching import of_failure
+from parquet_sink.targets.http_failures import of_failure
+from parquet_sink.targets.outcome import Health, Outcome, ProbeResult, Verdict
 
 _RETRIABLE: Final = frozenset({408, 421, 425, 429})
 _REFUSED_5XX: Final = frozenset({501, 505})
@@ -34,6 +35,31 @@ _REDIRECT_CURE: Final = (
     "because the key goes to the configured address only"
 )
 _WAIT_CURE: Final = "The target is overloaded or in trouble: see its own log; then start the connector again"
+_URL: Final = "connect.ems.oauth2.token.url"
+_ID: Final = "connect.ems.oauth2.client.id"
+_SECRET: Final = "connect.ems.oauth2.client.secret"
+_TOKEN_CURES: Final = {
+    Blame.CLIENT: f"Correct {_ID} and {_SECRET}, or how they are sent (connect.ems.oauth2.client.authentication), and "
+    "let that client have the grant client_credentials",
+    Blame.SCOPE: "Correct connect.ems.oauth2.scope, or give the client that scope",
+    Blame.ADDRESS: f"Correct {_URL}: it must be the token endpoint of an OAuth 2.0 server; redirects are not followed",
+    Blame.TLS: "Correct that server's certificate, or name the CA it comes from in connect.ems.tls.ca.file; "
+    "certificates are always verified",
+    Blame.PROXY: "Check connect.ems.proxy.auth.username and connect.ems.proxy.auth.password, and that the proxy lets "
+    "this machine reach that server",
+    Blame.NETWORK: f"Check {_URL}, the network and connect.ems.proxy.host",
+    Blame.SERVER: "That server is overloaded or in trouble: see its own log; then start the connector again",
+}
+_NOT_TAKEN: Final = {
+    401: f"The target does not take the access tokens that {_URL} gives: check that {_URL} is the target's own, and "
+    "connect.ems.oauth2.scope",
+    403: f"Give the client in {_ID} the right to push to this pool and table, and name the scope that "
+    "it takes in connect.ems.oauth2.scope",
+}
+_NO_FILE: Final = frozenset({400, 411, 415, 422})
+"""What a push target answers to a form without a file."""
+_FILE_REFUSED: Final = frozenset({401, 403, 404, 405, 407, 410, 501, 505})
+"""Answers that a file would have, too."""
 
 
 def of_answer(answer: Answer, secrets: Sequence[str] = (), now: float = 0.0) -> Outcome:
@@ -110,3 +136,33 @@ def _cure(status: int, verdict: Verdict) -> str:
     if 300 <= status < 400:
         return _REDIRECT_CURE
     return "Correct what the answer names" if verdict is Verdict.REFUSED else _WAIT_CURE
+
+
+def of_probe(outcome: Outcome, signed_with: str = "key") -> ProbeResult:
+    """OK for an answer that shows name, TLS, path and key to be right; FAILED when a file would be refused as well."""
+    text = f"{outcome.cause}. {outcome.cure}." if outcome.cure else f"{outcome.cause}."
+    if outcome.status in _NO_FILE:
+        return ProbeResult(
+            Health.OK, f"takes the {signed_with}, and refuses a form without a file as it should ({outcome.cause})"
+        )
+    if outcome.verdict is Verdict.ACCEPTED:
+        return ProbeResult(
+            Health.WARNING,
+            f"{outcome.cause} a form without a file, which a push target refuses. Check the address.",
+        )
+    redirected = outcome.status is not None and 300 <= outcome.status < 400
+    if outcome.status is None or outcome.status < 300 or redirected or outcome.status in _FILE_REFUSED:
+        return ProbeResult(Health.FAILED, text)
+    return ProbeResult(Health.WARNING, text)
+
+
+def of_token_failure(failure: TokenFailed) -> Outcome:
+    """Nothing of the file was sent, so it is never unknown; and no answer of the target's, so it has no status."""
+    verdict = Verdict.RETRIABLE if failure.passing else Verdict.REFUSED
+    return Outcome(verdict, failure.cause, _TOKEN_CURES[failure.blame], retry_after_seconds=failure.wait_s)
+
+
+def with_token_cure(outcome: Outcome) -> Outcome:
+    """The outcome of an upload that was signed with a token: what it says to correct are the keys of tokens."""
+    cure = _NOT_TAKEN.get(outcome.status or 0)
+    return outcome if cure is None else replace(outcome, cure=cure)

@@ -11,13 +11,12 @@ from typing import Final, Protocol
 
 from parquet_sink.config.secret import Secret
 from parquet_sink.net.exchange import Answer
-from parquet_sink.net.session import HttpSession
+from parquet_sink.net.session import HttpSession, proxy_secrets
 from parquet_sink.net.settings import ClientCredentials, ProxySettings
-from parquet_sink.net.tls import Authorities, tls_context
+from parquet_sink.net.tls import Authorities, target_authorities, tls_context
 from parquet_sink.net.tokens import TokenEndpoint, TokenSource
 from parquet_sink.process.per_process import PerProcess
 from parquet_sink.targets.push.settings import PushSettings
-from parquet_sink.targets.push.trust import authorities
 
 UNAUTHORIZED: Final = 401
 
@@ -70,7 +69,7 @@ def authorization_of(settings: PushSettings, environment: Mapping[str, str]) -> 
         return FixedKey(settings.authorization)
     way = _Way(
         settings.authorization,
-        authorities(settings.ca_file, environment),
+        target_authorities(settings.ca_file, environment),
         settings.proxy,
         settings.connect_timeout_ms / 1000,
         settings.response_timeout_ms / 1000,
@@ -106,11 +105,6 @@ class _Way:
     proxy: ProxySettings | None
     connect_s: float
     answer_s: float
-
-
-def proxy_secrets(proxy: ProxySettings | None) -> tuple[str, ...]:
-    """What a message about a proxy may not hold."""
-    return () if proxy is None or proxy.password is None else (proxy.password.reveal(),)
 
 
 def _open(way: _Way) -> AccessTokens:

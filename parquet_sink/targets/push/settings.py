@@ -1,23 +1,41 @@
-"""Keys and settings of the push API that takes the files. Durations are milliseconds."""
+"""The push API as a class of targets: its keys, their checks, and settings. Durations are milliseconds."""
 
 from collections.abc import Iterator, Mapping
 from typing import ClassVar, Final
+from urllib.parse import urlsplit
 
 from parquet_sink.config.checks import PRINTABLE
-from parquet_sink.config.declared import declared, filled_by, key, made
+from parquet_sink.config.declared import check as check_keys
+from parquet_sink.config.declared import declared, filled_by, key, keys_of, made
 from parquet_sink.config.key import Check, Origin, Value, ems
 from parquet_sink.config.machine import Machine
+from parquet_sink.config.report import Report, quoted
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.values import Values
-from parquet_sink.net.settings import CLIENT_ID, CLIENT_SECRET, ENDPOINT, ClientCredentials, HttpSettings
+from parquet_sink.net.settings import (
+    ALLOW_HTTP,
+    CLIENT_ID,
+    CLIENT_SECRET,
+    ENDPOINT,
+    TOKEN_URL,
+    ClientCredentials,
+    HttpSettings,
+    check_in_clear,
+    check_proxy,
+    has_blanks,
+)
 from parquet_sink.plugins import named
-from parquet_sink.rows.settings import MOST_VARCHAR_BYTES
+from parquet_sink.rows.settings import MOST_VARCHAR_BYTES, RAW_ORDER
 from parquet_sink.targets.settings import Target
+from parquet_sink.targets.target_class import PUSH, TYPE, TargetClass
 
 TARGET: Final = "The target"
 TABLE: Final = ems("target.table")
 AUTHORIZATION: Final = ems("authorization.key")
 MISSING_TABLE: Final = "give the name of the table that the target fills."
+ORDER_COLUMN: Final = "__celonis_order"
+_FORM: Final = "write it as https://<team>.<realm>.celonis.cloud/<path>."
+_CLIENT: Final = tuple(key.name for key in keys_of(ClientCredentials))
 
 
 def clean_authorization(text: str) -> str:
@@ -54,7 +72,7 @@ class PushSettings(HttpSettings):
     read_outs: ClassVar[str] = "parquet_sink.replay.read_outs:ReadOuts"
 
     allow_http: ClassVar[bool] = key(
-        ems("endpoint.allow.http"),
+        ALLOW_HTTP,
         "Permit an endpoint with http that is not on this machine. Credential and data then travel in clear.",
         default=False,
         origin=Origin.OWN,
@@ -99,9 +117,66 @@ class PushSettings(HttpSettings):
 
     def problems(self, environment: Mapping[str, str]) -> Iterator[str]:
         """Of certificate authorities, also when the address is http now: what is named is meant to be used."""
-        problems: Iterator[str] = named("parquet_sink.targets.push.trust:problems")(self.ca_file, environment)
+        problems: Iterator[str] = named("parquet_sink.net.tls:problems")(self.ca_file, environment)
         return problems
 
     def open(self) -> Target:
         target: Target = named("parquet_sink.targets.push.target:PushTarget")(self)
         return target
+
+
+class PushApi(TargetClass):
+    """Files go to a push API over HTTP."""
+
+    title = "a push API"
+    keys = keys_of(PushSettings, TARGET)
+    settings_class = PushSettings
+
+    def check(self, values: Values, report: Report) -> None:
+        signed = ("client",) if AUTHORIZATION in values.given else ()  # then half a client is one too many
+        check_keys(PushSettings, values, report, *signed)
+        _credential(values, report)
+        check_in_clear(values, ENDPOINT, report)
+        check_in_clear(values, TOKEN_URL, report)
+        check_proxy(values, report)
+
+    def settings(self, values: Values, machine: Machine) -> PushSettings:
+        return made(PushSettings, values, machine, order_column=_order_column(values))
+
+    def wrong(self, address: str) -> str | None:
+        if "<<" in address or ">>" in address:
+            return "It still holds template text (<<...>>); write the URL of your own team, realm and data pool."
+        try:
+            url = urlsplit(address)
+            port = url.port
+        except ValueError:
+            return f"It is no valid URL; {_FORM}"
+        if "@" in url.netloc:
+            return "It holds a user or password; remove them, the credential belongs in connect.ems.authorization.key."
+        if url.scheme not in ("http", "https") or not url.hostname or port == 0 or has_blanks(address):
+            return f"{quoted(address)} is no valid URL; {_FORM}"
+        return None
+
+    def at(self, address: str, below: str = "") -> Mapping[str, str]:
+        """No credential crosses to another address."""
+        return {TYPE: PUSH, ENDPOINT: address, **dict.fromkeys(_CLIENT, ""), AUTHORIZATION: ""}
+
+
+def _credential(values: Values, report: Report) -> None:
+    """One of the two ways; that the second is whole is checked with the settings."""
+    client = [name for name in (CLIENT_ID, CLIENT_SECRET) if name in values.given]
+    if AUTHORIZATION in values.given and client:
+        report.problem(AUTHORIZATION, f"Both it and {client[0]} are set; keep the key, or the OAuth 2.0 client.")
+    elif AUTHORIZATION not in values.given and not client:
+        report.problem(
+            AUTHORIZATION,
+            "It is missing; give AppKey <key> or Bearer <key>, best as ${env:NAME} or ${file:PATH:KEY}. Or give an "
+            f"OAuth 2.0 client, with {CLIENT_ID} and {CLIENT_SECRET}.",
+        )
+
+
+def _order_column(values: Values) -> str | None:
+    """That which is named, or that which the sink adds, or that of raw files."""
+    if not values.names(ems("data.primary.key")):
+        return None
+    return values.text(ems("order.field.name")) or (RAW_ORDER if values.text(ems("mode")) == "raw" else ORDER_COLUMN)

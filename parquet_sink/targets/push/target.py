@@ -1,12 +1,15 @@
 """The push API as a target: one attempt to send one file, and what a form without a file tells about it.
 
 The request is the reference connector's: POST to the configured address, parameters in a fixed order, one multipart
-part. What an answer means is in `answers`; trying again is the business of `targets.retry`.
+part, streamed from disk. It is sent with Content-Length: the length is known, a target or proxy can refuse too large a
+file before it is sent, a cut body can never pass for a whole one, and no proxy has to collect chunks or answer 411.
+What an answer means is in `answers`; trying again is the business of `targets.retry`.
 """
 
 import os
 import time
-from collections.abc import Callable, Mapping
+import uuid
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 from urllib.parse import urlencode
 
@@ -14,21 +17,18 @@ from requests import Request
 
 from parquet_sink import __version__
 from parquet_sink.config.secret import Secret
+from parquet_sink.errors import StorageFailed
 from parquet_sink.files.accumulator import FinishedFile
-from parquet_sink.net.access_token import TokenFailed
-from parquet_sink.net.exchange import Answer, Limits, RequestFailed
-from parquet_sink.net.session import HttpSession
-from parquet_sink.net.tls import tls_context
+from parquet_sink.files.storage import storage_trouble
+from parquet_sink.net.exchange import Answer, Limits, RequestFailed, TokenFailed
+from parquet_sink.net.session import proxy_secrets, session_for
+from parquet_sink.targets.http_failures import of_failure
 from parquet_sink.targets.outcome import Outcome, ProbeResult
-from parquet_sink.targets.push.answers import of_answer
-from parquet_sink.targets.push.authorization import authorization_of, proxy_secrets, signed
-from parquet_sink.targets.push.body import EmptyForm, Form, MultipartFile
-from parquet_sink.targets.push.probe import judge
+from parquet_sink.targets.push.answers import of_answer, of_probe, of_token_failure, with_token_cure
+from parquet_sink.targets.push.authorization import authorization_of, signed
 from parquet_sink.targets.push.settings import PushSettings
-from parquet_sink.targets.push.token_answers import of_token_failure, with_token_cure
-from parquet_sink.targets.push.trust import authorities
-from parquet_sink.targets.reaching import of_failure
 
+PIECE_BYTES: Final = 256 * 1024
 MOST_ANSWER_BYTES: Final = 64 * 1024
 
 
@@ -50,12 +50,7 @@ class PushTarget:
         self._headers = _headers(settings, client_version)
         self._authorization = authorization_of(settings, environment)
         self._secrets = (*self._authorization.secrets, *proxy_secrets(settings.proxy))
-        self._http = HttpSession(
-            tls_context(authorities(settings.ca_file, environment)),
-            settings.proxy,
-            max_idle=settings.pool_max_idle,
-            keepalive_seconds=settings.pool_keepalive_ms / 1000,
-        )
+        self._http = session_for(settings, environment)
 
     @property
     def name(self) -> str:
@@ -72,13 +67,15 @@ class PushTarget:
     def probe(self, seconds_left: float) -> ProbeResult:
         """Sends a form without a file: its refusal shows that name, TLS, path and key are right, and stores nothing."""
         signed_with = "key" if isinstance(self._settings.authorization, Secret) else "token"
-        return judge(self._attempt(EmptyForm, seconds_left), signed_with)
+        return of_probe(self._attempt(EmptyForm, seconds_left), signed_with)
 
     def close(self) -> None:
         """Closes idle connections."""
         self._http.close()
 
-    def _attempt(self, make_body: Callable[[], Form], seconds_left: float, table: str | None = None) -> Outcome:
+    def _attempt(
+        self, make_body: Callable[[], "MultipartFile | EmptyForm"], seconds_left: float, table: str | None = None
+    ) -> Outcome:
         def send(header: str, seconds: float) -> Answer:
             body = make_body()
             headers = {**self._headers, "Authorization": header, "Content-Type": body.content_type}
@@ -123,11 +120,68 @@ def push_url(settings: PushSettings, client_version: str, table: str | None = No
 
 
 def _headers(settings: PushSettings, client_version: str) -> dict[str, str]:
-    headers = {
+    return {
         "Accept": "application/json",
         "Accept-Encoding": "identity",
         "User-Agent": f"parquet-sink/{client_version}",
+        **({"Connection": "Close"} if settings.closes else {}),
     }
-    if settings.pool_explicit_close or settings.pool_max_idle <= 0:
-        headers["Connection"] = "Close"
-    return headers
+
+
+class MultipartFile:
+    """Iterable of bytes with a known length; make a fresh one for each attempt.
+
+    Iterating raises StorageFailed when the file cannot be read or is shorter than it was.
+    """
+
+    def __init__(self, path: str, name: str, size_bytes: int) -> None:
+        self._path, self._size = path, size_bytes
+        boundary = uuid.uuid4().hex
+        self.content_type = f"multipart/form-data; boundary={boundary}"
+        self._head = (
+            f"--{boundary}\r\n"
+            f'Content-Disposition: form-data; name="file"; filename="{_quoted(name)}"\r\n'
+            f"Content-Transfer-Encoding: binary\r\n\r\n"
+        ).encode()
+        self._tail = f"\r\n--{boundary}--\r\n".encode()
+
+    def __len__(self) -> int:
+        return len(self._head) + self._size + len(self._tail)
+
+    def __iter__(self) -> Iterator[bytes]:
+        left = self._size
+        with storage_trouble(os.path.dirname(self._path), "read a finished file"):
+            file = open(self._path, "rb", buffering=0)  # noqa: SIM115 - closed below; sending is not storage trouble
+        with file:
+            yield self._head
+            while left > 0:
+                with storage_trouble(os.path.dirname(self._path), "read a finished file"):
+                    piece = file.read(min(PIECE_BYTES, left))
+                if not piece:
+                    raise StorageFailed(
+                        f"File {self._path} is {left:,} bytes shorter than when it was verified: something changed it. "
+                        f"It is not sent. Keep other programs out of connect.ems.tmp.dir."
+                    )
+                left -= len(piece)
+                yield piece
+        yield self._tail
+
+
+class EmptyForm:
+    """A form without a file, for trying a target: a push target refuses it, so nothing is stored."""
+
+    def __init__(self) -> None:
+        boundary = uuid.uuid4().hex
+        self.content_type = f"multipart/form-data; boundary={boundary}"
+        part = f'--{boundary}\r\nContent-Disposition: form-data; name="check"\r\n\r\nno file\r\n--{boundary}--\r\n'
+        self._body = part.encode()
+
+    def __len__(self) -> int:
+        return len(self._body)
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self._body
+
+
+def _quoted(name: str) -> str:
+    return name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")

@@ -12,10 +12,8 @@ from typing import Any, Final
 
 from parquet_sink import __version__
 from parquet_sink.errors import InvalidConfiguration, SetupError, install
-from parquet_sink.net.session import HttpSession
-from parquet_sink.net.tls import tls_context
-from parquet_sink.targets.push import trust
-from parquet_sink.targets.push.authorization import proxy_secrets
+from parquet_sink.net import tls
+from parquet_sink.net.session import proxy_secrets, session_for
 from parquet_sink.targets.s3.settings import PROFILE, BucketSettings, StaticCredentials
 
 MISSING: Final = f"A bucket as the target needs boto3, which is not installed. {install('s3')}"
@@ -43,14 +41,8 @@ def connect(settings: BucketSettings, environment: Mapping[str, str] = os.enviro
         from parquet_sink.targets.s3.transport import Transport
     except ModuleNotFoundError as error:
         raise SetupError(MISSING) from error
-    http = HttpSession(
-        tls_context(trust.authorities(settings.ca_file, environment)),
-        settings.proxy,
-        max_idle=settings.pool_max_idle,
-        keepalive_seconds=settings.pool_keepalive_ms / 1000,
-    )
-    closes = settings.pool_explicit_close or settings.pool_max_idle <= 0
-    headers = {"Connection": "Close"} if closes else {}
+    headers = {"Connection": "Close"} if settings.closes else {}
+    http = session_for(settings, environment)
     transport = Transport(http, settings.connect_timeout_ms / 1000, settings.response_timeout_ms / 1000, headers)
     client = _client(settings)
     client.meta.events.register("before-send.s3", transport.send)
@@ -60,7 +52,7 @@ def connect(settings: BucketSettings, environment: Mapping[str, str] = os.enviro
 
 def problems(settings: BucketSettings, environment: Mapping[str, str] = os.environ) -> Iterator[str]:
     """What cannot be used of what the settings and the environment name."""
-    yield from trust.problems(settings.ca_file, environment)
+    yield from tls.problems(settings.ca_file, environment)
     try:
         connect(replace(settings, ca_file=None), {}).transport.close()
     except SetupError as error:

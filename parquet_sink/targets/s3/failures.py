@@ -8,8 +8,8 @@ from botocore.parsers import ResponseParserError
 
 from parquet_sink.net.exchange import RequestFailed, asked_wait
 from parquet_sink.net.redaction import printable, redact
+from parquet_sink.targets.http_failures import of_failure
 from parquet_sink.targets.outcome import Outcome, Verdict
-from parquet_sink.targets.reaching import of_failure
 from parquet_sink.targets.s3 import settings as keys
 
 TAKEN: Final = 412

@@ -11,8 +11,7 @@ from parquet_sink.config.machine import Machine
 from parquet_sink.config.report import Report, quoted
 from parquet_sink.config.values import Values
 from parquet_sink.files.settings import Codec
-from parquet_sink.net.settings import ENDPOINT
-from parquet_sink.targets import http_checks
+from parquet_sink.net.settings import ENDPOINT, check_in_clear, check_proxy
 from parquet_sink.targets.push.settings import TABLE, TARGET, PushSettings
 from parquet_sink.targets.s3 import settings as s3
 from parquet_sink.targets.s3.prefix import FIELD, fields, fixed_part
@@ -96,8 +95,8 @@ def _split(address: str) -> tuple[str, str]:
 def _connection(values: Values, report: Report) -> None:
     if {s3.ACCESS_KEY, s3.SECRET_KEY} & values.given and s3.PROFILE in values.given:
         report.problem(s3.PROFILE, f"Both it and {s3.ACCESS_KEY} are set; keep the profile, or the access key.")
-    http_checks.in_clear(values, s3.ENDPOINT, report, "records")
-    http_checks.proxy(values, report)
+    check_in_clear(values, s3.ENDPOINT, report, "records")
+    check_proxy(values, report)
 
 
 def _table(values: Values, report: Report) -> None:

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from parquet_sink.config.report import printable
 from parquet_sink.config.secret import Secret
-from parquet_sink.net.loopback import is_loopback
+from parquet_sink.net.settings import is_loopback
 from parquet_sink.worker.rest.call import error_response
 from parquet_sink.worker_config.rest.settings import CrossOrigin, RestSettings
 

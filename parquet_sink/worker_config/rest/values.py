@@ -7,7 +7,7 @@ from typing import Final, Literal, cast
 from urllib.parse import urlsplit
 
 from parquet_sink.config.report import quoted
-from parquet_sink.net.loopback import is_loopback
+from parquet_sink.net.settings import is_loopback
 
 Scheme = Literal["http", "https"]
 

@@ -1,4 +1,4 @@
-"""What answers of the push API, and their absence, mean."""
+"""What answers of the push API, and their absence, mean; those to a probe, too."""
 
 import json
 
@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parquet_sink.net.exchange import Answer, FailureKind
-from parquet_sink.targets.outcome import Outcome, Verdict
-from parquet_sink.targets.push.answers import of_answer
-from parquet_sink.targets.reaching import of_failure
+from parquet_sink.targets.http_failures import of_failure
+from parquet_sink.targets.outcome import Health, Outcome, Verdict
+from parquet_sink.targets.push.answers import of_answer, of_probe
 
 GOOD = {"id": "7", "fileName": "f", "bucketId": "b", "flushStatus": "NEW", "clientId": None}
 
@@ -149,3 +149,50 @@ def test_a_limit_that_is_told_beside_the_status_is_waited_for() -> None:
     """A 429 with `x-ratelimit-reset` is tried again when that says, another status when the retries say."""
     assert answered(429, headers={"x-ratelimit-reset": "17"}).retry_after_seconds == 17
     assert answered(503, headers={"x-ratelimit-reset": "17"}).retry_after_seconds is None
+
+
+@pytest.mark.parametrize("status", [400, 411, 415, 422])
+def test_refusing_a_form_without_a_file_is_as_it_should_be(status: int) -> None:
+    """These answers show that address, key and path are right."""
+    found = of_probe(of_answer(Answer(status, b'{"message": "no part file"}')))
+    assert found.health is Health.OK
+    assert "no part file" in found.text
+
+
+@pytest.mark.parametrize(
+    ("status", "cure"),
+    [
+        (401, "connect.ems.authorization.key"),
+        (403, "connect.ems.authorization.key"),
+        (404, "connect.ems.endpoint"),
+        (405, "connect.ems.endpoint"),
+        (307, "redirects are never followed"),
+        (407, "connect.ems.proxy.auth.username"),
+    ],
+)
+def test_answers_that_will_not_change_fail_with_their_cure(status: int, cure: str) -> None:
+    """`run` would be refused likewise."""
+    found = of_probe(of_answer(Answer(status, b"")))
+    assert found.health is Health.FAILED
+    assert cure in found.text
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 409])
+def test_answers_that_may_pass_are_warnings(status: int) -> None:
+    """The target was reached, and may take a file later, or a real one."""
+    assert of_probe(of_answer(Answer(status, b""))).health is Health.WARNING
+
+
+def test_a_web_page_fails_and_an_acceptance_is_odd() -> None:
+    """200 with HTML is no push target; an acceptance of nothing is a warning."""
+    assert of_probe(of_answer(Answer(200, b"<html>", {"content-type": "text/html"}))).health is Health.FAILED
+    assert of_probe(of_answer(Answer(200, b'{"fileName": "x", "flushStatus": "NEW"}'))).health is Health.WARNING
+
+
+@pytest.mark.parametrize("failure", FailureKind)
+def test_no_answer_fails_with_cause_and_cure(failure: FailureKind) -> None:
+    """Name, connection, proxy or TLS: the network's words are in the text."""
+    found = of_probe(of_failure(failure, "name or service not known"))
+    assert found.health is Health.FAILED
+    assert "name or service not known" in found.text
+    assert "Check" in found.text or "Correct" in found.text

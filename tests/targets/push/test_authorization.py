@@ -5,16 +5,13 @@ from dataclasses import replace
 import pytest
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.net.access_token import AccessToken, Blame, TokenFailed
-from parquet_sink.net.exchange import Answer
+from parquet_sink.net.exchange import AccessToken, Answer, Blame, TokenFailed
 from parquet_sink.net.settings import ClientCredentials
 from parquet_sink.net.tokens import TokenSource
 from parquet_sink.targets.outcome import Health, Verdict
-from parquet_sink.targets.push.answers import of_answer
+from parquet_sink.targets.push.answers import of_answer, of_probe, of_token_failure, with_token_cure
 from parquet_sink.targets.push.authorization import AccessTokens, FixedKey, authorization_of, signed
-from parquet_sink.targets.push.probe import judge
 from parquet_sink.targets.push.settings import PushSettings
-from parquet_sink.targets.push.token_answers import of_token_failure, with_token_cure
 
 CLIENT = ClientCredentials("id", Secret("canary"), "http://localhost/oauth2/token")
 SETTINGS = PushSettings("http://localhost/items", CLIENT, "t")
@@ -82,7 +79,7 @@ def test_without_a_token_nothing_was_sent(blame: Blame, passing: bool) -> None:
     assert outcome.verdict is (Verdict.RETRIABLE if passing else Verdict.REFUSED)
     assert (outcome.status, outcome.of_file, outcome.retry_after_seconds) == (None, False, 4)
     assert "connect.ems." in outcome.cure or "see its own log" in outcome.cure
-    assert judge(outcome).health is Health.FAILED
+    assert of_probe(outcome).health is Health.FAILED
 
 
 @pytest.mark.parametrize("status", [401, 403])

@@ -6,9 +6,8 @@ import pytest
 
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import StorageFailed
-from parquet_sink.targets.push.body import PIECE_BYTES, MultipartFile
 from parquet_sink.targets.push.settings import PushSettings
-from parquet_sink.targets.push.target import push_url
+from parquet_sink.targets.push.target import PIECE_BYTES, MultipartFile, push_url
 
 KEY = Secret("AppKey k")
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from parquet_sink.errors import InvalidConfiguration
-from parquet_sink.net.tls import tls_context
-from parquet_sink.targets.push.trust import authorities
+from parquet_sink.net.tls import target_authorities, tls_context
 
 
 @pytest.mark.parametrize(
@@ -21,17 +20,17 @@ from parquet_sink.targets.push.trust import authorities
 def test_ca_sources_have_an_order(ca_file: str | None, environment: dict[str, str], source: str) -> None:
     """The first source that is set is used, and named when it cannot be read."""
     with pytest.raises(InvalidConfiguration, match=rf"Invalid \[{source}\]\. absent cannot be used: no such file"):
-        tls_context(authorities(ca_file, environment))
+        tls_context(target_authorities(ca_file, environment))
 
 
 def test_a_ca_file_without_certificates_is_told(tmp_path: Path) -> None:
     """A file that holds no certificate is invalid, not silently empty."""
     (tmp_path / "ca").write_text("hello")
     with pytest.raises(InvalidConfiguration, match=r"Invalid \[connect\.ems\.tls\.ca\.file\]"):
-        tls_context(authorities(str(tmp_path / "ca"), {}))
+        tls_context(target_authorities(str(tmp_path / "ca"), {}))
 
 
 def test_tls_is_always_verified() -> None:
     """The system's store is the default, with certificate and name checked."""
-    context = tls_context(authorities(None, {}))
+    context = tls_context(target_authorities(None, {}))
     assert (context.verify_mode, context.check_hostname) == (ssl.CERT_REQUIRED, True)
