@@ -6,8 +6,8 @@ from pathlib import Path
 
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import InvalidRecord
-from parquet_sink.files.cleanup import prepare_connector
 from parquet_sink.files.settings import FileSettings
+from parquet_sink.files.storage import prepare_connector
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected

@@ -20,9 +20,9 @@ from integration.bench.running import connector_file
 from parquet_sink.connectors.check import check_files
 from parquet_sink.convert.decoded import LearningDecoder
 from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
-from parquet_sink.files.cleanup import prepare
 from parquet_sink.files.parquet import sha256_of
 from parquet_sink.files.rotation import Limits, Reason
+from parquet_sink.files.storage import prepare
 from parquet_sink.kafka.range_reader import RangeReader
 from parquet_sink.model.records import Header, RecordBatch
 from parquet_sink.process.memory import collect_garbage_rarely

@@ -20,7 +20,7 @@ SEAMS = {
     "parquet_sink.kafka.range_reader": ("RangeReader._acquire", "RangeReader._release"),
     "parquet_sink.kafka.small_ranges": ("read_together",),
     "parquet_sink.rows.shaper": ("Shaper.shape",),
-    "parquet_sink.files.accumulator": ("Accumulator.add", "Accumulator._close_file"),
+    "parquet_sink.files.accumulator": ("Accumulator.add", "Accumulator._close"),
     "parquet_sink.targets.push.target": ("PushTarget.push",),
     "parquet_sink.targets.uploader": ("after_acceptance",),
     "parquet_sink.task.range_flush": ("RangeFlush.acknowledge", "RangeFlush.outcome"),

@@ -7,8 +7,8 @@ one, so that a file's last offset is complete.
 
 Files are a function of the rows with their schemas, the bytes per row learned before, and the settings: byte for byte
 the same however the rows are parted into runs, because each decision is taken as if one record came after the other.
-So a range that is repeated with the same knowledge gives the same files. What the rows' schemas are is shaping's: it
-gives a column to all rows of the block in which it first has a value.
+So a range that is repeated with the same knowledge gives the same files. Schemas come from the row builder, which gives
+a column to all rows of the block in which it first has a value.
 """
 
 import time
@@ -19,12 +19,11 @@ from dataclasses import replace
 import pyarrow as pa
 
 from parquet_sink.files import group, rotation
-from parquet_sink.files.group import Group
-from parquet_sink.files.open_file import FinishedFile, OpenFile, Place, remove
-from parquet_sink.files.parquet import footer_bytes
-from parquet_sink.files.piece import Piece, RecordTimes, RunLike
+from parquet_sink.files.group import Group, Piece, RecordTimes
+from parquet_sink.files.parquet import FinishedFile, OpenFile, Place, footer_bytes, remove
 from parquet_sink.files.rotation import GROUP_MEMORY_BYTES, GROUP_ROWS, Fill, GroupEnd, GroupLimits, Limits, Reason
 from parquet_sink.files.settings import FileSettings
+from parquet_sink.rows.run import Run
 
 __all__ = ["GROUP_MEMORY_BYTES", "GROUP_ROWS", "Accumulator", "FinishedFile", "Place"]
 
@@ -55,25 +54,22 @@ class Accumulator:
         self._last_offset = -1
         self._finished: list[FinishedFile] = []
 
-    def add(self, run: RunLike, times: RecordTimes | None = None) -> list[FinishedFile]:
+    def add(self, run: Run, times: RecordTimes | None = None) -> list[FinishedFile]:
         """Takes the rows of a run; returns the files that became full. times: of all its records, None: not known.
 
         Raises StorageFailed; then call `abandon`. Raises ValueError for a run that goes on with the last record of the
-        one before, which would part that record's rows: a defect of shaping.
+        one before, which would part that record's rows: a defect of the row builder.
         """
         rest = Piece.of(run, times)
         if len(rest):
-            self._check_order(run)
+            if (first := run.first_offset) <= (last := self._last_offset):
+                raise ValueError(f"run of offsets {first} to {run.last_offset} comes after {last}")
+            self._last_offset = run.last_offset
         if run.incompatible:
             self._rotate(same_schema=False)
         while len(rest):
             rest = self._take(rest)
         return self._hand_out()
-
-    def _check_order(self, run: RunLike) -> None:
-        if run.first_offset <= self._last_offset:
-            raise ValueError(f"run of offsets {run.first_offset} to {run.last_offset} comes after {self._last_offset}")
-        self._last_offset = run.last_offset
 
     def finish(self, reason: Reason) -> FinishedFile | None:
         """Ends the range: closes the open file with the range's reason. None when there are no rows left."""
@@ -156,12 +152,8 @@ class Accumulator:
     def _close(self, reason: Reason) -> None:
         if self._group.rows:
             self._write_group()
-        self._close_file(reason)
-
-    def _close_file(self, reason: Reason) -> None:
-        file = self._open_file().close(reason)
+        self._finished.append(self._open_file().close(reason))
         self._open = None
-        self._finished.append(file)
 
     def _open_file(self) -> OpenFile:
         if self._open is None:

@@ -1,4 +1,4 @@
-"""Writing one local Parquet file.
+"""One local Parquet file, from its first row group to the verified whole.
 
 Figures (200,000 rows of 7 payload and 4 metadata columns, one row group, Snappy, warm process, CPU time; page faults
 add up to 0.5 µs per row to the first write of a process, whatever the settings):
@@ -27,15 +27,25 @@ the machine damaged is never sent, because nothing of before a crash is.
 """
 
 import hashlib
+import os
+import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from parquet_sink.files.settings import Codec
+from parquet_sink.errors import StorageFailed
+from parquet_sink.files import naming
+from parquet_sink.files.group import Group
+from parquet_sink.files.rotation import Fill, Reason
+from parquet_sink.files.settings import FileSettings
+from parquet_sink.files.storage import storage_trouble
+from parquet_sink.model.frames import FrameSlice
+from parquet_sink.model.partitions import PartitionKey
 
 SAMPLE_ROWS: Final = 1024
 MOST_DISTINCT_SHARE: Final = 0.25
@@ -44,58 +54,141 @@ FOOTER_BYTES_PER_CHUNK: Final = 60
 FOOTER_BYTES_PER_COLUMN: Final = 20
 
 
-class ParquetFile:
-    """One open Parquet file. Errors of the file system come out as OSError; the caller names them.
+@dataclass(frozen=True)
+class FinishedFile:
+    """A verified file, ready to be sent. Offsets are those of its first and last row; sizes are bytes on disk.
 
-    Dictionary columns are chosen at the first row group, which is also when the file is made.
+    records: Kafka records, which have one row each unless they were exploded. opened_at: epoch seconds. write_seconds:
+    time spent encoding and writing. oldest_ms: oldest Kafka timestamp (epoch milliseconds) of its own records, None
+    when not told, or when none has one. first_ms: that of its first record, likewise. table: at the target, None for
+    the connector's one. frame: for rows of a DataFrame; then offsets count rows, from 0 in each Spark task. digest:
+    SHA-256 of its bytes, hexadecimal.
     """
 
-    def __init__(self, path: str, codec: Codec) -> None:
-        self.path = path
-        self.rows = 0
-        self.groups = 0
-        self._codec = codec
+    path: str
+    name: str
+    topic: str
+    partition: int
+    first_offset: int
+    last_offset: int
+    records: int
+    rows: int
+    size_bytes: int
+    reason: Reason
+    opened_at: float
+    write_seconds: float
+    oldest_ms: int | None
+    frame: FrameSlice | None = None
+    table: str | None = None
+    digest: str | None = None
+    first_ms: int | None = None
+
+    @property
+    def origin(self) -> str:
+        """Which rows it has, as a message begins."""
+        if self.frame is not None:
+            return f"{self.frame.described}, rows {self.first_offset} to {self.last_offset}"
+        offsets = f"offsets {self.first_offset} to {self.last_offset}"
+        return f"Topic {self.topic}, topic-partition {self.partition}, {offsets}"
+
+    @property
+    def kept_name(self) -> str:
+        """Its local name when it is kept after it was accepted."""
+        return naming.kept_name(self.last_offset) if self.frame is None else self.name
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the files of one range go. `attempt`: 32 hexadecimal digits, fresh for each attempt at a range.
+
+    frame: for rows of a DataFrame; topic and partition are its label and partition then. table: see `FinishedFile`.
+    """
+
+    connector: str
+    topic: str
+    partition: int
+    attempt: str
+    frame: FrameSlice | None = None
+    table: str | None = None
+
+    @property
+    def described(self) -> str:
+        """For messages."""
+        return f"topic {self.topic}, topic-partition {self.partition}" if self.frame is None else self.frame.described
+
+    @property
+    def topic_partition(self) -> PartitionKey | None:
+        """Of its records; None for rows of a DataFrame."""
+        return (self.topic, self.partition) if self.frame is None else None
+
+    def file_name(self, first: int, last: int, size_bytes: int, records: int) -> str:
+        """The name of a file with these rows."""
+        if self.frame is not None:
+            return naming.frame_file_name(self.connector, self.frame, first, last, size_bytes, records)
+        return naming.file_name(self.topic, self.partition, first, last, size_bytes, records)
+
+
+class OpenFile:
+    """One file of a range, on disk from its first row group on. `number`: how many of the attempt came before.
+
+    Dictionary columns are chosen at the first row group.
+    """
+
+    def __init__(self, place: Place, settings: FileSettings, number: int, opened_at: float) -> None:
+        self._place, self._opened_at, self._codec = place, opened_at, settings.codec
+        self._folder = naming.partition_folder(settings.tmp_dir, place.connector, place.topic, place.partition)
+        self.path = os.path.join(self._folder, naming.attempt_name(place.attempt, number))
+        self.schema: pa.Schema | None = None
+        """Of the rows on disk, None before the first."""
         self._sink: pa.NativeFile | None = None
         self._writer: pq.ParquetWriter | None = None
-        self._schema: pa.Schema | None = None
+        self._rows = self._groups = self._records = 0
+        self._first_offset = self._last_offset = -1
+        self._oldest_ms: int | None = None
+        self._first_ms: int | None = None
+        self._write_seconds = 0.0
 
     @property
-    def schema(self) -> pa.Schema | None:
-        """Schema of the rows written, None before the first."""
-        return self._schema
+    def fill(self) -> Fill:
+        """How full it is, by what is on disk."""
+        if self.schema is None:
+            return Fill(0, 0)
+        return Fill(self._records, self._data_bytes + footer_bytes(self.schema.names, self._groups))
 
     @property
-    def data_bytes(self) -> int:
+    def bytes_per_row(self) -> float:
+        """Bytes on disk for each row; for a file with rows."""
+        return self._data_bytes / self._rows
+
+    @property
+    def bytes_per_record(self) -> float:
+        """Bytes on disk for each Kafka record; for a file with rows."""
+        return self._data_bytes / self._records
+
+    @property
+    def _data_bytes(self) -> int:
         """Bytes written so far, without footer."""
         return self._sink.tell() if self._sink is not None else 0
 
-    def write_group(self, rows: pa.Table) -> None:
-        """Appends one row group. Raises OSError or pa.ArrowException."""
-        if self._writer is None:
-            self._open(rows)
-        assert self._writer is not None
-        self._writer.write_table(rows, row_group_size=max(1, rows.num_rows))
-        self.rows += rows.num_rows
-        self.groups += 1
+    def write(self, group: Group) -> None:
+        """Appends a row group. Raises StorageFailed."""
+        started = time.perf_counter()
+        with storage_trouble(self._folder, "write a Parquet file"):
+            os.makedirs(self._folder, mode=0o700, exist_ok=True)
+            rows = group.table()
+            writer = self._writer or self._open(rows)
+            writer.write_table(rows, row_group_size=max(1, rows.num_rows))
+        self._rows += rows.num_rows
+        self._groups += 1
+        self._write_seconds += time.perf_counter() - started
+        if not self._records:
+            self._first_offset, self._first_ms = group.first_offset, group.first_ms
+        self._last_offset = group.last_offset
+        self._records += group.records
+        self._oldest_ms = min((ms for ms in (self._oldest_ms, group.oldest_ms) if ms is not None), default=None)
 
-    def close(self) -> None:
-        """Writes the footer. Raises OSError or pa.ArrowException."""
-        assert self._writer is not None
-        assert self._sink is not None
-        self._writer.close()
-        self._sink.close()
-
-    def discard(self) -> None:
-        """Closes without caring whether the footer could still be written. Never raises for the disk."""
-        for part in (self._writer, self._sink):
-            if part is not None:
-                with suppress(OSError, pa.ArrowException):
-                    part.close()
-        if self._writer is not None:
-            self._writer.is_open = False  # or the garbage collector would try once more to write the footer
-
-    def _open(self, rows: pa.Table) -> None:
-        self._schema = rows.schema
+    def _open(self, rows: pa.Table) -> pq.ParquetWriter:
+        self.schema = rows.schema
         self._sink = pa.OSFile(self.path, "wb")
         self._writer = pq.ParquetWriter(
             self._sink,
@@ -107,6 +200,63 @@ class ParquetFile:
             store_schema=False,
             write_time_adjusted_to_utc=True,
         )
+        return self._writer
+
+    def close(self, reason: Reason) -> FinishedFile:
+        """Writes the footer, and verifies the file. Raises StorageFailed."""
+        assert self._writer is not None
+        assert self._sink is not None
+        started = time.perf_counter()
+        with storage_trouble(self._folder, "finish and verify a Parquet file"):
+            self._writer.close()
+            self._sink.close()
+            size = os.stat(self.path).st_size
+            found, digest = footer_rows(self.path), sha256_of(self.path)  # from the disk, never the writer's word
+        if found != self._rows:
+            raise StorageFailed(
+                f"File {self.path} of {self._place.described} has {found} rows by its footer, "
+                f"{self._rows} were written; it is not sent. Check the disk."
+            ).at(self._place.topic_partition)
+        self._write_seconds += time.perf_counter() - started
+        return self._described(size, reason, digest)
+
+    def discard(self) -> None:
+        """Closes it, whatever could be written, and removes it. Never raises for the disk."""
+        for part in (self._writer, self._sink):
+            if part is not None:
+                with suppress(OSError, pa.ArrowException):
+                    part.close()
+        if self._writer is not None:
+            self._writer.is_open = False  # or the garbage collector would try once more to write the footer
+        remove(self.path)
+
+    def _described(self, size: int, reason: Reason, digest: str) -> FinishedFile:
+        topic, partition, first, last = self._place.topic, self._place.partition, self._first_offset, self._last_offset
+        return FinishedFile(
+            path=self.path,
+            name=self._place.file_name(first, last, size, self._records),
+            topic=topic,
+            partition=partition,
+            first_offset=first,
+            last_offset=last,
+            records=self._records,
+            rows=self._rows,
+            size_bytes=size,
+            reason=reason,
+            opened_at=self._opened_at,
+            write_seconds=self._write_seconds,
+            oldest_ms=self._oldest_ms,
+            frame=self._place.frame,
+            table=self._place.table,
+            digest=digest,
+            first_ms=self._first_ms,
+        )
+
+
+def remove(path: str) -> None:
+    """Removes a file of ours; one that was never made, or is gone, is fine. What stays is swept later."""
+    with suppress(OSError):
+        os.unlink(path)
 
 
 def dictionary_columns(rows: pa.Table) -> tuple[str, ...]:

@@ -16,8 +16,7 @@ from typing import Any, Final
 
 from parquet_sink.errors import AnotherInstance, InvalidConfiguration
 from parquet_sink.files import naming
-from parquet_sink.files.cleanup import prepare_connector
-from parquet_sink.files.storage import storage_trouble
+from parquet_sink.files.storage import prepare_connector, storage_trouble
 from parquet_sink.history.records import known_from_json, known_to_dict
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import Known

@@ -15,10 +15,9 @@ from parquet_sink.archive.archive import Archive
 from parquet_sink.config.key import ems
 from parquet_sink.errors import ArchiveUnusable, ConnectorError
 from parquet_sink.files.accumulator import FinishedFile
-from parquet_sink.files.cleanup import remove_unsent
 from parquet_sink.files.naming import attempt_name
 from parquet_sink.files.rotation import Reason
-from parquet_sink.files.storage import storage_trouble
+from parquet_sink.files.storage import remove_unsent, storage_trouble
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.replay.copies import Copy

@@ -15,7 +15,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 
 from parquet_sink.errors import ConnectorError, InvalidConfiguration, SetupError
 from parquet_sink.files import naming
-from parquet_sink.files.cleanup import remove_empty
+from parquet_sink.files.storage import remove_empty
 from parquet_sink.model.frames import FrameSlice
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.spark import rows

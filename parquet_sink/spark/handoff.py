@@ -15,7 +15,7 @@ from typing import Any, Final, Generic, TypeVar
 from parquet_sink.config.handover import dump_with_secrets, load_with_secrets
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.files import naming
-from parquet_sink.files.cleanup import prepare_connector
+from parquet_sink.files.storage import prepare_connector
 from parquet_sink.model.instance import Instance
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.state.sqlite.database import FileIds

@@ -24,7 +24,7 @@ from parquet_sink.errors import (
     UploadRefused,
 )
 from parquet_sink.files.accumulator import FinishedFile
-from parquet_sink.files.cleanup import after_acceptance, remove_unsent
+from parquet_sink.files.storage import after_acceptance, remove_unsent
 from parquet_sink.model.ranges import NO_TRIES, Again, Tries
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.process.per_process import PerProcess

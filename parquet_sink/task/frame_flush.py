@@ -25,9 +25,9 @@ from parquet_sink.convert.decoded import Decoded, Typed
 from parquet_sink.errors import ConnectorError, InvalidRecord
 from parquet_sink.files import naming
 from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
-from parquet_sink.files.cleanup import remove_unsent, sweep
 from parquet_sink.files.rotation import Limits, Reason
 from parquet_sink.files.settings import FileSettings
+from parquet_sink.files.storage import remove_unsent, sweep
 from parquet_sink.model.failure import Failure
 from parquet_sink.model.frames import FrameSlice
 from parquet_sink.model.ranges import NO_TRIES

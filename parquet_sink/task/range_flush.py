@@ -13,10 +13,10 @@ import pyarrow as pa
 from parquet_sink.errors import ConnectorError, ConverterFailed, OffsetsLost
 from parquet_sink.files import naming
 from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
-from parquet_sink.files.claims import PartitionClaim
-from parquet_sink.files.cleanup import remove_unsent, sweep
-from parquet_sink.files.piece import RecordTimes
+from parquet_sink.files.group import RecordTimes
+from parquet_sink.files.lock import PartitionClaim
 from parquet_sink.files.rotation import Limits, Reason
+from parquet_sink.files.storage import remove_unsent, sweep
 from parquet_sink.model.ranges import NO_TRIES, Again, Known, LostOffsets, PlannedRange, Tries, Trying
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.records import RecordBatch, RecordParts

@@ -9,7 +9,7 @@ from random import random
 from typing import Final
 
 from parquet_sink.errors import ConnectorError
-from parquet_sink.files.claims import PartitionClaim
+from parquet_sink.files.lock import PartitionClaim
 from parquet_sink.kafka.dead_letter_headers import stage_name
 from parquet_sink.model.failure import Failure
 from parquet_sink.model.ranges import Again, Known, PlannedRange, Tries, Trying

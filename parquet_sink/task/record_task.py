@@ -31,7 +31,7 @@ from parquet_sink.config.key import ems
 from parquet_sink.convert.decoded import Decoder
 from parquet_sink.errors import ConnectorError, ConverterFailed, RecordSinkFailed, RetryLater
 from parquet_sink.files import naming
-from parquet_sink.files.claims import PartitionClaim
+from parquet_sink.files.lock import PartitionClaim
 from parquet_sink.kafka.small_ranges import SmallRanges
 from parquet_sink.model.ranges import Again, Known, LostOffsets, PlannedRange, Tries, Trying
 from parquet_sink.model.records import RecordBatch, RecordParts

@@ -12,9 +12,8 @@ from parquet_sink.archive.settings import ArchiveSettings
 from parquet_sink.connectors.kinds import find_kind
 from parquet_sink.convert.registry.settings import RegistrySettings
 from parquet_sink.errors import InvalidConfiguration, RegistryFailed, StorageFailed
-from parquet_sink.files.cleanup import prepare
 from parquet_sink.files.lock import require_locks
-from parquet_sink.files.storage import free_space
+from parquet_sink.files.storage import free_space, prepare
 from parquet_sink.plugins import named
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.settings.record_sink import RecordSinkSettings

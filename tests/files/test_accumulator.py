@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from parquet_sink.errors import StorageFailed
 from parquet_sink.files import accumulator as module
-from parquet_sink.files import open_file
+from parquet_sink.files import parquet
 from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
-from parquet_sink.files.piece import RecordTimes
+from parquet_sink.files.group import RecordTimes
 from parquet_sink.files.rotation import Limits, Reason
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.kafka.settings import FlushSettings
@@ -341,9 +341,9 @@ def test_a_failure_leaves_no_file_that_was_not_handed_out(
 ) -> None:
     """Files finished in the same call that then fails are removed by abandoning: a full disk gets its space back."""
     accumulator = make(Limits(10**9, 2))
-    true = open_file.footer_rows
+    true = parquet.footer_rows
     counts = iter([2, 1])
-    monkeypatch.setattr(open_file, "footer_rows", lambda path: true(path) if next(counts) == 2 else 0)
+    monkeypatch.setattr(parquet, "footer_rows", lambda path: true(path) if next(counts) == 2 else 0)
     with pytest.raises(StorageFailed):
         accumulator.add(ids(0, 4))
     accumulator.abandon()
@@ -364,7 +364,7 @@ def test_it_takes_what_shaping_gives(make: Callable[..., Accumulator]) -> None:
 
 def test_a_wrong_footer_is_never_handed_out(make: Callable[..., Accumulator], monkeypatch: pytest.MonkeyPatch) -> None:
     """A file whose footer states other rows than were written is not handed out."""
-    monkeypatch.setattr(open_file, "footer_rows", lambda path: 4)
+    monkeypatch.setattr(parquet, "footer_rows", lambda path: 4)
     accumulator = make()
     accumulator.add(ids(0, 5))
     with pytest.raises(StorageFailed, match=r"topic-partition 3 has 4 rows by its footer, 5 were written"):
@@ -384,7 +384,7 @@ def test_an_unwritable_folder_is_named(tmp_path: Path) -> None:
 
 def test_a_full_disk_is_named(make: Callable[..., Accumulator], monkeypatch: pytest.MonkeyPatch) -> None:
     """A device without space is a storage failure that says so and what to do."""
-    monkeypatch.setattr(open_file.os.path, "join", lambda *_: "/dev/full")
+    monkeypatch.setattr(parquet.os.path, "join", lambda *_: "/dev/full")
     accumulator = make()
     accumulator.add(ids(0, 5))
     with pytest.raises(StorageFailed, match=r"No space left on device; .* bytes free\. Free space"):
@@ -395,7 +395,7 @@ LIMITED = """
 import resource, sys
 import pyarrow as pa
 from parquet_sink.files.settings import FileSettings
-from parquet_sink.files.piece import RecordTimes
+from parquet_sink.files.group import RecordTimes
 from parquet_sink.planner.admission import due_range
 from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.rows.settings import ShapeSettings

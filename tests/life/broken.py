@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from parquet_sink.files.accumulator import FinishedFile
-from parquet_sink.files.cleanup import remove_unsent
+from parquet_sink.files.storage import remove_unsent
 from parquet_sink.planner.range_plans import RangePlans
 from parquet_sink.planner.start_offsets import StartOffsets
 from parquet_sink.state.sqlite.database import Database

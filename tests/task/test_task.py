@@ -16,7 +16,7 @@ from parquet_sink.convert.json.trees import JsonTrees
 from parquet_sink.errors import KafkaFailed, OffsetsLost, RegistryFailed, StorageFailed, TopicGone
 from parquet_sink.files import naming
 from parquet_sink.files.accumulator import Accumulator, FinishedFile
-from parquet_sink.files.claims import PartitionClaim
+from parquet_sink.files.lock import PartitionClaim
 from parquet_sink.model.ranges import NO_TRIES, Again, PlannedRange, Tries
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.process import logs

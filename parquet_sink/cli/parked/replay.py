@@ -17,8 +17,7 @@ from parquet_sink.cli.parked.reports import listing, warn_of_skipped
 from parquet_sink.config.report import counted
 from parquet_sink.files import naming
 from parquet_sink.files.accumulator import FinishedFile
-from parquet_sink.files.cleanup import prepare_connector
-from parquet_sink.files.storage import storage_trouble
+from parquet_sink.files.storage import prepare_connector, storage_trouble
 from parquet_sink.history.records import Origin
 from parquet_sink.model.ranges import Known
 from parquet_sink.parked.files import PARKING, ParkedFile

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from parquet_sink.files.cleanup import prepare, prepare_connector, remove_leftovers
 from parquet_sink.files.lock import ConnectorLock
+from parquet_sink.files.storage import prepare, prepare_connector, remove_leftovers
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.spark import handoff
 from parquet_sink.state.sqlite.store import SqliteStore

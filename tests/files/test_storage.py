@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from parquet_sink.errors import AnotherInstance, RunFilesLost, StorageFailed
-from parquet_sink.files import cleanup, naming
+from parquet_sink.files import naming, storage
 from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.files.storage import Purpose, storage_trouble
 
@@ -29,7 +29,7 @@ def leave(tmp_path: Path, name: str, topic: str = "orders") -> Path:
 
 def test_prepare_makes_the_folder_and_leaves_nothing(tmp_path: Path) -> None:
     """An absent folder is made with its parents, and the probe is removed."""
-    cleanup.prepare(str(tmp_path / "a" / "b"))
+    storage.prepare(str(tmp_path / "a" / "b"))
     assert list((tmp_path / "a" / "b").iterdir()) == []
 
 
@@ -38,18 +38,18 @@ def test_prepare_refuses_a_file(tmp_path: Path, place: str) -> None:
     """A path that is a file, or lies below one, is told as such."""
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageFailed, match=r"Could not make the folder for temporary files.*connect\.ems\.tmp\.dir"):
-        cleanup.prepare(str(tmp_path / place))
+        storage.prepare(str(tmp_path / place))
 
 
 def test_prepare_tells_what_cannot_be_written() -> None:
     """A folder in which nothing can be made is told as such, for every user."""
     with pytest.raises(StorageFailed, match=r"Could not write a file in folder /proc.*bytes free"):
-        cleanup.prepare("/proc")
+        storage.prepare("/proc")
 
 
 def test_the_connectors_folder_is_private(tmp_path: Path) -> None:
     """What lies between Kafka and the target is readable by this user alone."""
-    folder = cleanup.prepare_connector(str(tmp_path), "sink")
+    folder = storage.prepare_connector(str(tmp_path), "sink")
     assert stat.S_IMODE(os.stat(folder).st_mode) == 0o700
 
 
@@ -58,15 +58,15 @@ def test_a_linked_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "sink").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(StorageFailed, match="symbolic link"):
-        cleanup.prepare_connector(str(tmp_path), "sink")
+        storage.prepare_connector(str(tmp_path), "sink")
 
 
 def test_leftovers_are_removed_and_nothing_else(tmp_path: Path) -> None:
     """Own unfinished files go; kept files, foreign files, lock and marker stay."""
-    cleanup.prepare_connector(str(tmp_path), "sink")
+    storage.prepare_connector(str(tmp_path), "sink")
     own = leave(tmp_path, OWN)
     others = [leave(tmp_path, n) for n in ("41.parquet", "notes.txt", OWN + "x", naming.LOCK_FILE)]
-    assert cleanup.remove_leftovers(str(tmp_path), "sink") == 1
+    assert storage.remove_leftovers(str(tmp_path), "sink") == 1
     assert not own.exists()
     assert all(path.exists() for path in others)
     assert Path(naming.connector_folder(str(tmp_path), "sink"), naming.MARKER_FILE).exists()
@@ -75,19 +75,19 @@ def test_leftovers_are_removed_and_nothing_else(tmp_path: Path) -> None:
 def test_without_the_marker_nothing_is_removed(tmp_path: Path) -> None:
     """A folder that this program did not make is not swept, whatever its files are called."""
     own = leave(tmp_path, OWN)
-    assert cleanup.remove_leftovers(str(tmp_path), "sink") == 0
+    assert storage.remove_leftovers(str(tmp_path), "sink") == 0
     assert own.exists()
 
 
 def test_links_are_not_followed(tmp_path: Path) -> None:
     """Neither a linked file nor a file in a linked folder is removed."""
-    cleanup.prepare_connector(str(tmp_path), "sink")
+    storage.prepare_connector(str(tmp_path), "sink")
     outside = leave(tmp_path / "outside", OWN)
     topic = Path(naming.connector_folder(str(tmp_path), "sink"), "linked")
     topic.symlink_to(outside.parent.parent)
     link = leave(tmp_path, "placeholder").with_name(OWN)
     link.symlink_to(outside)
-    assert cleanup.remove_leftovers(str(tmp_path), "sink") == 0
+    assert storage.remove_leftovers(str(tmp_path), "sink") == 0
     assert outside.exists()
     assert link.is_symlink()
 
@@ -95,20 +95,20 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
 def test_other_connectors_are_left_alone(tmp_path: Path) -> None:
     """Sweeping one connector's folder leaves that of another with the same prefix."""
     for name in ("sink", "sink2"):
-        cleanup.prepare_connector(str(tmp_path), name)
+        storage.prepare_connector(str(tmp_path), name)
     other = Path(naming.partition_folder(str(tmp_path), "sink2", "t", 0))
     other.mkdir(parents=True)
     (other / OWN).write_text("")
-    assert cleanup.remove_leftovers(str(tmp_path), "sink") == 0
+    assert storage.remove_leftovers(str(tmp_path), "sink") == 0
 
 
 def test_an_accepted_file_is_deleted_or_kept(tmp_path: Path) -> None:
     """After acceptance the file goes, or is kept under its last offset, where the next start leaves it."""
-    cleanup.prepare_connector(str(tmp_path), "sink")
+    storage.prepare_connector(str(tmp_path), "sink")
     gone, kept = leave(tmp_path, OWN), leave(tmp_path, naming.attempt_name("cd" * 16, 2))
-    cleanup.after_acceptance(str(gone), "41.parquet", keep=False)
-    cleanup.after_acceptance(str(kept), "42.parquet", keep=True)
-    cleanup.remove_leftovers(str(tmp_path), "sink")
+    storage.after_acceptance(str(gone), "41.parquet", keep=False)
+    storage.after_acceptance(str(kept), "42.parquet", keep=True)
+    storage.remove_leftovers(str(tmp_path), "sink")
     assert [p.name for p in gone.parent.iterdir()] == ["42.parquet"]
 
 
@@ -117,16 +117,16 @@ def test_trouble_after_acceptance_is_no_failure(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, keep: bool, what: str
 ) -> None:
     """A file that vanished after it was accepted is logged, not raised."""
-    cleanup.after_acceptance(str(tmp_path / OWN), "1.parquet", keep=keep)
+    storage.after_acceptance(str(tmp_path / OWN), "1.parquet", keep=keep)
     assert f"accepted file {tmp_path / OWN} could not be {what}: No such file or directory" in caplog.text
 
 
 def test_only_own_unsent_files_are_removed(tmp_path: Path) -> None:
     """An unsent file is removed by its own kind of name only."""
     own, foreign = leave(tmp_path, OWN), leave(tmp_path, "foreign.parquet")
-    cleanup.remove_unsent(str(own))
-    cleanup.remove_unsent(str(own))
-    cleanup.remove_unsent(str(foreign))
+    storage.remove_unsent(str(own))
+    storage.remove_unsent(str(own))
+    storage.remove_unsent(str(foreign))
     assert not own.exists()
     assert foreign.exists()
 
@@ -137,7 +137,7 @@ def test_empty_folders_are_removed_and_others_stay(tmp_path: Path) -> None:
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "kept" / "1" / "7.parquet").touch()
     for name in ("empty", "kept", "never"):
-        cleanup.remove_empty(str(tmp_path / name))
+        storage.remove_empty(str(tmp_path / name))
     assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == [
         "kept",
         "kept/1",
@@ -207,10 +207,10 @@ def test_what_a_killed_worker_left_is_swept(tmp_path: Path) -> None:
     assert len(os.listdir(folder)) == 3
     others = [leave(tmp_path, name) for name in ("41.parquet", "notes.txt", OWN + "x")]
     elsewhere = leave(tmp_path, OWN, "customers")
-    assert cleanup.sweep(folder) == 3
+    assert storage.sweep(folder) == 3
     assert sorted(Path(folder).iterdir()) == sorted(others)
     assert elsewhere.exists()
-    assert cleanup.sweep(folder) == 0
+    assert storage.sweep(folder) == 0
 
 
 @pytest.mark.parametrize("linked", [0, 1, 2])
@@ -221,30 +221,30 @@ def test_sweeping_follows_no_link(tmp_path: Path, linked: int) -> None:
     link, true = (given, *given.parents)[linked], (outside.parent, *outside.parent.parents)[linked]
     link.parent.mkdir(parents=True)
     link.symlink_to(true)
-    assert cleanup.sweep(str(given)) == 0
+    assert storage.sweep(str(given)) == 0
     assert outside.exists()
     beside = leave(tmp_path, "placeholder").with_name(OWN)
     beside.symlink_to(outside)
-    assert cleanup.sweep(str(beside.parent)) == 0
+    assert storage.sweep(str(beside.parent)) == 0
     assert outside.exists()
 
 
 def test_sweeping_a_folder_that_is_not_there(tmp_path: Path) -> None:
     """Before the first file of a topic-partition there is nothing to sweep."""
-    assert cleanup.sweep(naming.partition_folder(str(tmp_path), "sink", "orders", 0)) == 0
+    assert storage.sweep(naming.partition_folder(str(tmp_path), "sink", "orders", 0)) == 0
 
 
 def test_a_file_that_cannot_be_removed_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """What stays is named in the log, and what another removed meanwhile is not counted."""
     own = leave(tmp_path, OWN)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cleanup.os, "unlink", _refuse)
-        assert cleanup.sweep(str(own.parent)) == 0
+        patch.setattr(storage.os, "unlink", _refuse)
+        assert storage.sweep(str(own.parent)) == 0
     assert f"left-over file {own} could not be removed: Operation not permitted" in caplog.text
     caplog.clear()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cleanup.os, "unlink", _gone)
-        assert cleanup.sweep(str(own.parent)) == 0
+        patch.setattr(storage.os, "unlink", _gone)
+        assert storage.sweep(str(own.parent)) == 0
     assert caplog.text == ""
 
 

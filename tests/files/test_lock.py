@@ -1,4 +1,4 @@
-"""One attempt at a time owns a topic-partition."""
+"""One attempt at a time owns a topic-partition; whether a lock is held is seen without touching it."""
 
 import errno
 import fcntl
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from parquet_sink.errors import StorageFailed
-from parquet_sink.files.claims import PartitionClaim
+from parquet_sink.files.lock import PartitionClaim, is_locked
 
 ONE, OTHER, THIRD = ("a" * 32, "b" * 32, "c" * 32)
 
@@ -61,7 +61,7 @@ def test_of_two_that_wait_the_newest_wins(path: str) -> None:
 def test_a_killed_process_lets_go(path: str) -> None:
     """The operating system releases the claim of a process that dies, however it dies."""
     program = (
-        "import sys, time; from parquet_sink.files.claims import PartitionClaim; "
+        "import sys, time; from parquet_sink.files.lock import PartitionClaim; "
         "claim = PartitionClaim(sys.argv[1], 'a' * 32); print(claim.acquire(), flush=True); time.sleep(60)"
     )
     process = subprocess.Popen([sys.executable, "-c", program, path], stdout=subprocess.PIPE, text=True)
@@ -126,3 +126,35 @@ def test_a_disk_without_locks_is_told(path: str, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(fcntl, "flock", refused)
     with pytest.raises(StorageFailed, match=r"No locks available.*connect\.ems\.tmp\.dir"):
         PartitionClaim(path, ONE).acquire()
+
+
+def test_a_lock_is_seen_while_it_is_held(tmp_path: Path) -> None:
+    """And not before, nor after; a lock on another file is none."""
+    path, other = tmp_path / "lock", tmp_path / "other"
+    assert not is_locked(str(path))
+    other.touch()
+    with path.open("w") as file:
+        assert not is_locked(str(path))
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert is_locked(str(path))
+        assert not is_locked(str(other))
+    assert not is_locked(str(path))
+
+
+def test_a_machine_that_does_not_tell(tmp_path: Path) -> None:
+    """Nothing is known, so nothing is said."""
+    (tmp_path / "lock").touch()
+    assert not is_locked(str(tmp_path / "lock"), tmp_path / "absent")
+
+
+def test_one_that_waits_does_not_hold(tmp_path: Path) -> None:
+    """Lines of processes that wait for a lock are not those of its holder."""
+    (tmp_path / "lock").touch()
+    inode = (tmp_path / "lock").stat().st_ino
+    locks = tmp_path / "locks"
+    locks.write_text(
+        f"1: -> FLOCK  ADVISORY  WRITE 12 00:1b:{inode} 0 EOF\n2: POSIX  ADVISORY  WRITE 1 0:1:{inode} 0 9\n"
+    )
+    assert not is_locked(str(tmp_path / "lock"), locks)
+    locks.write_text(f"1: FLOCK  ADVISORY  WRITE 12 00:1b:{inode} 0 EOF\n")
+    assert is_locked(str(tmp_path / "lock"), locks)
