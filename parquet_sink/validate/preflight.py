@@ -6,6 +6,7 @@ use them. Nothing is connected to, made or written.
 
 import os
 import ssl
+import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,7 @@ from parquet_sink.connectors.kinds import part
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.convert.registry.settings import RegistrySettings
 from parquet_sink.errors import InvalidConfiguration
-from parquet_sink.files import folders
+from parquet_sink.files import naming
 from parquet_sink.kafka.client.check import problems as client_problems
 from parquet_sink.kafka.client.dead_letter_check import problems as dead_letter_problems
 from parquet_sink.kafka.client.security.translation import Client
@@ -72,10 +73,10 @@ def inspect(checked: Checked, environment: Mapping[str, str] = os.environ, *, on
 
 
 def _inspect(settings: ConnectorSettings, found: Found) -> None:
-    reason = folders.unusable(settings.tmp_dir, settings.name)
+    reason = _unusable(settings.tmp_dir, settings.name)
     if reason is not None:
         found.connector[f"Invalid [connect.ems.tmp.dir]. {reason}"] = None
-    elif (told := folders.may_be_emptied(settings.tmp_dir)) is not None:
+    elif (told := _may_be_emptied(settings.tmp_dir)) is not None:
         found.warnings.append(f"Warning [connect.ems.tmp.dir]. {told}")
     part(settings, "problems")(settings, found)
 
@@ -177,7 +178,7 @@ def _parked(settings: SinkSettings, system_tmp: str, found: Found) -> None:
     """Whether parked records can be kept, and whether there are some. system_tmp: the system's temporary folder."""
     base = settings.parked.base
     if settings.errors.parks and base is not None:
-        reason = folders.unusable(base, settings.name)
+        reason = _unusable(base, settings.name)
         if reason is not None:
             found.connector[f"Invalid [{DIR}]. {reason}"] = None
             return
@@ -209,3 +210,50 @@ def _waiting(settings: SinkSettings) -> str:
         f"the cause, then parquet-sink parked replay sends them; parquet-sink parked drop gives up what will never be "
         f"good."
     )
+
+
+def _unusable(tmp_dir: str, connector: str) -> str | None:
+    """Why `tmp.dir`, or the connector's folder in it, cannot be used, with the cure; None for no reason.
+
+    A disk that is full now is no reason: that may pass.
+    """
+    return _base_problem(tmp_dir) or _own_problem(naming.connector_folder(tmp_dir, connector))
+
+
+def _may_be_emptied(tmp_dir: str) -> str | None:
+    """A warning for a folder that the system empties, as it does with what is below /tmp; None for another one."""
+    if os.path.realpath(tmp_dir).split(os.sep)[1:2] != ["tmp"]:
+        return None
+    return (
+        f"{tmp_dir} holds the connector's lock, state and history, and many systems remove what is below /tmp when "
+        "they start, or when it is some days old. Name a folder that stays, such as one below /var/lib."
+    )
+
+
+def _base_problem(tmp_dir: str) -> str | None:
+    place = os.path.abspath(tmp_dir)
+    while not os.path.lexists(place) and place != os.path.dirname(place):
+        place = os.path.dirname(place)
+    if not os.path.isdir(place):
+        return f"{place} is not a folder; name a folder, or one that can be made."
+    if not os.access(place, os.W_OK | os.X_OK):
+        what = "Folder" if place == os.path.abspath(tmp_dir) else f"Folder {tmp_dir} is not there, and"
+        return f"{what} {place} cannot be written by this user; make it writable, or name another folder."
+    return None
+
+
+def _own_problem(folder: str) -> str | None:
+    """`tmp.dir` may be open to everybody, so what others have put there is not used."""
+    try:
+        found = os.lstat(folder)
+    except OSError:
+        return None
+    if stat.S_ISLNK(found.st_mode):
+        return f"{folder} is a symbolic link, so it is not used; remove it, or name a folder of your own."
+    if not stat.S_ISDIR(found.st_mode):
+        return f"{folder} is not a folder; remove it, or name another folder."
+    if found.st_uid != os.geteuid():
+        return f"{folder} belongs to another user, so it is not used; remove it, or name a folder of your own."
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return f"{folder} cannot be written; give this user the right to, or name another folder."
+    return None
