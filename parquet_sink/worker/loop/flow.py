@@ -218,7 +218,7 @@ class ParquetFlow(TopicFlow):
         for name in (CHANGES, REPLAY, MARKER):
             with suppress(OSError):
                 (folder / name).unlink()
-        cleanup.remove_empty(str(folder))
+        storage.remove_empty(str(folder))
 
 
 def _opened(settings: ArchiveSettings) -> Archive:

@@ -228,7 +228,7 @@ def _purge(settings: ConnectorSettings) -> tuple[str, ...]:
     try:
         with lock:
             _require_nothing_unique(settings)
-            left = cleanup.purge(settings.tmp_dir, settings.name)
+            left = storage.purge(settings.tmp_dir, settings.name)
     except (ConnectorError, OSError) as error:
         raise NotPurged(f"Connector {settings.name} is deleted, and what it left is not removed: {error}") from None
     flow_of(settings).remove_beside()
