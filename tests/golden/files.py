@@ -14,12 +14,12 @@ from unittest import mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from parquet_sink.files.cleanup import prepare_connector
 
 from parquet_sink.connectors.loading import load
 from parquet_sink.convert.converters import CONVERTERS
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.registry.registered import RegisteredSchema
+from parquet_sink.files.storage import prepare_connector
 from parquet_sink.kafka.dead_letter_headers import HeaderWriter
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.ranges import PlannedRange

@@ -16,7 +16,7 @@ from parquet_sink.archive.archiver import Archiver
 from parquet_sink.archive.settings import ArchiveSettings
 from parquet_sink.archive.waiting import WaitingFolder
 from parquet_sink.connectors.kinds import part
-from parquet_sink.files import naming
+from parquet_sink.files import naming, storage
 from parquet_sink.history.writer import HistoryWriter
 from parquet_sink.kafka.group import manual_offsets
 from parquet_sink.model.events import Event, FileArchived

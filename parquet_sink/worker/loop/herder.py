@@ -12,6 +12,7 @@ from parquet_sink.connectors.class_keys import keys_of
 from parquet_sink.connectors.hidden import restore, unknown
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.errors import ConnectorError, SinkError, WrongPlace
+from parquet_sink.files import storage
 from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.kafka import client_settings
 from parquet_sink.kafka.group import manual_offsets
