@@ -211,6 +211,15 @@ def test_another_target(command: Command, topic: Topic, tmp_path: Path) -> None:
     assert status == 2
     assert "Invalid [--target]" in err
     assert "Invalid [--target-key]" in err
+
+
+def test_a_class_for_one_kind_of_target_takes_no_other(command: Command, topic: Topic, tmp_path: Path) -> None:
+    """A folder, say, for that of buckets: it is said of the option, and nothing is sent."""
+    bucket = {"connect.ems.s3.bucket": "lake", "connect.ems.s3.region": "eu-central-1"}
+    command.write(**{"connector.class": "S3Sink", "connect.ems.endpoint": "", **bucket})
+    status, _, err = command("--target", f"directory:{tmp_path / 'new'}")
+    assert status == 2
+    assert "Invalid [--target]. The connector's class has a target of its own; give a connector file for" in err
     assert "nonsense" not in err
 
 

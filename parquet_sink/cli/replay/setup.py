@@ -30,6 +30,9 @@ from parquet_sink.validate.preflight import inspect
 log = logging.getLogger(__name__)
 
 KEY: Final = "connect.ems.authorization.key"
+_OWN_TARGET: Final = (
+    "Invalid [--target]. The connector's class has a target of its own; give a connector file for the other."
+)
 
 
 def settings_for(args: argparse.Namespace, target: str | None) -> SinkSettings:
@@ -43,9 +46,7 @@ def settings_for(args: argparse.Namespace, target: str | None) -> SinkSettings:
         overrides[CODEC] = _settings(args, {}).files.codec
     settings = _settings(args, overrides)
     if found.settings_class is not None and not isinstance(settings.target, found.settings_class):
-        raise InvalidConfiguration(
-            ["Invalid [--target]. The connector's class has a target of its own; give a connector file for the other."]
-        )
+        raise InvalidConfiguration([_OWN_TARGET])
     return settings
 
 
@@ -66,6 +67,8 @@ def _of_options(problem: str, overrides: Mapping[str, str]) -> str:
     key = problem.partition("]")[0].removeprefix("Invalid [")
     if key not in overrides:
         return problem
+    if key == TYPE:  # a class of connectors may permit one type alone
+        return _OWN_TARGET
     return problem.rpartition(" (in ")[0].replace(key, "--target-key" if key == KEY else "--target")
 
 
