@@ -22,7 +22,7 @@ from parquet_sink.files.naming import parts_of
 from parquet_sink.replay.copies import Copy
 from parquet_sink.replay.sending import CopySender
 from parquet_sink.targets.outcome import Health
-from parquet_sink.targets.settings import address_of
+from parquet_sink.targets.settings import address_of, problems_of
 from parquet_sink.validate.probe import probe_archive, probe_target
 from parquet_sink.worker.rest.plugins import config_infos, validate_by_keys
 from parquet_sink.worker_config.worker import Worker
@@ -78,7 +78,7 @@ def test_the_page_shows_the_package_word_for_word() -> None:
     """What is read there is what is tested here; and it is short."""
     assert block("python") == SOURCE
     assert block("toml").strip() in (EXAMPLE / "pyproject.toml").read_text()
-    assert len([line for line in SOURCE.splitlines() if line.strip()]) <= 80
+    assert len([line for line in SOURCE.splitlines() if line.strip()]) <= 82
     lines = dict(line.split("=", 1) for line in block("properties").splitlines())
     assert load(keys() | lines, Worker(), source="f").require().target.target_table == "ORDERS"
 
@@ -162,11 +162,15 @@ def test_an_archive_is_kept_in_it(spark_task: SparkTask, tmp_path: Path) -> None
 
 
 def test_a_folder_that_is_not_there_is_told_before_the_start(spark_task: SparkTask) -> None:
-    """For an archive, too, under the key of the depot."""
+    """Under the key that names it: the depot's, and for an archive that of its address."""
+    reason = "There is no folder /nowhere; make it."
+    assert [*problems_of(loaded(depot__path="/nowhere/x.db").require().target, {})] == [
+        f"Invalid [depot.path]. {reason}"
+    ]
     spark_task.configure(connect__ems__archive__url="depot:/nowhere/archive.db")
     archive = spark_task.settings.archive
     assert archive is not None
-    assert [*archive.place.problems({})] == ["Invalid [depot.path]. There is no folder /nowhere; make it."]
+    assert [*archive.place.problems({})] == [f"Invalid [connect.ems.archive.url]. {reason}"]
 
 
 def test_a_replay_goes_to_its_address(spark_task: SparkTask, tmp_path: Path) -> None:

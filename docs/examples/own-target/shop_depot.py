@@ -17,11 +17,12 @@ class Depot:
     """A file store: what it is set up with, handed to other processes by value, and the store itself."""
 
     path: str
+    key: str = "depot.path"
     name = address = property(lambda self: f"depot:{self.path}")
 
     def problems(self, environment):
         folder = Path(self.path).parent
-        return () if folder.is_dir() else (f"Invalid [depot.path]. There is no folder {folder}; make it.",)
+        return () if folder.is_dir() else (f"Invalid [{self.key}]. There is no folder {folder}; make it.",)
 
     def open(self):
         return self
@@ -34,7 +35,7 @@ class Depot:
         except api.StoreUnusable as error:
             return Outcome(Verdict.RETRIABLE, f"{self.name} takes no file ({error})", "Look at the disk")
         if self.digest(name) != row[1]:
-            return Outcome(Verdict.REFUSED, f"{self.name} has another file {name}", "Name another in depot.path")
+            return Outcome(Verdict.REFUSED, f"{self.name} has another file {name}", f"Name another in {self.key}")
         return Outcome(Verdict.ACCEPTED, "stored")
 
     def probe(self, below, seconds_left):
@@ -77,6 +78,7 @@ class DepotTarget:
     target_table: str = filled_by("connect.ems.target.table", missing="name the table that the files fill.")
     store = property(lambda self: Depot(self.path))
     name = address = place = property(lambda self: self.store.name)
+    problems = property(lambda self: self.store.problems)
 
     def open(self):
         return self
@@ -107,4 +109,4 @@ class DepotClass(api.TargetClass):
         return {"connect.ems.target.type": "depot", "depot.path": address.removeprefix("depot:")}
 
     def store(self, address, values, machine, key=""):
-        return Depot(address.removeprefix("depot:"))
+        return Depot(address.removeprefix("depot:"), key or "depot.path")
