@@ -9,7 +9,12 @@ RUN apt-get update \
 COPY pyproject.toml README.md LICENSE /src/
 COPY config /src/config
 COPY parquet_sink /src/parquet_sink
-RUN pip install --no-cache-dir '/src[target,worker,traces,sql,s3]' && rm -rf /src
+# The C compiler builds the reader of Kafka's records (parquet_sink/kafka/native.py), and is not left in the image.
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends gcc libc6-dev \
+    && pip install --no-cache-dir '/src[target,worker,traces,sql,s3]' \
+    && apt-get purge --yes --auto-remove gcc libc6-dev \
+    && rm -rf /var/lib/apt/lists/* /src
 
 RUN useradd --uid 1000 --create-home sink && install --directory --owner=sink --group=sink --mode=0700 /data
 USER sink

@@ -1,6 +1,5 @@
 """What a reader gets of a real broker: keys and headers, topics that are deleted, logs that are cut back."""
 
-import ctypes
 import random
 import shutil
 import time
@@ -8,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import confluent_kafka
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -16,6 +14,7 @@ from confluent_kafka.admin import AdminClient
 from integration.conftest import TopicFactory
 from integration.harness import Sink, committed
 from integration.numbered import numbered, offsets
+from integration.raw_producer import send_with_header
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.errors import TopicGone
 from parquet_sink.kafka.range_reader import RangeReader
@@ -26,20 +25,6 @@ from parquet_sink.model.records import RecordParts
 from parquet_sink.worker.loop.status import Status
 
 BOTH = RecordParts(keys=True, headers=True)
-
-
-def send_with_header(servers: str, topic: str, name: bytes) -> None:
-    """A record without key whose header has this name: by librdkafka itself, as Python's client sends UTF-8 only."""
-    (path,) = (Path(confluent_kafka.__file__).parents[1] / "confluent_kafka.libs").glob("librdkafka*")
-    client, text, handle, size = ctypes.CDLL(str(path)), ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t
-    client.rd_kafka_conf_new.restype = client.rd_kafka_new.restype = handle
-    conf, trouble = handle(client.rd_kafka_conf_new()), ctypes.create_string_buffer(512)
-    assert client.rd_kafka_conf_set(conf, b"bootstrap.servers", servers.encode(), trouble, size(512)) == 0
-    producer = handle(client.rd_kafka_new(0, conf, trouble, size(512)))
-    of_topic, of_value, of_header = (1, text(topic.encode())), (4, text(b"v"), size(1)), (9, text(name), text(b"1"))
-    assert client.rd_kafka_producev(producer, *of_topic, *of_value, *of_header, ctypes.c_ssize_t(1), 0) == 0
-    assert client.rd_kafka_flush(producer, 30_000) == 0
-    client.rd_kafka_destroy(producer)
 
 
 def test_keys_and_headers_are_read_as_they_are(broker: Broker, topic: TopicFactory, producer: Producer) -> None:

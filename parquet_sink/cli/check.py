@@ -9,6 +9,7 @@ from parquet_sink.config.built_in_providers import BUILT_IN
 from parquet_sink.config.providers import built_in_used
 from parquet_sink.connectors.check import Checked, check_files, format_report
 from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.kafka import native
 from parquet_sink.validate.preflight import inspect
 from parquet_sink.worker_config.worker import NO_FILE
 from parquet_sink.worker_config.worker_file import LoadedWorker
@@ -30,6 +31,8 @@ def run(args: argparse.Namespace) -> int:
     checked = inspect(check_files(args.files, args.worker, bootstrap_servers=args.bootstrap_servers))
     checked = replace(checked, worker=_as_a_worker_reads_it(checked))
     print(format_report(checked))
+    if os.environ.get(native.SWITCH) != "0" and (reason := native.why_not() if args.connect else native.not_there()):
+        print(f"\nconfluent-kafka reads records, at 1.7 µs of CPU more for each than in C, because {reason}.")
     if checked.problems:
         return InvalidConfiguration.exit_status
     return _connect(checked) if args.connect else os.EX_OK

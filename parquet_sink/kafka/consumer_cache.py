@@ -11,9 +11,10 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, TopicPartition
 
 from parquet_sink.kafka.client import options as client_options
+from parquet_sink.kafka.native_batches import NativeQueue
 from parquet_sink.kafka.settings import KafkaSettings
 
 MOST_IDLE: Final = 4
@@ -40,12 +41,45 @@ class Position:
 
 @dataclass
 class CachedConsumer:
-    """A consumer, and where it stands; position: None when that is not known. idle_since: seconds that never jump."""
+    """A consumer, and where it stands; position: None when that is not known. idle_since: seconds that never jump.
+
+    queue: of the topic-partition that it is assigned to, where records are read in C.
+    """
 
     consumer: Consumer
     key: int
     position: Position | None = None
     idle_since: float = 0.0
+    queue: NativeQueue | None = None
+
+    @property
+    def native_queue(self) -> NativeQueue:
+        """Of a consumer that was assigned to be read in C."""
+        assert self.queue is not None
+        return self.queue
+
+    def assign(self, topic: str, partition: int, offset: int, epoch: int = -1, *, in_c: bool) -> None:
+        """To one topic-partition, from an offset on. in_c: its records are read by `queue`, not by the consumer."""
+        if self.queue is not None and (self.queue.topic, self.queue.partition) == (topic, partition):
+            self.queue.forget()
+        else:
+            self._end_queue()
+            self.queue = NativeQueue(self.consumer, topic, partition) if in_c else None
+        self.consumer.assign([TopicPartition(topic, partition, offset, leader_epoch=epoch)])
+
+    def unassign(self) -> None:
+        self._end_queue()
+        self.consumer.unassign()
+        self.position = None
+
+    def close(self) -> None:
+        self._end_queue()
+        self.consumer.close()
+
+    def _end_queue(self) -> None:
+        if self.queue is not None:
+            self.queue.close()
+        self.queue = None
 
 
 class ConsumerCache:
@@ -55,17 +89,20 @@ class ConsumerCache:
         self._waiting: dict[int, CachedConsumer] = {}
         self._sweeping = threading.Event()
 
-    def take(self, kafka: KafkaSettings, *, fresh: bool = False) -> CachedConsumer:
-        """The consumer for these settings, or a new one. fresh: a new one, whatever waits."""
+    def take(self, kafka: KafkaSettings, *, fresh: bool = False, in_c: bool = False) -> CachedConsumer:
+        """The consumer for these settings, or a new one. fresh: a new one, whatever waits.
+
+        in_c: its records are read in C, so that those of topic-partitions it ever had no longer come by itself.
+        """
         settings = client_options.reader_options(kafka)
-        key = client_options.fingerprint(settings)
+        key = client_options.fingerprint({**settings, "": in_c})
         found = self._waiting.pop(key, None)
         if found is not None and not fresh:
             return found
         if found is not None:
-            found.consumer.close()
+            found.close()
         while len(self._waiting) >= MOST_IDLE:
-            self._waiting.pop(next(iter(self._waiting))).consumer.close()
+            self._waiting.pop(next(iter(self._waiting))).close()
         return CachedConsumer(client_options.build(Consumer, settings), key)
 
     def put_back(self, one: CachedConsumer) -> None:
@@ -91,11 +128,10 @@ class ConsumerCache:
                 continue
             if now - one.idle_since >= UNASSIGN_AFTER_S:
                 if one.position is not None:
-                    one.consumer.unassign()
-                    one.position = None
+                    one.unassign()
                 one.consumer.poll(0)
             if self._waiting.setdefault(key, one) is not one:  # another was made meanwhile
-                one.consumer.close()
+                one.close()
 
 
 consumers: Final = ConsumerCache()

@@ -7,12 +7,13 @@ there; never by counting, because transaction markers, aborted records and compa
 import logging
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from parquet_sink.errors import KafkaFailed, TopicGone
-from parquet_sink.kafka import leader_epochs
+from parquet_sink.kafka import leader_epochs, native
 from parquet_sink.kafka.batch_builder import BatchBuilder, message_offset, next_poll
 from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client import options as client_options
@@ -20,6 +21,7 @@ from parquet_sink.kafka.client.renewal import Renewal
 from parquet_sink.kafka.client.rights import to_read, to_see_group
 from parquet_sink.kafka.consumer_cache import CachedConsumer, Position, consumers
 from parquet_sink.kafka.leader_epochs import is_truncation, offsets_deleted
+from parquet_sink.kafka.native_batches import NativeBuilder
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.ranges import LossCause, LostOffsets
 from parquet_sink.model.records import VALUES_ONLY, RecordBatch, RecordParts
@@ -33,6 +35,8 @@ ASK_AFTER_S: Final = 5.0
 TIMEOUT_S: Final = 5.0
 FIRST_POLL_RECORDS: Final = 1_000
 POLL_S: Final = 0.1
+MAIN_EVENTS: Final = 100
+"""Taken at once of what is not a record, where records are read in C."""
 SILENCE_S: Final = 120.0
 """A range whose next record does not come for so long, although the broker promised it, fails."""
 
@@ -120,7 +124,7 @@ class RangeReader:
         self.lost: list[LostOffsets] = []
         self._accepted, self._epoch, self._parts = accepted, epoch, parts
         self._checks = ReaderChecks(topic, partition, max(start, accepted), stop=kafka.lost_offsets == "STOP")
-        self._beyond = False
+        self._beyond, self._in_c = False, native.is_used()
 
     def batches(self) -> Iterator[RecordBatch]:
         """Raises OffsetsLost when Kafka no longer has the start and the settings do not accept that; KafkaFailed.
@@ -129,7 +133,7 @@ class RangeReader:
         """
         cached = self._acquire()
         try:
-            for batch in self._read(cached):
+            for batch in self._read_in_c(cached) if self._in_c else self._read_by_client(cached):
                 self.next_offset = batch.offsets[-1].as_py() + 1
                 yield batch
         except GeneratorExit:
@@ -140,17 +144,15 @@ class RangeReader:
         self._release(cached)
         give_back()
 
-    def _read(self, cached: CachedConsumer) -> Iterator[RecordBatch]:
-        consumer, finished = cached.consumer, False
-        builder = BatchBuilder(self.topic, self.partition, self._parts)
+    def _read_by_client(self, cached: CachedConsumer) -> Iterator[RecordBatch]:
+        builder, finished = BatchBuilder(self.topic, self.partition, self._parts), False
         asked, last_heard = FIRST_POLL_RECORDS, time.monotonic()
         while not finished:
-            messages = consumer.consume(min(asked, builder.room, self.end - self._received), POLL_S)
+            messages = cached.consumer.consume(min(asked, builder.room, self.end - self._received), POLL_S)
             if not messages:
-                if self._is_deaf(consumer, last_heard):
-                    consumer = self._renewed(cached)
+                self._hear_nothing(cached, last_heard)
                 continue
-            records, finished = self._without_events(consumer, messages)
+            records, finished = self._without_events(cached, messages)
             if records:
                 asked = next_poll(records, asked)
                 builder.add(records)
@@ -159,32 +161,62 @@ class RangeReader:
         if (rest := builder.rest()) is not None:
             yield rest
 
+    def _read_in_c(self, cached: CachedConsumer) -> Iterator[RecordBatch]:
+        builder, finished = NativeBuilder(self.topic, self.partition, self._parts), False
+        last_heard = time.monotonic()
+        while not finished:
+            reading = cached.native_queue.read(builder, self.end, POLL_S)
+            self._received = max(self._received, builder.received)
+            finished = reading.at_end
+            if reading.full:
+                yield builder.take()
+            if reading.event is not None:
+                finished |= self._on_event(cached, *reading.event)
+            finished |= self._serve(cached)
+            if reading.heard:
+                last_heard = time.monotonic()
+            else:
+                self._hear_nothing(cached, last_heard)
+        if (rest := builder.rest()) is not None:
+            yield rest
+
+    def _serve(self, cached: CachedConsumer) -> bool:
+        """Lets the client serve its main queue: log lines, callbacks, events that are of no topic-partition."""
+        finished = False
+        for message in cached.consumer.consume(MAIN_EVENTS, 0):
+            error = message.error()
+            if error is None:  # a record where none is to come: what is in C's queue would have a gap
+                self._assign(cached)
+            else:
+                finished |= self._on_event(cached, error, message.offset() or 0)
+        return finished
+
     def _acquire(self) -> CachedConsumer:
         """A consumer at the start; with an epoch a new one, since one that knows the leader does not ask it."""
-        cached = consumers.take(self._kafka, fresh=self._epoch >= 0)
+        cached = consumers.take(self._kafka, fresh=self._epoch >= 0, in_c=self._in_c)
         if cached.position != Position(self.topic, self._topic_id, self.partition, self._received):
-            self._assign(cached.consumer, self._epoch)
+            self._assign(cached, self._epoch)
         return cached
 
-    def _renewed(self, cached: CachedConsumer) -> Consumer:
-        """Another consumer, in the place of one that gets no answer."""
-        in_thread(cached.consumer.close)  # its end may take long
-        cached.consumer = consumers.take(self._kafka, fresh=True).consumer
-        self._assign(cached.consumer)
-        return cached.consumer
+    def _hear_nothing(self, cached: CachedConsumer, last_heard: float) -> None:
+        """Takes another consumer in the place of one that gets no answer; its end may take long."""
+        if self._is_deaf(cached.consumer, last_heard):
+            old = replace(cached)
+            in_thread(old.close)
+            cached.consumer, cached.queue = consumers.take(self._kafka, fresh=True, in_c=self._in_c).consumer, None
+            self._assign(cached)
 
-    def _assign(self, consumer: Consumer, epoch: int = -1) -> None:
-        consumer.assign([TopicPartition(self.topic, self.partition, self._received, leader_epoch=epoch)])
+    def _assign(self, cached: CachedConsumer, epoch: int = -1) -> None:
+        cached.assign(self.topic, self.partition, self._received, epoch, in_c=self._in_c)
 
     def _release(self, cached: CachedConsumer) -> None:
         """Keeps the consumer for the next range. Records past the end that it gave us are read again: they are few."""
         cached.position = Position(self.topic, self._topic_id, self.partition, self.end)
         if self._beyond:
-            cached.position = None
-            cached.consumer.unassign()
+            cached.unassign()
         consumers.put_back(cached)
 
-    def _without_events(self, consumer: Consumer, messages: list[Message]) -> tuple[list[Message], bool]:
+    def _without_events(self, cached: CachedConsumer, messages: list[Message]) -> tuple[list[Message], bool]:
         """The records below the end, and whether the range is done."""
         records = [m for m in messages if m.error() is None] if any(map(Message.error, messages)) else messages
         finished = False
@@ -197,10 +229,10 @@ class RangeReader:
         if len(records) < len(messages):
             for message in messages:
                 if (error := message.error()) is not None:
-                    finished |= self._on_event(consumer, error, message.offset() or 0)
+                    finished |= self._on_event(cached, error, message.offset() or 0)
         return records, finished
 
-    def _on_event(self, consumer: Consumer, error: KafkaError, offset: int) -> bool:
+    def _on_event(self, cached: CachedConsumer, error: KafkaError, offset: int) -> bool:
         """An event between records. True when the topic-partition ends at or past the end of the range.
 
         "End of the topic-partition" comes once: a reader that used it up for one range looks the next one up again.
@@ -212,10 +244,10 @@ class RangeReader:
         if is_truncation(code, error.str()):
             cut = self._checks.on_truncation(error.str(), self._received)
             self.lost += [] if cut is None else [LostOffsets(cut, self._received, LossCause.TRUNCATED)]
-            self._assign(consumer)
+            self._assign(cached)
             return False
         if code in client_options.OUT_OF_RANGE:
-            return self._on_retention(consumer)
+            return self._on_retention(cached)
         if error.retriable() or code in client_errors.PASSING:
             return False
         raise client_errors.failure(
@@ -224,13 +256,13 @@ class RangeReader:
             needs=(to_read(self.topic), to_see_group(self._kafka.group)),
         ).at((self.topic, self.partition))
 
-    def _on_retention(self, consumer: Consumer) -> bool:
+    def _on_retention(self, cached: CachedConsumer) -> bool:
         """Retention deleted the next offset: stop, or go on behind the gap when the settings accept the loss.
 
         Nothing follows an offset past the end: the group's offsets must be looked up anew (KafkaFailed).
         """
         tp = TopicPartition(self.topic, self.partition)
-        low, high = consumer.get_watermark_offsets(tp, timeout=15.0)
+        low, high = cached.consumer.get_watermark_offsets(tp, timeout=15.0)
         gone = max(self._received, min(self._accepted, low))  # what was delivered before is no loss
         if gone < low or self._received > high:
             self._accept_loss(gone, low, high)
@@ -238,7 +270,7 @@ class RangeReader:
         if self._received >= self.end:
             self._beyond = True
             return True
-        self._assign(consumer)
+        self._assign(cached)
         return False
 
     def _accept_loss(self, gone: int, low: int, high: int) -> None:

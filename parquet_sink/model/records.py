@@ -13,8 +13,8 @@ import pyarrow as pa
 
 Header = tuple[str, bytes | None]
 
-_HEADER_FIELDS: Final = (pa.field("key", pa.string()), pa.field("value", pa.binary()))
-HEADERS: Final = pa.list_(pa.field("element", pa.struct(_HEADER_FIELDS)))
+HEADER_FIELDS: Final = (pa.field("key", pa.string()), pa.field("value", pa.binary()))
+HEADERS: Final = pa.list_(pa.field("element", pa.struct(HEADER_FIELDS)))
 """The type of `RecordBatch.headers`."""
 
 
@@ -213,7 +213,7 @@ def header_lists(headers: Sequence[Sequence[Header] | None], what: str) -> pa.Li
         return _no_headers(len(headers))
     flat = list(chain.from_iterable(filter(None, headers)))
     names, values = zip(*flat, strict=False) if flat else ((), ())
-    structs = pa.StructArray.from_arrays([pa.array(names, pa.string()), _binary(values, what)], fields=_HEADER_FIELDS)
+    structs = pa.StructArray.from_arrays([pa.array(names, pa.string()), _binary(values, what)], fields=HEADER_FIELDS)
     ends = np.zeros(len(headers) + 1, np.int32)
     mask = None
     if type(None) in set(map(type, headers)):
@@ -224,5 +224,5 @@ def header_lists(headers: Sequence[Sequence[Header] | None], what: str) -> pa.Li
 
 
 def _no_headers(count: int) -> pa.ListArray:
-    none = pa.StructArray.from_arrays([pa.array([], one.type) for one in _HEADER_FIELDS], fields=_HEADER_FIELDS)
+    none = pa.StructArray.from_arrays([pa.array([], one.type) for one in HEADER_FIELDS], fields=HEADER_FIELDS)
     return pa.ListArray.from_arrays(pa.array(np.zeros(count + 1, np.int32)), none, type=HEADERS)

@@ -1,0 +1,219 @@
+"""Records read in C are those that confluent-kafka gives, batch by batch, on a real broker."""
+
+import random
+from collections.abc import Callable
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from integration.conftest import TopicFactory
+from integration.raw_producer import send_with_header
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.errors import OffsetsLost
+from parquet_sink.kafka import batch_builder, native, native_batches
+from parquet_sink.kafka.range_reader import RangeReader
+from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.model.records import RecordBatch, RecordParts
+
+PARTS = (
+    RecordParts(),
+    RecordParts(keys=True),
+    RecordParts(headers=True, timestamp_types=True),
+    RecordParts(single=True),
+    RecordParts(keys=True, headers=True, single=True, timestamp_types=True),
+)
+READABLE = (None, "", "a", "größe", "name", "x" * 300, "\U0001f600")
+
+pytestmark = pytest.mark.skipif(native.why_not() != "", reason=native.why_not())
+
+
+@pytest.fixture
+def both(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[RecordBatch]]:
+    """Reads [start, end) of a topic in C and by confluent-kafka, finds both equal, and gives the batches."""
+
+    def read(
+        topic: str,
+        start: int,
+        end: int,
+        parts: RecordParts,
+        *,
+        limits: tuple[int, int] | None = None,
+        isolation: str = "read_committed",
+    ) -> list[RecordBatch]:
+        if limits is not None:
+            for module in (batch_builder, native_batches):
+                monkeypatch.setattr(module, "BATCH_RECORDS", limits[0])
+                monkeypatch.setattr(module, "BATCH_BYTES", limits[1])
+        client = {"bootstrap.servers": broker.bootstrap_servers}
+        settings = KafkaSettings((topic,), None, "connect-native", client, isolation_level=isolation)
+        found: list[list[RecordBatch]] = []
+        for in_c in (True, False):
+            monkeypatch.setattr(native, "is_used", lambda in_c=in_c: in_c)
+            reader = RangeReader(settings, topic, 0, start, end, parts=parts)
+            found.append(list(reader.batches()))
+            assert reader.next_offset >= end
+        in_c, by_client = found
+        assert [len(one) for one in in_c] == [len(one) for one in by_client]
+        for one, other in zip(in_c, by_client, strict=True):
+            assert_equal(one, other, parts)
+        return in_c
+
+    return read
+
+
+def assert_equal(one: RecordBatch, other: RecordBatch, parts: RecordParts) -> None:
+    """Arrays, their types and validity, and what single records are asked for."""
+    for name in ("offsets", "timestamps", "values", "keys", "headers", "timestamp_types"):
+        ours, theirs = getattr(one, name), getattr(other, name)
+        assert (ours is None) == (theirs is None), name
+        if ours is not None:
+            ours.validate(full=True)
+            assert ours.type == theirs.type
+            assert ours.equals(theirs), name
+    if parts.single:
+        for index in range(len(one)):
+            assert one.key_of(index) == other.key_of(index)
+            assert one.headers_of(index) == other.headers_of(index)
+            assert one.timestamp_type_of(index) == other.timestamp_type_of(index)
+
+
+def end_of(broker: Broker, topic: str) -> int:
+    """Of its only topic-partition."""
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "end"})
+    try:
+        return consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=20)[1]
+    finally:
+        consumer.close()
+
+
+def some_bytes(source: random.Random, largest: int) -> bytes | None:
+    """None, none, one, some or many."""
+    size = source.choice((None, 0, 1, source.randrange(200), source.randrange(largest)))
+    return None if size is None else source.randbytes(size)
+
+
+def some_headers(source: random.Random) -> list[tuple[str, bytes | None]]:
+    """Names that can be read; values may be null."""
+    count = source.choice((0, 0, 1, 3, 20))
+    return [(source.choice(READABLE[1:]), some_bytes(source, 100)) for _ in range(count)]  # type: ignore[misc]
+
+
+def send(producer: Producer, topic: str, source: random.Random, count: int, largest: int = 2_000) -> None:
+    """Waits until the broker has all of them."""
+    for number in range(count):
+        headers = some_headers(source)
+        producer.produce(
+            topic, some_bytes(source, largest), some_bytes(source, 50), timestamp=1 + number, headers=headers
+        )
+        if number % 500 == 0:
+            producer.poll(0)
+    assert producer.flush(30) == 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_records_come_in_the_same_batches(
+    broker: Broker, topic: TopicFactory, producer: Producer, both: Callable[..., list[RecordBatch]], seed: int
+) -> None:
+    """Nulls, empty values, repeated and unreadable headers, ranges and bounds of batches at random."""
+    source = random.Random(seed)
+    name = topic(config={"message.timestamp.type": source.choice(("CreateTime", "LogAppendTime"))})
+    for _ in range(6):
+        send(producer, name, source, source.choice((1, 30, 400)))
+        if source.random() < 0.5:
+            send_with_header(
+                broker.bootstrap_servers,
+                name,
+                source.choice((b"caf\xe9", b"\xed\xa0\x80", b"\xc0\x80", b"\xf5\x80\x80\x80")),
+            )
+    end = end_of(broker, name)
+    for parts in PARTS:
+        start = source.randrange(end)
+        limits = source.choice((1, 7, 10_000)), source.choice((1, 500, 20_000, 4 << 20))
+        batches = both(name, start, source.randrange(start + 1, end + 1), parts, limits=limits)
+        assert batches
+    assert sum(map(len, both(name, 0, end, PARTS[-1]))) == end
+
+
+def test_transactions_leave_the_same_gaps(
+    broker: Broker, topic: TopicFactory, both: Callable[..., list[RecordBatch]]
+) -> None:
+    """Aborted records and markers are not given, in ranges that begin and end among them."""
+    source, name = random.Random(5), topic()
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": name})
+    producer.init_transactions(30)
+    for turn in range(20):
+        producer.begin_transaction()
+        send(producer, name, source, source.choice((1, 5, 60)))
+        if turn % 3 == 1:
+            producer.abort_transaction(30)
+        else:
+            producer.commit_transaction(30)
+    end = end_of(broker, name)
+    whole = both(name, 0, end, PARTS[-1])
+    assert 0 < sum(map(len, whole)) < end
+    for _ in range(8):
+        start = source.randrange(end)
+        both(
+            name,
+            start,
+            source.randrange(start + 1, end + 1),
+            source.choice(PARTS),
+            limits=(source.choice((1, 9)), 1 << 20),
+        )
+    assert sum(map(len, both(name, 0, end, PARTS[0], isolation="read_uncommitted"))) > sum(map(len, whole))
+
+
+def test_large_records_come_in_batches_of_their_own(
+    topic: TopicFactory, broker: Broker, both: Callable[..., list[RecordBatch]]
+) -> None:
+    """One that is larger than a batch may be, between small ones."""
+    name = topic(config={"max.message.bytes": str(12 << 20)})
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "message.max.bytes": 12 << 20})
+    sizes = (10, 5 << 20, 10, 10, 4 << 20, (4 << 20) - 10, 10, 1, 9 << 20)
+    for size in sizes:
+        producer.produce(name, bytes(size), b"key")
+        assert producer.flush(30) == 0
+    batches = both(name, 0, len(sizes), PARTS[-1])
+    assert [len(one) for one in batches] == [1, 1, 2, 1, 1, 2, 1]
+
+
+def test_a_hundred_thousand_records(
+    topic: TopicFactory, producer: Producer, both: Callable[..., list[RecordBatch]]
+) -> None:
+    """Full batches of ten thousand, and the rest."""
+    name = topic()
+    for number in range(100_003):
+        producer.produce(name, b'{"id": %d}' % number, b"%d" % number)
+        if number % 1000 == 0:
+            producer.poll(0)
+    assert producer.flush(60) == 0
+    assert [len(one) for one in both(name, 0, 100_003, PARTS[3])] == [10_000] * 10 + [3]
+
+
+def test_ranges_one_after_the_other(
+    topic: TopicFactory, producer: Producer, broker: Broker, both: Callable[..., list[RecordBatch]]
+) -> None:
+    """A consumer goes on where the last range ended, goes back, and comes again to a topic that it had left."""
+    source, names = random.Random(7), [topic(), topic()]
+    for name in names:
+        send(producer, name, source, 3_000)
+    at = [0, 0]
+    for _ in range(30):
+        which = source.randrange(2)
+        start = source.choice((at[which], source.randrange(2_000)))
+        end = min(3_000, start + source.choice((1, 50, 900)))
+        assert sum(map(len, both(names[which], start, end, source.choice(PARTS)))) == end - start
+        at[which] = end % 3_000
+
+
+def test_events_stop_as_before(
+    topic: TopicFactory, producer: Producer, broker: Broker, both: Callable[..., list[RecordBatch]]
+) -> None:
+    """Offsets that retention deleted raise OffsetsLost."""
+    name = topic()
+    send(producer, name, random.Random(1), 50)
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    admin.delete_records([TopicPartition(name, 0, 20)])[TopicPartition(name, 0)].result(20)
+    with pytest.raises(OffsetsLost):
+        both(name, 10, 40, PARTS[0])

@@ -1,0 +1,52 @@
+"""Whether records are read in C: what is looked at, and what is said."""
+
+import logging
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+import parquet_sink
+from parquet_sink.kafka import native
+from parquet_sink.kafka.native_batches import NativeQueue
+
+SOURCE = Path(parquet_sink.__file__).parent / "kafka" / "native_reader.c"
+
+
+@pytest.fixture(autouse=True)
+def _looked_at_anew() -> None:
+    native.why_not.cache_clear()
+    native.is_used.cache_clear()
+
+
+def test_a_variable_turns_it_off(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """One line at DEBUG says so, once."""
+    monkeypatch.setenv("PARQUET_SINK_NATIVE", "0")
+    with caplog.at_level(logging.DEBUG):
+        assert (native.is_used(), native.is_used()) == (False, False)
+    (line,) = [one.getMessage() for one in caplog.records]
+    assert "PARQUET_SINK_NATIVE=0" in line
+
+
+def test_without_a_compiler_confluent_kafka_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was not built is named with the cure."""
+    monkeypatch.delenv("PARQUET_SINK_NATIVE", raising=False)
+    monkeypatch.setattr(native, "EXTENSION", "parquet_sink.kafka._of_no_build")
+    assert "install a C compiler" in native.why_not()
+
+
+def test_no_other_object_is_read() -> None:
+    """What is no consumer of confluent-kafka is refused before its memory is looked at."""
+    with pytest.raises(TypeError, match="confluent-kafka"):
+        NativeQueue(object(), "orders", 0)  # type: ignore[arg-type]
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_the_compiler_has_no_warning() -> None:
+    """Compiled strictly, for each thing that is more often wrong than right."""
+    strict = ("-Wall", "-Wextra", "-Werror", "-Wno-cast-function-type", "-O2", "-fsyntax-only")
+    include = sysconfig.get_paths()["include"]
+    done = subprocess.run(["cc", *strict, f"-I{include}", str(SOURCE)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
