@@ -33,11 +33,26 @@ def not_there() -> str:
     return ""
 
 
-@cache
 def why_not() -> str:
     """Why confluent-kafka reads records in this process; "" when they are read in C. It takes 20 ms once."""
-    if reason := not_there():
-        return reason
+    return not_there() or _misfit()
+
+
+def is_used() -> bool:
+    """Whether records are read in C in this process."""
+    return os.environ.get(SWITCH, "") != "0" and _is_fit()
+
+
+@cache
+def _is_fit() -> bool:
+    reason = why_not()
+    if reason:
+        log.debug("confluent-kafka reads records, because %s.", reason)
+    return not reason
+
+
+@cache
+def _misfit() -> str:
     import confluent_kafka
 
     client, version = f"confluent-kafka {confluent_kafka.version()}", confluent_kafka.libversion()
@@ -54,15 +69,6 @@ def why_not() -> str:
         if found is None or not found.startswith(f"{name}#consumer-"):
             return f"{client} keeps its client in another place than earlier versions"
     return ""
-
-
-@cache
-def is_used() -> bool:
-    """Whether records are read in C in this process."""
-    reason = why_not()
-    if reason:
-        log.debug("confluent-kafka reads records, because %s.", reason)
-    return not reason
 
 
 def extension() -> Any:

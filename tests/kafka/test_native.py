@@ -15,26 +15,24 @@ from parquet_sink.kafka.native_batches import NativeQueue
 SOURCE = Path(parquet_sink.__file__).parent / "kafka" / "native_reader.c"
 
 
-@pytest.fixture(autouse=True)
-def _looked_at_anew() -> None:
-    native.why_not.cache_clear()
-    native.is_used.cache_clear()
+def test_a_variable_turns_it_off() -> None:
+    """PARQUET_SINK_NATIVE=0, which all unit tests have, is a reason of its own, and is looked at each time."""
+    assert not native.is_used()
+    assert "PARQUET_SINK_NATIVE=0" in native.why_not()
 
 
-def test_a_variable_turns_it_off(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    """One line at DEBUG says so, once."""
-    monkeypatch.setenv("PARQUET_SINK_NATIVE", "0")
+def test_without_a_compiler_confluent_kafka_reads(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What was not built is named with the cure, at DEBUG once."""
+    monkeypatch.delenv("PARQUET_SINK_NATIVE")
+    monkeypatch.setattr(native, "EXTENSION", "parquet_sink.kafka._of_no_build")
+    native._is_fit.cache_clear()
     with caplog.at_level(logging.DEBUG):
         assert (native.is_used(), native.is_used()) == (False, False)
+    native._is_fit.cache_clear()
     (line,) = [one.getMessage() for one in caplog.records]
-    assert "PARQUET_SINK_NATIVE=0" in line
-
-
-def test_without_a_compiler_confluent_kafka_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was not built is named with the cure."""
-    monkeypatch.delenv("PARQUET_SINK_NATIVE", raising=False)
-    monkeypatch.setattr(native, "EXTENSION", "parquet_sink.kafka._of_no_build")
-    assert "install a C compiler" in native.why_not()
+    assert "install a C compiler" in line
 
 
 def test_no_other_object_is_read() -> None:
