@@ -18,8 +18,7 @@ from parquet_sink.worker.herder.values import (
     State,
     TaskStatus,
 )
-from parquet_sink.worker.loop.layout import format_age
-from parquet_sink.worker.loop.totals import format_size
+from parquet_sink.worker.loop.totals import format_age, format_size
 
 T = TypeVar("T")
 _TITLES = ("    TOPIC", "TOPIC-PARTITION", "LAG", "OLDEST", "RECORDS/S", "")

@@ -10,7 +10,7 @@ from parquet_sink.cli.status_text import read_progress
 from parquet_sink.cli.worker_api.api import WorkerApi
 from parquet_sink.errors import WorkerRefused
 from parquet_sink.worker.herder.values import ConnectorProgress
-from parquet_sink.worker.loop.layout import format_age
+from parquet_sink.worker.loop.totals import format_age
 
 _TITLES = ("NAME", "STATE", "TASKS", "LAG", "OLDEST", "TYPE", "CLASS", "WORKER")
 _BEHIND = slice(3, 5)

@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from threading import Thread
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
@@ -37,13 +37,14 @@ from parquet_sink.spark.causes import failure_of
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import BEGUN, COMING, PAUSE, SLOTS, STARTED, STOP, WARM_UP
 from parquet_sink.worker.loop.flow import flow_of
-from parquet_sink.worker.loop.request_queue import Background, BackgroundTask, at_once
+from parquet_sink.worker.loop.request_queue import Background, at_once
 from parquet_sink.worker.loop.restarts import PAUSE_S, ClockSteps, RestartPolicy
 from parquet_sink.worker.loop.run_files import RunFiles
 from parquet_sink.worker.loop.status import Status
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
 END_S: Final = 15.0
 """How long Spark may take to end a query that is to end, before it is left to the end of Java."""
 
@@ -75,7 +76,7 @@ class Connector:
         self._files = RunFiles(settings, folder, self._flow.make_ready)
         self._query: StreamingQuery | None = None
         self._launching: Future[StreamingQuery] | None = None
-        self._pending: BackgroundTask[Any] | None = None
+        self._pending: tuple[Future[Any], Callable[[Any], None]] | None = None
         self._slots, self._paused = 1, False
         self._begun = self.started_again = False
         self._clock = ClockSteps(time.time(), time.monotonic())
@@ -132,7 +133,7 @@ class Connector:
     def _busy_in_background(self) -> bool:
         """Whether a thread is at work for it."""
         stopping = self._stopper is not None and self._stopper.is_alive()
-        return stopping or (self._pending is not None and not self._pending.future.done())
+        return stopping or (self._pending is not None and not self._pending[0].done())
 
     @property
     def waits_for(self) -> tuple[str, float] | None:
@@ -253,34 +254,35 @@ class Connector:
         elif self._query is not None:
             self._poll_query(self._query)
 
+    def _begin_background(self, act: Callable[[], T], then: Callable[[T], None]) -> None:
+        """then: what follows in the loop, with what `act` returned."""
+        self._pending = self._background(act), then
+        self._is_pending()
+
     def _is_pending(self) -> bool:
         """Whether something is done in the background; what follows it is done here, once that has ended."""
-        if self._pending is not None and self._pending.future.done():
-            pending, self._pending = self._pending, None
-            pending.follow_up()
+        if self._pending is not None and self._pending[0].done():
+            (future, then), self._pending = self._pending, None
+            then(future.result())
         return self._pending is not None
 
     def _poll_query(self, query: StreamingQuery) -> None:
         if not query.isActive:
             self._on_query_end(self._reason(query))
         elif missing := self._files.missing():
-            self._begin_anew(query, f"{missing[0]} was removed while it was in use. It is made anew, and")
+            self._begin_again(query, f"{missing[0]} was removed while it was in use. It is created again, and")
         elif back_s := self._clock.back_s(time.time(), time.monotonic()):
-            self._begin_anew(query, f"The clock was set back by {back_s:.0f} s, and Spark would wait so much longer;")
+            self._begin_again(query, f"The clock was set back by {back_s:.0f} s, and Spark would wait so much longer;")
 
-    def _begin_anew(self, query: StreamingQuery, why: str) -> None:
+    def _begin_again(self, query: StreamingQuery, why: str) -> None:
         """Ends a query that cannot go on as it is. why: the beginning of a sentence."""
-        told = f"{why} the query is started again from {self._flow.origin}."
-        log.warning("connector %s: %s", self.settings.name, told)
-        self._pending = BackgroundTask(self._background(query.stop), lambda done: self._schedule_restart(PAUSE_S, told))
-        self._is_pending()
+        reason = f"{why} the query is started again from {self._flow.origin}."
+        log.warning("connector %s: %s", self.settings.name, reason)
+        self._begin_background(query.stop, lambda stopped: self._schedule_restart(PAUSE_S, reason))
 
     def _on_query_end(self, failure: Failure | None) -> None:
         """The query ended by itself, or did not start."""
-        self._pending = BackgroundTask(
-            self._background(partial(self._settled, failure)), partial(self._on_settled, failure)
-        )
-        self._is_pending()
+        self._begin_background(partial(self._settled, failure), partial(self._on_settled, failure))
 
     def _settled(self, failure: Failure | None) -> float | None:
         """Settles what was delivered. Seconds until the query is started again; None: it is not."""
@@ -339,7 +341,7 @@ class Connector:
     def _poll_stop(self) -> None:
         """Ends the query once nothing is in flight, or in the end; then settles, without waiting for Spark for ever."""
         if self._stopper is None:
-            if self._pending is not None and not self._pending.future.done() and time.monotonic() < self._stop_by_s:
+            if self._pending is not None and not self._pending[0].done() and time.monotonic() < self._stop_by_s:
                 return
             if self._in_flight():
                 if time.monotonic() < self._stop_by_s:
@@ -404,7 +406,7 @@ class Connector:
             log.warning("connector %s: %s", self.settings.name, left)
 
     def fail_unexpectedly(self, error: BaseException) -> None:
-        """Something unforeseen went wrong with this connector here, in the program: it fails, the others go on."""
+        """An uncaught error of this connector here, in the program: it fails, the others go on."""
         log.debug("connector %s", self.settings.name, exc_info=error)
         self._fail(failure_of(error, self.settings.tmp_dir))
         self._given_up, self._stop_by_s = True, time.monotonic() + END_S

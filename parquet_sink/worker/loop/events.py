@@ -8,7 +8,6 @@ first.
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
@@ -115,20 +114,13 @@ def isolated(listeners: Mapping[str, EventListener]) -> list[Listener]:
     return [Isolated(f"event listener {name}", partial(_Custom, one)) for name, one in listeners.items()]
 
 
-@dataclass
-class _Position:
-    """Where reading of a connector's event log goes on."""
-
-    events: EventLog
-    after: int = 0
-
-
 class EventDispatcher:
     """Hands events to listeners. `listeners` must raise nothing: see `worker.loop.events`. clock: epoch seconds."""
 
     def __init__(self, listeners: Sequence[Listener], clock: Callable[[], float] = time.time) -> None:
         self._listeners, self._clock = listeners, clock
-        self._positions: dict[str, _Position] = {}
+        self._positions: dict[str, tuple[EventLog, int]] = {}
+        """By connector: its event log, and up to where that was read."""
         self._unreadable: set[tuple[str, str]] = set()
 
     def emit(self, event: Event) -> None:
@@ -159,16 +151,15 @@ class EventDispatcher:
                 self.emit(event)
 
     def _new_events(self, connector: Connector) -> Sequence[Event]:
-        if connector.state is None:
+        name, state = connector.settings.name, connector.state
+        if state is None:
             return ()
-        position = self._positions.get(connector.settings.name)
-        if position is None or position.events is not connector.state:
-            position = self._positions[connector.settings.name] = _Position(connector.state)
-        batch = position.events.events_after(position.after)
-        position.after = batch.position
+        events, after = self._positions.get(name, (state, 0))
+        batch = state.events_after(after if events is state else 0)
+        self._positions[name] = state, batch.position
         if not batch.dropped:
             return batch.events
-        return EventsDropped(connector.settings.name, self._clock(), batch.dropped), *batch.events
+        return EventsDropped(name, self._clock(), batch.dropped), *batch.events
 
     def _warn_unreadable(self, name: str, error: Exception) -> None:
         words = f"its events cannot be read: {type(error).__name__}: {error}"

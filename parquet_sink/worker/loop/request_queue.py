@@ -1,4 +1,4 @@
-"""Work between the worker's loop and other threads: tasks in the background, and the queue of requests to the loop."""
+"""Work between the worker's loop and other threads: the queue of requests to the loop, and work in the background."""
 
 import logging
 import queue
@@ -6,8 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from parquet_sink.worker.herder.errors import HerderError, ShuttingDown, TimedOut
 
@@ -32,18 +31,6 @@ def at_once(act: Callable[[], T], /) -> "Future[T]":
     except Exception as error:  # noqa: BLE001 - whoever asks for the result gets it
         future.set_exception(error)
     return future
-
-
-@dataclass(frozen=True)
-class BackgroundTask(Generic[T]):
-    """Something that is done in the background, and what follows it in the loop."""
-
-    future: "Future[T]"
-    then: Callable[[T], Any]
-
-    def follow_up(self) -> None:
-        """Raises what was raised there."""
-        self.then(self.future.result())
 
 
 class RequestQueue:

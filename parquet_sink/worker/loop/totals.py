@@ -118,3 +118,12 @@ def format_size(size_bytes: int) -> str:
         if size_bytes >= scale:
             return f"{size_bytes / scale:,.1f} {unit}"
     return f"{size_bytes:,} bytes"
+
+
+def format_age(seconds: float | None) -> str:
+    """An age in words short enough for a column."""
+    if seconds is None:
+        return "-"
+    if seconds < 100:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6_000 else f"{seconds / 3_600:.0f} h"

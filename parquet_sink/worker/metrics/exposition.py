@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from threading import Lock
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from prometheus_client import (
     CONTENT_TYPE_PLAIN_0_0_4,
@@ -17,20 +17,15 @@ from prometheus_client.registry import Collector
 
 from parquet_sink.model.events import Event
 from parquet_sink.process.usage import Usage, usage_by_kind
-from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.worker.herder.errors import HerderError
 from parquet_sink.worker.herder.values import ConnectorProgress
-from parquet_sink.worker.metrics import connect_names, standing
+from parquet_sink.worker.metrics import connect_names, gauges
 from parquet_sink.worker.metrics.connect_names import ConnectorSums
-from parquet_sink.worker.metrics.counting import Counted, Counting
-from parquet_sink.worker.metrics.standing import Machine
+from parquet_sink.worker.metrics.counters import Counters
+from parquet_sink.worker.metrics.gauges import Machine
 
-
-class Watched(Protocol):
-    """What is asked of a connector."""
-
-    @property
-    def settings(self) -> ConnectorSettings: ...
+if TYPE_CHECKING:
+    from parquet_sink.worker.loop.connector import Connector
 
 
 class Metrics:
@@ -50,38 +45,38 @@ class Metrics:
         disable_created_metrics()  # type: ignore[no-untyped-call] # a second series for each, which nobody asks for
         self._progress, self._clock = progress, clock
         self._registry = CollectorRegistry()
-        self._counting = Counting(Counted(self._registry))
+        self._counters = Counters(self._registry)
         self._sums: dict[str, ConnectorSums] = {}
         self._intervals_s: dict[str, float] = {}
         self._listed: set[str] = set()
-        self._standing = _Standing()
-        for collector in (self._standing, Machine(usage, clock, cpu)):
+        self._gauges = _Gauges()
+        for collector in (self._gauges, Machine(usage, clock, cpu)):
             self._registry.register(collector)
         ProcessCollector(registry=self._registry)
-        self._counts, self._pages = Lock(), Lock()
+        self._counting, self._pages = Lock(), Lock()
 
     def on_event(self, event: Event) -> None:
         """Adds what happened."""
-        with self._counts:
+        with self._counting:
             self._sums_of(event.connector).add(event)
-            self._counting.add(event)
+            self._counters.add(event)
 
-    def refresh(self, connectors: Sequence[Watched]) -> None:
+    def refresh(self, connectors: "Sequence[Connector]") -> None:
         """Notes the settings that figures are compared with."""
         for one in connectors:
             if (interval_ms := one.settings.flush_interval_ms) is not None:
                 self._intervals_s[one.settings.name] = interval_ms / 1000
 
-    def close(self, connectors: Sequence[Watched]) -> None:
+    def close(self, connectors: Sequence[object]) -> None:
         """Figures may be asked for to the very end."""
 
     def exposition(self) -> tuple[bytes, str]:
         """A page for Prometheus, and its content type."""
         with self._pages:
             connectors = self._connectors()
-            with self._counts:
+            with self._counting:
                 self._keep({one.status.name for one in connectors})
-                self._standing.families = list(self._families(connectors))
+                self._gauges.families = list(self._families(connectors))
             return generate_latest(self._registry), CONTENT_TYPE_PLAIN_0_0_4
 
     def _connectors(self) -> Sequence[ConnectorProgress]:
@@ -92,7 +87,7 @@ class Metrics:
 
     def _families(self, connectors: Sequence[ConnectorProgress]) -> Iterator[Metric]:
         now_s = self._clock()
-        yield from standing.families(connectors, self._intervals_s)
+        yield from gauges.families(connectors, self._intervals_s)
         yield from connect_names.families(
             [connect_names.One(one, self._sums_of(one.status.name), now_s) for one in connectors]
         )
@@ -100,7 +95,7 @@ class Metrics:
     def _keep(self, listed: set[str]) -> None:
         """Forgets connectors that were there and are not; one that has events only may be about to be there."""
         for name in self._listed.intersection(self._sums) - listed:
-            self._counting.forget(name)
+            self._counters.forget(name)
             del self._sums[name]
         for name in (self._listed & self._intervals_s.keys()) - listed:
             del self._intervals_s[name]
@@ -109,11 +104,11 @@ class Metrics:
     def _sums_of(self, name: str) -> ConnectorSums:
         if name not in self._sums:
             self._sums[name] = ConnectorSums(self._clock)
-            self._counting.begin(name)
+            self._counters.begin(name)
         return self._sums[name]
 
 
-class _Standing(Collector):
+class _Gauges(Collector):
     """Gives the registry what was found when the page was asked for."""
 
     def __init__(self) -> None:

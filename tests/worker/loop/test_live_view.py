@@ -38,7 +38,7 @@ from parquet_sink.model.failure import Failure
 from parquet_sink.model.ranges import Accepted, PartitionProgress
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.state.sqlite.store import SqliteStore
-from parquet_sink.worker.loop import layout, totals
+from parquet_sink.worker.loop import live_view, totals
 from parquet_sink.worker.loop.connector import Connector
 from parquet_sink.worker.loop.events import EventDispatcher
 from parquet_sink.worker.loop.live_view import STARTING, LiveView
@@ -277,7 +277,7 @@ def partition_view(lag: int, partition: int = 0) -> PartitionView:
 def test_splitting_loses_no_topic_partition(lags: list[int], most: int) -> None:
     """Shown and rest are all of them, with a line left for the rest."""
     views = [partition_view(lag, number) for number, lag in enumerate(lags)]
-    shown, rest = layout.split(views, most)
+    shown, rest = live_view.split(views, most)
     assert sorted(shown + rest, key=lambda one: one.partition) == views
     assert len(shown) + bool(rest) <= most
     if shown and rest:
@@ -347,7 +347,7 @@ def test_topics_that_are_missing_are_shown(state: SqliteStore) -> None:
 )
 def test_ages_stay_short(seconds: float | None, text: str) -> None:
     """Seconds, then minutes, then hours."""
-    assert layout.format_age(seconds) == text
+    assert totals.format_age(seconds) == text
 
 
 @pytest.mark.parametrize(
@@ -359,18 +359,18 @@ def test_sizes_have_a_unit_that_fits(size_bytes: int, text: str) -> None:
     assert totals.format_size(int(size_bytes)) == text
 
 
-def drawn(seen: list[layout.ConnectorView], width: int, height: int) -> list[str]:
+def drawn(seen: list[live_view.ConnectorView], width: int, height: int) -> list[str]:
     """The lines of a drawing on a terminal of that size."""
     console = Console(file=io.StringIO(), force_terminal=True, color_system=None, width=width, height=height)
     with console.capture() as captured:
-        console.print(layout.render(seen, width, height))
+        console.print(live_view.render(seen, width, height))
     return captured.get().splitlines()
 
 
-def seen(partitions: int, failure: str | None = None, name: str = "orders") -> layout.ConnectorView:
+def seen(partitions: int, failure: str | None = None, name: str = "orders") -> live_view.ConnectorView:
     """A connector with so many topic-partitions, as the view sees it."""
     status = "running" if failure is None else "failed"
-    return layout.ConnectorView(
+    return live_view.ConnectorView(
         name, status, "no file yet", failure, [partition_view(one, one) for one in range(partitions)]
     )
 
@@ -389,7 +389,7 @@ SIZES = st.one_of(st.integers(1, 12), st.integers(1, 200))
     many=st.integers(0, 300),
 )
 def test_a_drawing_fits_any_terminal(
-    width: int, height: int, connectors: list[layout.ConnectorView], many: int
+    width: int, height: int, connectors: list[live_view.ConnectorView], many: int
 ) -> None:
     """From 1x1 to 200x60, with no connector or hundreds: it is drawn, and from 8 lines on it fits."""
     one_line = [replace(one, failure=one.failure.replace("\n", "") if one.failure else None) for one in connectors]

@@ -9,9 +9,9 @@ from parquet_sink.model.events import ConnectorRestarting
 from parquet_sink.process.usage import Usage
 from parquet_sink.worker.herder.errors import ShuttingDown
 from parquet_sink.worker.herder.values import ConnectorProgress, PartitionProgress, State
-from parquet_sink.worker.metrics import standing
+from parquet_sink.worker.metrics import gauges
 from parquet_sink.worker.metrics.exposition import Metrics
-from parquet_sink.worker.metrics.standing import STANDS_S
+from parquet_sink.worker.metrics.gauges import STANDS_S
 from tests.worker.metrics.figures import ACCEPTED, World, connector, watched
 
 LATE = PartitionProgress("t", 0, lag=100, oldest_s=90.0, records_per_s=5.0, away=False)
@@ -70,7 +70,7 @@ def test_lag_and_age_are_of_all_topic_partitions() -> None:
 
 def test_topic_partitions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same ones each time, however they come; sums are of all, and the page says how many it leaves out."""
-    monkeypatch.setattr(standing, "MOST_PARTITIONS", 3)
+    monkeypatch.setattr(gauges, "MOST_PARTITIONS", 3)
     of_b = [replace(LATE, partition=number) for number in (11, 2, 0)]
     world = World(connector("b", State.RUNNING, *of_b), connector("a", State.RUNNING, LATE))
     page = world.page()

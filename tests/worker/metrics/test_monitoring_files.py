@@ -15,7 +15,7 @@ import yaml
 from parquet_sink.model.events import RangeFlushed
 from parquet_sink.model.ranges import AttemptCount
 from parquet_sink.worker.herder.values import PartitionProgress, State
-from parquet_sink.worker.metrics import connect_names, labels, standing
+from parquet_sink.worker.metrics import connect_names, gauges, labels
 from tests.worker.metrics.figures import ACCEPTED, RECEIPT, Page, World, connector, watched
 from tests.worker.metrics.queries import DASHBOARD, FILES, OF_PROMETHEUS, ROOT, RULES, nodes, queries
 
@@ -122,7 +122,7 @@ def test_the_page_lists_every_figure() -> None:
 def test_the_page_has_the_bounds() -> None:
     """As they are in the program."""
     assert f"at most {labels.MOST_TOPICS} topics" in PAGE.replace("\n", " ")
-    assert f"at most {standing.MOST_PARTITIONS:,} topic-partitions" in PAGE.replace("\n", " ")
+    assert f"at most {gauges.MOST_PARTITIONS:,} topic-partitions" in PAGE.replace("\n", " ")
 
 
 def test_the_dashboard_is_laid_out() -> None:

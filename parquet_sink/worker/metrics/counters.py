@@ -46,11 +46,11 @@ REASONS: Final = [reason for reason in Reason if reason is not Reason.BATCH]
 STAGES: Final = sorted({stage_name(stage) for stage in Stage})
 
 
-class Counted:
+class Counters:
     """All of them, in one registry. Names and texts are an interface: docs/monitoring.md lists them."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._registry = registry
+        self._registry, self._topics = registry, TopicLabels()
         self._all: list[tuple[Counter | Histogram, tuple[tuple[str, ...], ...]]] = []
         self.read = self._by_topic("records_read", "Records read from Kafka, of ranges that are done.")
         self.records = self._by_topic("records", "Records in accepted files, or delivered without a file.")
@@ -110,30 +110,7 @@ class Counted:
         """This connector is not there any more."""
         for series, _ in self._all:
             series.remove_by_labels({"connector": label(connector)})
-
-    def _by_topic(self, name: str, text: str) -> Counter:
-        made = Counter(f"parquet_sink_{name}", text, ("connector", "topic"), registry=self._registry)
-        self._all.append((made, ()))
-        return made
-
-    def _counter(self, name: str, text: str, kind: str | None = None, values: Iterable[str] = ()) -> Counter:
-        """kind: its label beside the connector, with these values."""
-        labels = ("connector",) if kind is None else ("connector", kind)
-        made = Counter(f"parquet_sink_{name}", text, labels, registry=self._registry)
-        self._all.append((made, ((),) if kind is None else tuple((str(value),) for value in values)))
-        return made
-
-    def _histogram(self, name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
-        made = Histogram(f"parquet_sink_{name}", text, ("connector",), registry=self._registry, buckets=buckets)
-        self._all.append((made, ((),)))
-        return made
-
-
-class Counting:
-    """Adds events to figures, one by one."""
-
-    def __init__(self, counted: Counted) -> None:
-        self._counted, self._topics = counted, TopicLabels()
+        self._topics.forget(connector)
 
     def add(self, event: Event) -> None:
         """Events that no figure is about change nothing."""
@@ -159,63 +136,54 @@ class Counting:
             case _:
                 self._of_connector(event)
 
-    def begin(self, connector: str) -> None:
-        """This connector is there, whether or not anything happens to it."""
-        self._counted.begin(connector)
-
-    def forget(self, connector: str) -> None:
-        """This connector is not there any more."""
-        self._counted.forget(connector)
-        self._topics.forget(connector)
-
     def _of_connector(self, event: Event) -> None:
-        name, counted = label(event.connector), self._counted
+        name = label(event.connector)
         match event:
             case ConnectorRestarting():
-                counted.restarts.labels(name).inc()
+                self.restarts.labels(name).inc()
             case ConnectorFailed():
-                counted.failures.labels(name).inc()
+                self.failures.labels(name).inc()
             case ConnectorWaiting():
-                counted.outages.labels(name).inc()
+                self.outages.labels(name).inc()
             case OffsetCommitted():
-                counted.commits.labels(name).inc()
+                self.commits.labels(name).inc()
             case FlushIntervalExceeded():
-                counted.exceeded.labels(name).inc(event.partitions)
+                self.exceeded.labels(name).inc(event.partitions)
             case EventsDropped():
-                counted.dropped.labels(name).inc(event.count)
+                self.dropped.labels(name).inc(event.count)
 
     def _accepted(self, event: FileAccepted) -> None:
-        receipt, counted = event.receipt, self._counted
+        receipt = event.receipt
         name, topic = label(event.connector), self._topics.of(event.connector, event.topic)
-        counted.records.labels(name, topic).inc(receipt.records)
-        counted.rows.labels(name, topic).inc(receipt.rows)
-        counted.bytes.labels(name, topic).inc(receipt.size_bytes)
-        counted.files.labels(name, receipt.reason).inc()
-        counted.file_bytes.labels(name).observe(receipt.size_bytes)
-        counted.upload_s.labels(name).observe(receipt.seconds.get("upload", 0.0))
-        counted.write_s.labels(name).observe(receipt.seconds.get("write", 0.0))
+        self.records.labels(name, topic).inc(receipt.records)
+        self.rows.labels(name, topic).inc(receipt.rows)
+        self.bytes.labels(name, topic).inc(receipt.size_bytes)
+        self.files.labels(name, receipt.reason).inc()
+        self.file_bytes.labels(name).observe(receipt.size_bytes)
+        self.upload_s.labels(name).observe(receipt.seconds.get("upload", 0.0))
+        self.write_s.labels(name).observe(receipt.seconds.get("write", 0.0))
         if receipt.oldest_ms is not None:
-            counted.freshness.labels(name).observe(max(event.at_s - receipt.oldest_ms / 1000, 0.0))
+            self.freshness.labels(name).observe(max(event.at_s - receipt.oldest_ms / 1000, 0.0))
         self._attempts(name, receipt.answers, receipt.attempts)
         if receipt.archive is not None:
             self._archived(event.connector, receipt.archive)
 
     def _archived(self, connector: str, archive: Archiving) -> None:
         outcome = ARCHIVED if archive.cause is None else FAILED
-        self._counted.archived.labels(label(connector), outcome).inc()
+        self.archived.labels(label(connector), outcome).inc()
 
     def _delivered(self, event: RecordsDelivered) -> None:
         topic = self._topics.of(event.connector, event.topic)
-        self._counted.records.labels(label(event.connector), topic).inc(event.records)
+        self.records.labels(label(event.connector), topic).inc(event.records)
 
     def _refused(self, connector: str, receipt: Receipt, fate: str) -> None:
         name = label(connector)
-        self._counted.refused.labels(name, fate).inc()
+        self.refused.labels(name, fate).inc()
         self._attempts(name, receipt.answers, receipt.attempts)
 
     def _postponed(self, event: RangePostponed) -> None:
         name = label(event.connector)
-        self._counted.range_retries.labels(name, event.trying).inc()
+        self.range_retries.labels(name, event.trying).inc()
         self._attempts(name, event.answers, event.attempts)
 
     def _attempts(self, name: str, answers: Iterable[AttemptCount], attempts: int) -> None:
@@ -223,24 +191,41 @@ class Counting:
         made = 0
         for one in answers:
             made += one.count
-            self._counted.uploads.labels(name, one.verdict).inc(one.count)
+            self.uploads.labels(name, one.verdict).inc(one.count)
             status = "" if one.status is None else str(one.status)
-            self._counted.answers.labels(name, status).inc(one.count)
+            self.answers.labels(name, status).inc(one.count)
         if made:
-            self._counted.upload_retries.labels(name).inc(made if attempts > made else made - 1)
+            self.upload_retries.labels(name).inc(made if attempts > made else made - 1)
 
     def _set_aside(self, event: RecordsSetAside) -> None:
-        name, counted = label(event.connector), self._counted
+        name = label(event.connector)
         for stage, count in event.stages.items():
-            counted.rejects.labels(name, stage).inc(count)
-        (counted.dead_letters if event.dead_letters else counted.parked).labels(name).inc(event.count)
+            self.rejects.labels(name, stage).inc(count)
+        (self.dead_letters if event.dead_letters else self.parked).labels(name).inc(event.count)
 
     def _flushed(self, event: RangeFlushed) -> None:
         name, topic = label(event.connector), self._topics.of(event.connector, event.topic)
-        self._counted.read.labels(name, topic).inc(event.read)
-        self._counted.gaps.labels(name, topic).inc(event.gaps)
+        self.read.labels(name, topic).inc(event.read)
+        self.gaps.labels(name, topic).inc(event.gaps)
 
     def _lost(self, event: OffsetsPassedOver) -> None:
         name = label(event.connector)
-        self._counted.losses.labels(name, event.cause).inc()
-        self._counted.lost.labels(name, event.cause).inc(event.end - event.start)
+        self.losses.labels(name, event.cause).inc()
+        self.lost.labels(name, event.cause).inc(event.end - event.start)
+
+    def _by_topic(self, name: str, text: str) -> Counter:
+        made = Counter(f"parquet_sink_{name}", text, ("connector", "topic"), registry=self._registry)
+        self._all.append((made, ()))
+        return made
+
+    def _counter(self, name: str, text: str, kind: str | None = None, values: Iterable[str] = ()) -> Counter:
+        """kind: its label beside the connector, with these values."""
+        labels = ("connector",) if kind is None else ("connector", kind)
+        made = Counter(f"parquet_sink_{name}", text, labels, registry=self._registry)
+        self._all.append((made, ((),) if kind is None else tuple((str(value),) for value in values)))
+        return made
+
+    def _histogram(self, name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
+        made = Histogram(f"parquet_sink_{name}", text, ("connector",), registry=self._registry, buckets=buckets)
+        self._all.append((made, ((),)))
+        return made

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -21,19 +20,13 @@ MOST_PARTITIONS: Final = 1_000
 """Topic-partitions of a worker that have series of their own: the first in order of connector, topic and number. Sums
 and maxima of connectors are of all."""
 OF_CONNECTOR: Final = ("connector",)
+_OF_PROCESSES: Final = {
+    "memory_bytes": "Memory of the worker and all its processes on this machine; what n share counts 1/n for each.",
+    "open_fds": "File descriptors that the worker and all its processes on this machine have open.",
+    "threads": "Threads of the worker and all its processes on this machine.",
+}
+"""By field of `process.usage.Usage`."""
 OF_PARTITION: Final = ("connector", "topic", "partition")
-
-
-@dataclass(frozen=True)
-class Shown:
-    """A topic-partition that has series of its own, and its connector's name."""
-
-    connector: str
-    progress: PartitionProgress
-
-    @property
-    def labels(self) -> list[str]:
-        return [self.connector, label(self.progress.topic), str(self.progress.partition)]
 
 
 def families(connectors: Sequence[ConnectorProgress], intervals_s: Mapping[str, float]) -> Iterator[Metric]:
@@ -42,7 +35,7 @@ def families(connectors: Sequence[ConnectorProgress], intervals_s: Mapping[str, 
     yield from _sums(connectors)
     yield _interval(connectors, intervals_s)
     every = [
-        Shown(label(one.status.name), progress)
+        (label(one.status.name), progress)
         for one in sorted(connectors, key=lambda one: one.status.name)
         for progress in sorted(one.partitions, key=lambda progress: (progress.topic, progress.partition))
     ]
@@ -102,7 +95,7 @@ def _interval(connectors: Sequence[ConnectorProgress], intervals_s: Mapping[str,
     return interval
 
 
-def _partitions(shown: Sequence[Shown]) -> Iterator[Metric]:
+def _partitions(shown: Sequence[tuple[str, PartitionProgress]]) -> Iterator[Metric]:
     lag = _gauge("partition_lag_records", "Records that Kafka has and the target has not.", OF_PARTITION)
     oldest = _gauge(
         "partition_oldest_unflushed_seconds",
@@ -111,11 +104,12 @@ def _partitions(shown: Sequence[Shown]) -> Iterator[Metric]:
     )
     away = _gauge("partition_away", "1 without a leader that answers.", OF_PARTITION)
     rate = _gauge("partition_records_per_second", "Records accepted in a second, lately.", OF_PARTITION)
-    for one in shown:
-        lag.add_metric(one.labels, one.progress.lag)
-        oldest.add_metric(one.labels, one.progress.oldest_s or 0.0)
-        away.add_metric(one.labels, float(one.progress.away))
-        rate.add_metric(one.labels, one.progress.records_per_s)
+    for connector, one in shown:
+        labels = [connector, label(one.topic), str(one.partition)]
+        lag.add_metric(labels, one.lag)
+        oldest.add_metric(labels, one.oldest_s or 0.0)
+        away.add_metric(labels, float(one.away))
+        rate.add_metric(labels, one.records_per_s)
     yield from (lag, oldest, away, rate)
 
 
@@ -146,26 +140,11 @@ class Machine(Collector):
             began_s = self._cpu()
             self._measured, self._measured_s = self._usage(), now_s
             self._stands_s = min(STANDS_S, STANDS_COSTS * (self._cpu() - began_s))
-        memory = GaugeMetricFamily(
-            "parquet_sink_memory_bytes",
-            "Memory of the worker and all its processes on this machine; what n share counts 1/n for each.",
-            labels=("process",),
-        )
-        open_fds = GaugeMetricFamily(
-            "parquet_sink_open_fds",
-            "File descriptors that the worker and all its processes on this machine have open.",
-            labels=("process",),
-        )
-        threads = GaugeMetricFamily(
-            "parquet_sink_threads",
-            "Threads of the worker and all its processes on this machine.",
-            labels=("process",),
-        )
-        for kind, usage in sorted(self._measured.items()):
-            memory.add_metric([kind], usage.memory_bytes)
-            open_fds.add_metric([kind], usage.open_fds)
-            threads.add_metric([kind], usage.threads)
-        yield from (memory, open_fds, threads)
+        for name, text in _OF_PROCESSES.items():
+            family = _gauge(name, text, ("process",))
+            for kind, usage in sorted(self._measured.items()):
+                family.add_metric([kind], getattr(usage, name))
+            yield family
         if (limit := memory_limit_bytes()) is not None:
             yield GaugeMetricFamily(
                 "parquet_sink_memory_limit_bytes", "What the control group allows, or the machine has.", value=limit
