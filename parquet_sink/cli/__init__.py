@@ -1,1 +1,1 @@
-"""What `run`, `check`, `try` and `parked` do: files are judged, what they name is tried, and all is told in words."""
+"""The commands of `parquet-sink`: what each has for options, does, and prints."""

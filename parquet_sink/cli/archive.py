@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from parquet_sink.archive.settings import ArchiveSettings
     from parquet_sink.archive.verify import Verified
 
-MOST_TOLD: Final = 20
+MOST_LISTED: Final = 20
 """Of each kind, one by one; --json has all."""
 ACTIONS: Final = ("list", "verify")
 _ONLY: Final = {"quick": "verify", "progress": "verify", "partition": "list", "offset": "list"}
@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """0 when it was told and all is well, else 1. Raises InvalidConfiguration."""
+    """0 when it was printed and all is well, else 1. Raises InvalidConfiguration."""
     _check_options(args)
     connectors = settings_beside(args)
     if without := [one.name for one in connectors if one.archive is None]:
@@ -181,17 +181,17 @@ def verified(connector: str, archive: str, found: "Verified", *, as_json: bool) 
         yield json.dumps(_as_dict(connector, archive, found), ensure_ascii=False)
         return
     comparison = found.comparison
-    yield from _told("missing", [_gap_text(one) for one in comparison.gaps])
-    yield from _told("altered", [f"{one.where}: {one.how}" for one in found.altered])
-    yield from _told("alien", [f"{one.where}: not in the history" for one in comparison.alien])
+    yield from _listed("missing", [_gap_text(one) for one in comparison.gaps])
+    yield from _listed("altered", [f"{one.where}: {one.how}" for one in found.altered])
+    yield from _listed("alien", [f"{one.where}: not in the history" for one in comparison.alien])
     yield from _aside(found)
     yield printable(f"connector {connector}: archive {archive}: {_verdict(found)}")
 
 
-def _told(what: str, lines: Sequence[str]) -> Iterator[str]:
-    yield from (printable(f"  {what}: {line}") for line in lines[:MOST_TOLD])
-    if len(lines) > MOST_TOLD:
-        yield f"  and {len(lines) - MOST_TOLD:,} more {what}; --json has them all"
+def _listed(what: str, lines: Sequence[str]) -> Iterator[str]:
+    yield from (printable(f"  {what}: {line}") for line in lines[:MOST_LISTED])
+    if len(lines) > MOST_LISTED:
+        yield f"  and {len(lines) - MOST_LISTED:,} more {what}; --json has them all"
 
 
 def _gap_text(one: "Gap") -> str:
@@ -204,14 +204,14 @@ def _gap_text(one: "Gap") -> str:
 def _aside(found: "Verified") -> Iterator[str]:
     """What is neither right nor wrong."""
     one = found.comparison
-    told = (
+    others = (
         (len(one.earlier), "of offsets before all that the history has: not compared with it"),
         (len(one.later), "of offsets behind all that the history has: accepted, and not noted yet"),
         (len(one.frames), "with rows of a DataFrame, which have no history"),
         (one.waiting, "that wait for the archive"),
         (one.earlier_uploads, "that were accepted before the archive began"),
     )
-    yield from (f"  {counted(count, 'file')} {what}" for count, what in told if count)
+    yield from (f"  {counted(count, 'file')} {what}" for count, what in others if count)
 
 
 def _verdict(found: "Verified") -> str:

@@ -47,11 +47,11 @@ def _as_a_worker_reads_it(checked: Checked) -> LoadedWorker:
     used = built_in_used(texts)
     if not used or loaded.worker.machine.providers is not None or loaded.worker.source == NO_FILE:
         return loaded
-    told = (
+    warning = (
         f"Warning [config.providers]. It is not set: parquet-sink run has {', '.join(BUILT_IN)} then, and parquet-sink "
         f"worker has none. For a worker write config.providers={','.join(used)} in its file."
     )
-    return replace(loaded, warnings=(*loaded.warnings, told))
+    return replace(loaded, warnings=(*loaded.warnings, warning))
 
 
 def _connect(checked: Checked) -> int:

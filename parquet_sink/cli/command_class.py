@@ -28,7 +28,7 @@ class CommandPlugin(Protocol):
     def run(self, args: argparse.Namespace) -> int:
         """Does it; the exit status: 0 done, 1 it failed, 2 what was asked for cannot be done as it is set up.
 
-        A `parquet_sink.errors.SinkError` is told as one line, with its own exit status.
+        A `parquet_sink.errors.SinkError` is reported as one line, with its own exit status.
         """
         ...
 

@@ -77,7 +77,7 @@ def _below(folder: Path) -> list[ConnectorHistory]:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The files as for `run`, or none; which uploads are meant, and how they are told."""
+    """The files as for `run`, or none; which uploads are meant, and how they are printed."""
     add_files(parser, least="*")
     parser.add_argument(
         "--tmp-dir",
@@ -106,7 +106,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """0 when it was told; with --where only if it is delivered, 1 otherwise; 1 for a history that cannot be read."""
+    """0 when it was printed; with --where only if it is delivered, 1 otherwise; 1 for a history that cannot be read."""
     _check_options(args)
     done = [_run_one(args, one) for one in histories(args)]
     return os.EX_OK if all(done) else 1
@@ -187,7 +187,7 @@ def _check_options(args: argparse.Namespace) -> None:
 def _cure(error: SinkError) -> str:
     if not getattr(error, "damaged", False):
         return ""
-    return " The connector makes a damaged one anew at its next start or upload; to keep it, copy it away before."
+    return " The connector creates a damaged one again at its next start or upload; to keep it, copy it away before."
 
 
 def _offsets(text: str) -> tuple[int, int]:

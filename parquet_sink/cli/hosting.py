@@ -66,7 +66,7 @@ def loader(plan: Plan) -> Callable[[Mapping[str, str], str], Loaded]:
 
 
 def host(plan: Plan, store: ConfigStore, known: Mapping[str, Loaded], listeners: Sequence["Listener"]) -> int:
-    """Runs until done or told to stop; the exit status. known: configurations that were validated already.
+    """Runs until done, or a stop is requested; the exit status. known: configurations that were validated already.
 
     Raises SetupError, ConnectorError.
     """
@@ -85,13 +85,13 @@ def host(plan: Plan, store: ConfigStore, known: Mapping[str, Loaded], listeners:
     registry = ConnectorRegistry(store, loader(plan), aggregator, settings.worker_id)
     herder = LocalHerder(registry, queue, brokers_of(plan.worker))
     own = isolated(plan.worker.listeners)
-    told = [*listeners, *trace_listeners(), *own, Isolated("the figures of connectors", lambda: aggregator)]
+    receiving = [*listeners, *trace_listeners(), *own, Isolated("the figures of connectors", lambda: aggregator)]
     metrics = None
     if listening is not None:
         from parquet_sink.worker.metrics.exposition import Metrics
 
         metrics = Metrics(herder.progress)
-        told.append(Isolated("the metrics", lambda: metrics))
+        receiving.append(Isolated("the metrics", lambda: metrics))
     hosting = Host(
         registry,
         known,
@@ -100,7 +100,7 @@ def host(plan: Plan, store: ConfigStore, known: Mapping[str, Loaded], listeners:
         until_caught_up=plan.until_caught_up,
         stays=plan.serves,
         track_topics=settings.topic_tracking,
-        observer=EventDispatcher(told),
+        observer=EventDispatcher(receiving),
         queue=queue,
         publish=herder.publish,
         stop_request=plan.stop_request,
@@ -138,7 +138,7 @@ def _served(herder: "LocalHerder", plan: Plan, listening: "Listening", metrics: 
         return load_one(config, config.get("name", ""))
 
     app = make_app(herder, plan.worker, listening.settings, metrics.exposition, validate)
-    server = RestServer(app, listening.settings, listening)
+    server = RestServer(app, listening)
     server.start()
     try:
         yield

@@ -100,19 +100,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    tell: Callable[[str], None] = partial(print, file=sys.stderr)
+    report: Callable[[str], None] = partial(print, file=sys.stderr)
     try:
         args.log_format = log_format(getattr(args, "log_format", None))
         configure_program(args.log_format)
         if args.log_format == JSON:
-            tell, args.stop_request.line_of = partial(log.error, "%s"), partial(json_line, "WARNING")
+            report, args.stop_request.line_of = partial(log.error, "%s"), partial(json_line, "WARNING")
         return int(args.run(args))
     except InvalidConfiguration as error:
         for problem in error.problems:
-            tell(problem)
+            report(problem)
         return error.exit_status
     except SinkError as error:
-        tell(f"parquet-sink: {error}")
+        report(f"parquet-sink: {error}")
         return error.exit_status
     except KeyboardInterrupt:
         return 130

@@ -12,7 +12,7 @@ from parquet_sink.errors import SinkError
 from parquet_sink.process.logs import FORMATS
 
 _PATIENCE_S: Final = 2.0
-"""A shell that waits for a worker that is away is worse than no names."""
+"""A shell that waits for an unavailable worker is worse than no names."""
 _FILE_ENDINGS: Final = (".properties", ".json")
 HELP: Final = "2026-03-01T06:00Z (without a zone: UTC), epoch milliseconds, or how long ago: 90s, 10m, 2h, 3d"
 _UNIT_MS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}

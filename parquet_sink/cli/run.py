@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Runs until done or told to stop. Raises InvalidConfiguration, SetupError."""
+    """Runs until done, or a stop is requested. Raises InvalidConfiguration, SetupError."""
     wrong = options.problems(args.master, args.conf)
     files = check_files(args.files, args.worker, bootstrap_servers=args.bootstrap_servers)
     checked = inspect(files, on_cluster=on_cluster(args.master))

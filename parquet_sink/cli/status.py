@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _asked(args: argparse.Namespace, api: WorkerApi) -> tuple[list[dict[str, Any]], WorkerRefused | None]:
-    """What the worker tells of the connectors that are meant, as it tells it; and which of them it does not know."""
+    """What the worker answers about the connectors that are meant; and which of them it does not know."""
     from parquet_sink.cli.worker_api.api import understanding
 
     with understanding(api):
@@ -80,7 +80,7 @@ def _chosen(args: argparse.Namespace, api: WorkerApi) -> tuple[list[dict[str, An
     except WorkerRefused as error:
         if error.status == 404:
             raise WorkerRefused(
-                f"What answers at {api.url} tells of no progress: it is no worker of parquet-sink. "
+                f"What answers at {api.url} reports no progress: it is no worker of parquet-sink. "
                 "parquet-sink connectors list works with any worker of Kafka Connect.",
                 404,
             ) from None
@@ -110,7 +110,7 @@ def _lines(args: argparse.Namespace, progress: Sequence[ConnectorProgress]) -> l
 
 
 def _watch(args: argparse.Namespace, api: WorkerApi) -> None:
-    """Until it is interrupted. A worker that is away is told, and asked again."""
+    """Until it is interrupted. An unavailable worker is reported, and asked again."""
     if args.json or not sys.stdout.isatty():
         _watch_lines(args, api)
         return

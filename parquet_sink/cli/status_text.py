@@ -87,8 +87,8 @@ def _says(error: str, trace: str) -> bool:
 
 def _archive_text(one: ConnectorProgress) -> str:
     """Empty where nothing is known of an archive."""
-    told = ((one.archived, "archived"), (one.archive_waiting, "waiting for it"), (one.not_archived, "not archived"))
-    return "; ".join(f"{counted(count, 'file')} {what}" for count, what in told if count)
+    counts = ((one.archived, "archived"), (one.archive_waiting, "waiting for it"), (one.not_archived, "not archived"))
+    return "; ".join(f"{counted(count, 'file')} {what}" for count, what in counts if count)
 
 
 def _lag_text(one: ConnectorProgress) -> str:

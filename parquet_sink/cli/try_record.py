@@ -52,8 +52,8 @@ def run(args: argparse.Namespace) -> int:
     """0 when the record has a row or rightly none, 1 when it is rejected. Raises SinkError."""
     _check(args)
     checked = inspect(check_files([args.file], args.worker, bootstrap_servers=args.bootstrap_servers))
-    told = checked.warnings if args.value is None else checked.connectors[0].warnings  # no broker is asked for a file's
-    for warning in told:
+    # of a file's record those of the connector alone: no broker is asked
+    for warning in checked.warnings if args.value is None else checked.connectors[0].warnings:
         print(warning, file=sys.stderr)
     (settings,) = checked.require()
     record = _record(args, settings)

@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Runs until told to stop. Raises InvalidConfiguration, SetupError."""
+    """Runs until a stop is requested. Raises InvalidConfiguration, SetupError."""
     wrong = options.problems(args.master, args.conf)
     machine = replace(this_machine(), providers={})  # whoever reaches the REST API would read what this user may
     loaded = read_worker(args.worker, bootstrap_servers=args.bootstrap_servers, machine=machine)

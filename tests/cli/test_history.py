@@ -221,7 +221,7 @@ def test_a_damaged_history_is_told(run: History, path: Path) -> None:
         status, _, err = run(*options)
         assert status == 1
         assert err.startswith(f"parquet-sink: connector orders: History {path} cannot be read: ")
-        assert "makes a damaged one anew" in err
+        assert "creates a damaged one again" in err
     assert path.read_bytes() == b"no database" * 1_000
 
 

@@ -24,13 +24,14 @@ from parquet_sink.connectors.loading import Loaded, load
 from parquet_sink.convert.settings import SIDES
 from parquet_sink.process.signals import StopRequest
 from parquet_sink.worker.rest.call import Call
-from parquet_sink.worker.rest.plugins import Plugins, validate_by_keys
+from parquet_sink.worker.rest.plugins import Plugins
 from parquet_sink.worker_config.worker import Worker
 from parquet_sink.worker_config.worker_file import LoadedWorker, load_worker
 from parquet_sink.worker_config.worker_keys import WORKER_KEYS
 from tests.connectors.ems.connector_files import GOOD as EMS
 from tests.connectors.ems.connector_files import E
 from tests.worker.rest.fake_herder import FakeHerder
+from tests.worker.rest.serving import by_keys
 
 CLASSES: Final = tuple(plugins.BUILT_IN[CONNECTOR_CLASSES.group])
 _JSON: Final = {key: text for key, text in EMS.items() if key.startswith("value.converter")}
@@ -140,7 +141,7 @@ class Asked:
     def __init__(self, folder: Path) -> None:
         self._worker = _worker(str(folder))
         self._loads = loader(Plan(self._worker, StopRequest()))
-        self._rest = Plugins(FakeHerder(), validate_by_keys(self._worker))
+        self._rest = Plugins(FakeHerder(), by_keys(self._worker))
 
     def by_tables(self, config: Mapping[str, str]) -> tuple[str, ...]:
         """The problems, of a file that has settings without any."""

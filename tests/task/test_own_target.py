@@ -24,11 +24,12 @@ from parquet_sink.replay.sending import CopySender
 from parquet_sink.targets.outcome import Health
 from parquet_sink.targets.settings import address_of, problems_of
 from parquet_sink.validate.probe import probe_archive, probe_target
-from parquet_sink.worker.rest.plugins import config_infos, validate_by_keys
+from parquet_sink.worker.rest.plugins import config_infos
 from parquet_sink.worker_config.worker import Worker
 from tests.cli.connector_file import connector_lines
 from tests.connectors.packages import forget, install
 from tests.spark_task import SparkTask
+from tests.worker.rest.serving import by_keys
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "docs" / "examples" / "own-target"
@@ -107,13 +108,13 @@ def test_its_keys_are_described() -> None:
     """For a terminal, and by the REST API with what is wrong."""
     assert "Connector file with connect.ems.target.type=depot: The depot" in help_text()
     assert "The database; its folder must be there." in help_text()
-    infos = config_infos(keys(), {}, validate_by_keys(Worker()))
+    infos = config_infos(keys(), {}, by_keys(Worker()))
     [found] = [one for one in infos["configs"] if one["definition"]["name"] == PATH]
     assert (found["definition"]["group"], found["definition"]["required"]) == ("The depot", True)
     assert found["value"]["errors"] == [f"Invalid [{PATH}]. It is missing; name the file."]
     assert infos["error_count"] == 1
     assert "The depot" in infos["groups"]
-    without: Any = config_infos({**keys(), TYPE: "push"}, {}, validate_by_keys(Worker()))
+    without: Any = config_infos({**keys(), TYPE: "push"}, {}, by_keys(Worker()))
     assert PATH not in [one["definition"]["name"] for one in without["configs"]]
 
 

@@ -1,1 +1,1 @@
-"""`parquet-sink connectors`: the connectors of a worker, asked about and told what to do over its REST API."""
+"""`parquet-sink connectors`: the connectors of a worker, looked at and changed over its REST API."""

@@ -29,7 +29,7 @@ _LIFE_CYCLE: Final = {
     "pause": "they keep their position and take no records",
     "resume": "they go on",
     "stop": "they end their tasks and give up what they hold; their offsets may be changed then",
-    "restart": "they are started anew",
+    "restart": "they are started again",
 }
 
 

@@ -91,7 +91,7 @@ def _waited(args: Namespace, api: WorkerApi, name: str, wanted: Wanted | None = 
 
 
 def _state_now(api: WorkerApi, name: str) -> Wanted:
-    """What the connector is told to be: paused or stopped, else running."""
+    """What the connector is to be: paused or stopped, else running."""
     try:
         state = api.get("connectors", name, "status")["connector"]["state"]
     except WorkerRefused:  # one that is new has no status for a moment
@@ -139,9 +139,9 @@ def _validated(api: WorkerApi, one: ConnectorFile) -> dict[str, Any]:
 
 def _problem_lines(answer: Mapping[str, Any]) -> Iterable[str]:
     problems, warnings = answer["error_count"], answer.get("warnings", ())
-    told = [counted(problems, "problem")] if problems else ["valid"]
-    told += [counted(len(warnings), "warning")] if warnings else []
-    yield f"{answer['file']}: connector {answer['connector']}: {', '.join(told)}"
+    counts = [counted(problems, "problem")] if problems else ["valid"]
+    counts += [counted(len(warnings), "warning")] if warnings else []
+    yield f"{answer['file']}: connector {answer['connector']}: {', '.join(counts)}"
     for config in answer["configs"]:
         value = config["value"]
         if value["errors"]:

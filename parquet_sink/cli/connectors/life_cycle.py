@@ -135,7 +135,7 @@ def change(args: Namespace, api: WorkerApi) -> bool:
     """Tells each connector; whether all was done."""
     names = sorted(api.get("connectors")) if args.all else args.targets
 
-    def tell(name: str) -> Outcome:
+    def act(name: str) -> Outcome:
         if args.action == "restart" and args.only_failed and not _failed(args, api, name):
             return {"name": name, "action": args.action, "restarted": False}
         status = _tell(args, api, name)
@@ -143,7 +143,7 @@ def change(args: Namespace, api: WorkerApi) -> bool:
             status = wait_until(api, name, _WANTED[args.action], args.wait, stale=args.action == "restart")
         return {"name": name, "action": args.action, **({} if status is None else {"status": status})}
 
-    return each(args, names, tell, _said)
+    return each(args, names, act, _said)
 
 
 def _tell(args: Namespace, api: WorkerApi, name: str) -> Any:

@@ -31,7 +31,7 @@ def print_list(args: Namespace, api: WorkerApi) -> bool:
 
 
 def _behind(api: WorkerApi) -> dict[str, tuple[str, str]] | None:
-    """Lag in records and age of the oldest unflushed record, by connector; None where the worker tells no progress."""
+    """Lag in records and age of the oldest unflushed record, by connector; None where the worker does not say."""
     try:
         progress = read_progress(api.get("progress"))
     except WorkerRefused as error:

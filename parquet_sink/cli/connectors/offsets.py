@@ -97,7 +97,7 @@ def _wrong_file(path: str, why: str) -> InvalidConfiguration:
 
 
 def _beyond(now: list[Entry], entries: Iterable[Entry]) -> Iterator[str]:
-    """What cannot be: offsets behind the end of a topic-partition, where the worker tells ends."""
+    """What cannot be: offsets behind the end of a topic-partition, where the worker reports ends."""
     ends = {_position(one): one["end"] for one in now if one.get("end") is not None}
     for one in entries:
         where, to = _position(one), _offset(one)
@@ -107,7 +107,7 @@ def _beyond(now: list[Entry], entries: Iterable[Entry]) -> Iterator[str]:
 
 
 def _harm(now: list[Entry], entries: list[Entry] | None) -> Iterator[str]:
-    """What the change would leave undelivered or have delivered anew, in sentences."""
+    """What the change would leave undelivered or have delivered again, in sentences."""
     if entries is None:
         yield (
             "all offsets would be removed: it starts over with all that Kafka still holds, or with "
@@ -152,9 +152,9 @@ def _print(args: Namespace, found: Mapping[str, Any]) -> None:
     elif not found["offsets"]:
         print("no offsets")
     else:
-        told = len(_TITLES) if any(one.get("end") is not None for one in found["offsets"]) else _TITLES.index("END")
+        with_ends = any(one.get("end") is not None for one in found["offsets"])
         rows = sorted(map(_row, found["offsets"]), key=_order)
-        print_lines(columns([row[:told] for row in (_TITLES, *rows)]))
+        print_lines(columns([row if with_ends else row[: _TITLES.index("END")] for row in (_TITLES, *rows)]))
 
 
 def _row(entry: Entry) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from parquet_sink.parked.settings import MAX_BYTES
 from parquet_sink.settings.sink import SinkSettings
 
 MOST_REASONS: Final = 10
-"""Reasons of one topic and stage that are told one by one: each record may have its own."""
+"""Reasons of one topic and stage that are printed one by one: each record may have its own."""
 MOST_PARTITIONS: Final = 8
 
 

@@ -211,7 +211,7 @@ def _auth(settings: ApiSettings) -> HTTPBasicAuth | None:
 
 
 def _momentary(answer: Answer) -> bool:
-    """Whether nothing was done, and for a moment only, for one because workers share out their connectors anew."""
+    """Whether nothing was done, and for a moment only, for one because workers share out their connectors again."""
     return answer.status in (409, 500) and any(words in answer.body for words in _MOMENTARY)
 
 

@@ -1,4 +1,4 @@
-"""What a worker tells of its connectors, in Kafka Connect's words."""
+"""What a worker reports of its connectors, in Kafka Connect's words."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -115,7 +115,7 @@ class LastUpload:
 class LastError:
     """What went wrong last, with its cure in the message. at_s: epoch seconds.
 
-    healed_s: since when it is over, likewise; None while it is not, or where nothing tells.
+    healed_s: since when it is over, likewise; None while it is not, or where that is not known.
     """
 
     message: str
@@ -134,7 +134,7 @@ class Flushing:
 
 @dataclass(frozen=True)
 class ConnectorProgress:
-    """How a connector stands, beyond what Kafka Connect tells. records: delivered without a file.
+    """How a connector stands, beyond what Kafka Connect reports. records: delivered without a file.
 
     archived, not_archived: accepted files since the start that went to the archive, or will not, as far as that was
     known when they were accepted. archive_waiting: files that wait for it now. kind: sink or source. missing_topics:

@@ -51,7 +51,7 @@ class Snapshot:
 class ConnectorRegistry:
     """connectors: those that are there. leaving: those that were deleted, until what ran of them has ended.
 
-    load: validates a configuration of a connector of that name, on top of the worker's. aggregator: what events tell.
+    load: validates a configuration of a connector of that name, on top of the worker's. aggregator: of events.
     """
 
     def __init__(
@@ -156,7 +156,7 @@ class ConnectorRegistry:
         if loaded is None or loaded.properties != one.stored.config:
             raise Outdated
         one.loaded = loaded
-        tell(one.name, loaded)
+        log_loaded(one.name, loaded)
 
     def reset_topics(self, name: str) -> None:
         one = self.named(name)
@@ -233,7 +233,7 @@ def not_read_yet(name: str, stored: StoredConnector) -> Loaded:
     return Loaded(None, (), (), f"connector {name}", stored.config, RestartSettings())
 
 
-def tell(name: str, loaded: Loaded) -> None:
+def log_loaded(name: str, loaded: Loaded) -> None:
     """Warnings and problems of a connector's configuration go to the log."""
     warn(name, loaded)
     for problem in loaded.problems:

@@ -1,4 +1,4 @@
-"""What events tell of each connector, kept for whoever asks: sums, the last upload and error, what is waited for.
+"""Keeps what events say of each connector: sums, the last upload and error, what is waited for.
 
 A `worker.loop.events.Listener`; it is written and read by the worker's loop alone.
 """
@@ -47,7 +47,7 @@ LOOK_S: Final = 1.0
 class ConnectorSnapshot:
     """Of one connector. topics: of which files were accepted. postponed: by topic-partition, until when and why.
 
-    missing: topics that are not there, as far as that was told. late: while the flush interval is not kept. under_way:
+    missing: topics that are not there, as far as that is known. late: while the flush interval is not kept. under_way:
     ranges of the micro-batch that runs. trouble: the topic-partition of the last error, OVERALL for one of the
     connector, None for one that nothing heals, such as records that were set aside.
     """
@@ -59,7 +59,7 @@ class ConnectorSnapshot:
     partitions: tuple[PartitionProgress, ...] = ()
     archive_waiting: int = 0
     topics: set[str] = field(default_factory=set)
-    away: str = ""
+    unavailable: str = ""
     missing: TopicsMissing | None = None
     late: FlushIntervalExceeded | None = None
     under_way: dict[PartitionKey, RangePlanned] = field(default_factory=dict)
@@ -80,8 +80,8 @@ class ConnectorSnapshot:
 
     def waits_for(self, now_s: float) -> str:
         """What heals and is waited for, in words with the time of the next try; empty when nothing is."""
-        if self.away:
-            return self.away
+        if self.unavailable:
+            return self.unavailable
         if self.missing_topics:
             several, them = ("s", "them") if len(self.missing_topics) > 1 else ("", "it")
             return (
@@ -158,9 +158,9 @@ class EventAggregator:
         if isinstance(event, FileFailed | RangeFailed | ConnectorFailed | ConnectorWaiting):
             _trouble(snapshot, event)
         if isinstance(event, ConnectorWaiting):
-            snapshot.away = event.reason
+            snapshot.unavailable = event.reason
         elif isinstance(event, ConnectorRunning | ConnectorStarting | ConnectorFailed):
-            snapshot.away = ""
+            snapshot.unavailable = ""
         if isinstance(event, ConnectorRunning):
             snapshot.heal(event.at_s, OVERALL)
         if isinstance(event, ConnectorStarting | ConnectorFailed | ConnectorStopped):
@@ -171,7 +171,7 @@ class EventAggregator:
         elif isinstance(event, FlushIntervalExceeded):
             snapshot.late = event if event.partitions else None
         if isinstance(event, ConnectorStopped):
-            snapshot.away, snapshot.partitions = "", ()
+            snapshot.unavailable, snapshot.partitions = "", ()
 
     def refresh(self, connectors: Sequence[Connector]) -> None:
         """Looks how topic-partitions stand, once a second at most."""

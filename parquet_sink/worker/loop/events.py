@@ -97,7 +97,7 @@ class _Custom:
         self._call(lambda: self._inner.on_event(event))
 
     def refresh(self, connectors: Sequence[Connector]) -> None:
-        """It is told of what happens alone."""
+        """It gets events alone."""
 
     def close(self, connectors: Sequence[Connector]) -> None:
         self._call(self._inner.close)

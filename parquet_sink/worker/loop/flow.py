@@ -1,6 +1,6 @@
 """What differs between kinds of connectors in a run: a `Flow` for each, so that a connector's life has no branch.
 
-A flow starts its streaming query on Spark, settles once that has ended, and tells what a stop leaves behind. Where it
+A flow starts its streaming query on Spark, settles once that has ended, and reports what a stop leaves behind. Where it
 goes on is told by what is stored outside (the group's offsets, a source's offset storage), never by Spark.
 """
 
@@ -144,7 +144,7 @@ class ParquetFlow(TopicFlow):
         self._archived: SimpleQueue[FileArchived] = SimpleQueue()
 
     def make_ready(self) -> None:
-        """The folder of parked records; the history: a torn one is made anew before the first upload; the archive."""
+        """Folder of parked records, history (a damaged one is created again before the first upload), archive."""
         settings = self._sink
         if settings.errors.parks:
             from parquet_sink.parked.folder import ParkedFolder  # loads Arrow, for few connectors

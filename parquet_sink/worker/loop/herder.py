@@ -67,7 +67,7 @@ class LocalHerder:
 
     @property
     def _published(self) -> Snapshot:
-        """Nobody is told that there are no connectors while the store is still being read."""
+        """Waits while the store is still being read: nobody sees a worker without connectors."""
         if not self._begun.wait(TIMEOUT_S):
             raise TimedOut("Request timed out. The worker is still reading its connectors.")
         return self._snapshot
@@ -211,7 +211,7 @@ class LocalHerder:
             yield self._queue.ask(partial(self._registry.begin_alter, name, by), TIMEOUT_S)
         finally:
             with suppress(HerderError):  # the worker ends, and starts nothing any more
-                self._queue.tell(partial(self._registry.end_alter, by))
+                self._queue.put(partial(self._registry.end_alter, by))
 
 
 def _require_nothing_unique(settings: ConnectorSettings) -> None:

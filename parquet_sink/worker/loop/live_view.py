@@ -146,13 +146,13 @@ class LiveView:
         totals = self._totals_of(connector.settings.name)
         lag = f"; lag {sum(one.lag for one in partitions):,}" if partitions else ""
         of_files = connector.settings.of_files
-        told = describe_totals(totals, of_files=of_files)
+        accepted = describe_totals(totals, of_files=of_files)
         if of_files and not (totals.files or totals.set_aside):
-            told = NO_FILE
+            accepted = NO_FILE
         text = Text.assemble(
             f"connector {connector.settings.name}: ",
             with_style(str(connector.status)),
-            f"; {told}{lag}; {self._clock() - totals.since_s:.0f} s",
+            f"; {accepted}{lag}; {self._clock() - totals.since_s:.0f} s",
         )
         if connector.failure is not None:
             text.append(f"\n  {connector.failure.message}")

@@ -16,7 +16,7 @@ from parquet_sink.worker.loop.status import Status
 log = logging.getLogger(__name__)
 
 MOST_TASKS: Final = 1_000
-"""Tasks that are told of, however many `tasks.max` allows: a micro-batch never has as many as that."""
+"""Tasks that are listed, however many `tasks.max` allows: a micro-batch never has as many as that."""
 _STATES: Final = {
     Status.STARTING: State.UNASSIGNED,
     Status.RUNNING: State.RUNNING,
@@ -24,7 +24,7 @@ _STATES: Final = {
     Status.DONE: State.UNASSIGNED,
     Status.FAILED: State.FAILED,
 }
-_TELLS: Final = frozenset({State.UNASSIGNED, State.RUNNING, State.RESTARTING})
+_MAY_WAIT: Final = frozenset({State.UNASSIGNED, State.RUNNING, State.RESTARTING})
 _READ: Final = "Its configuration is being read."
 _NEXT: Final = "It begins next, after one of its name or consumer group where such a one still ends."
 _FOR_SPARK: Final = "Spark starts, or others begin before it."
@@ -56,7 +56,7 @@ class ManagedConnector:
 
     @property
     def unread(self) -> bool:
-        """Whether its configuration is to be read, now or again: a config provider was away."""
+        """Whether its configuration is to be read, now or again: a config provider was unavailable."""
         return self.settings is None and self.loaded.again is not None and not self.deleted
 
     def give_up(self) -> None:
@@ -102,7 +102,7 @@ class ManagedConnector:
             self.replace()
 
     def replace(self) -> None:
-        """What runs is ended, and begins anew."""
+        """What runs is ended, and begins again."""
         self._replaced = self.run is not None
         self._restarting = self.target is not TargetState.STOPPED and (self.settings is not None or self.unread)
 
@@ -122,7 +122,7 @@ class ManagedConnector:
             self._paused = self.paused
 
     def _end(self, run: Connector) -> None:
-        """A stop cannot be taken back: whatever is wished for meanwhile, another run follows this one."""
+        """A stop cannot be taken back: whatever is requested meanwhile, another run follows this one."""
         self._replaced = True
         if run.ended:
             self.run, self._replaced = None, False
@@ -134,15 +134,15 @@ class ManagedConnector:
         return ConnectorInfo(self.name, dict(self.stored.config), len(self._task_ids()), self.loaded.warnings)
 
     def status(self, worker_id: str, waits_for: str) -> ConnectorStatus:
-        """waits_for: what events tell of that; what is waited for here goes first."""
+        """waits_for: what is known of that from events; what is waited for here goes first."""
         state, trace = self.state, self._trace()
         tasks = tuple(TaskStatus(number, state, worker_id, trace) for number in self._task_ids())
-        waits = (self._waits() or waits_for or self._begins()) if state in _TELLS else ""
+        waits = (self._waits() or waits_for or self._begins()) if state in _MAY_WAIT else ""
         return ConnectorStatus(self.name, state, worker_id, tasks, trace, waits)
 
     @property
     def state(self) -> State:
-        """What it does now: STOPPED once nothing of it runs, and FAILED whatever else is wished for."""
+        """What it does now: STOPPED once nothing of it runs, and FAILED whatever else is requested."""
         if self.run is None:
             return self._state_of_nothing()
         if self._restarting and self.target is not TargetState.STOPPED:

@@ -12,7 +12,7 @@ from parquet_sink.worker.herder.errors import HerderError, ShuttingDown, TimedOu
 
 T = TypeVar("T")
 MOST_WAITING: Final = 1_000
-"""Requests that may wait; one more is told that the worker did not get to it."""
+"""Requests that may wait; one more is refused."""
 ENDING: Final = "The worker is shutting down; ask again once it is back."
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ class RequestQueue:
 
     def ask(self, act: Callable[[], T], timeout_s: float) -> T:
         """What `act` returns or raises in the loop. Raises TimedOut, ShuttingDown."""
-        future = self.tell(act)
+        future = self.put(act)
         try:
             return future.result(timeout_s)
         except TimeoutError:
@@ -51,7 +51,7 @@ class RequestQueue:
                 raise TimedOut("Request timed out. The worker is busy; it was not done.") from None
             raise TimedOut("Request timed out. The worker is at it, and may still do it.") from None
 
-    def tell(self, act: Callable[[], T]) -> "Future[T]":
+    def put(self, act: Callable[[], T]) -> "Future[T]":
         """As `ask`, without waiting."""
         future: Future[T] = Future()
         with self._guard:
@@ -90,7 +90,7 @@ class RequestQueue:
             future.set_result(done)
 
     def close(self) -> None:
-        """Whoever waits, or asks later, is told that the worker ends."""
+        """Whoever waits, or asks later, gets ShuttingDown."""
         with self._guard:
             self._closed = True
         while True:

@@ -17,7 +17,7 @@ NOTICED_S: Final = 2.0
 WINDOW_S: Final = 600.0
 """Failures with no range in flight count together when they come within so many seconds."""
 PAUSE_S: Final = 2.0
-"""The first pause before something that was away is asked again; the n-th is n times as long."""
+"""The first pause before something unavailable is asked again; the n-th is n times as long."""
 BUSY_MS: Final = 1_800_000
 BUSY_PAUSE_S: Final = 30.0
 """A machine that is too busy to start a process is waited for half an hour, with pauses of half a minute at most."""
@@ -74,7 +74,7 @@ class RestartBudget:
 
 @dataclass
 class WaitBudget:
-    """How long something unavailable is waited for; it begins anew after WINDOW_S without a failure."""
+    """How long something unavailable is waited for; it begins again after WINDOW_S without a failure."""
 
     first_s: float = PAUSE_S
     _failures_s: list[float] = field(default_factory=list)

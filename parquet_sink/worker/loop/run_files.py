@@ -43,7 +43,7 @@ class RunFiles:
         return [*here, *self.state.removed(), *([self._lock.path] if self._lock.lost() else [])]
 
     def restore(self, fields: Mapping[Field[Any], bool | int | None]) -> None:
-        """Makes what is missing anew, from what this process holds. fields: of a new store.
+        """Creates what is missing again, from what this process holds. fields: of a new store.
 
         Raises AnotherInstance where somebody else took the lock meanwhile, StorageFailed, OSError.
         """

@@ -14,7 +14,7 @@ from parquet_sink.process.threads import in_thread
 from parquet_sink.settings.connector import ConnectorSettings, RestartSettings
 from parquet_sink.worker.herder.errors import StoreFailed
 from parquet_sink.worker.loop.connector import Connector
-from parquet_sink.worker.loop.connector_registry import ConnectorRegistry, tell
+from parquet_sink.worker.loop.connector_registry import ConnectorRegistry, log_loaded
 from parquet_sink.worker.loop.managed_connector import ManagedConnector
 from parquet_sink.worker.loop.request_queue import Background
 from parquet_sink.worker.loop.status import Status
@@ -76,13 +76,13 @@ class ConfigurationRetry:
             return
         loaded = _outcome(reading, one)
         if not one.loaded.problems or loaded.problems != one.loaded.problems:
-            tell(one.name, loaded)
+            log_loaded(one.name, loaded)
         found.of = one.loaded = loaded
         if loaded.again is not None:
             one.read_again_s = self._due(found, loaded)
             if 0 <= loaded.again.away_ms <= 1_000 * (time.monotonic() - found.since_s):
                 one.give_up()
-                tell(one.name, one.loaded)
+                log_loaded(one.name, one.loaded)
 
     def _due(self, found: _Waiting, loaded: Loaded) -> float:
         """When it is read again."""
@@ -92,7 +92,7 @@ class ConfigurationRetry:
 
 
 def _outcome(reading: "Future[Loaded]", one: ManagedConnector) -> Loaded:
-    """What nobody foresaw is the connector's problem, and no other's."""
+    """An uncaught error is the connector's problem, and no other's."""
     try:
         return reading.result()
     except Exception as error:

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from parquet_sink.spark.session import Session
 
 LOOK_S: Final = 2.0
-"""How often a cluster's slots are counted: Spark tells of two before its first executor, and executors come and go."""
+"""How often a cluster's slots are counted: Spark reports two before its first executor, and executors come and go."""
 PATIENCE_S: Final = 60.0
-"""How long a cluster may have too few slots before that is told: executors take a while to come."""
+"""How long a cluster may have too few slots before that is warned about: executors take a while to come."""
 _LOCAL: Final = "start the worker again, which gives each its own, or with more (--master local[N,4])"
 _CLUSTER: Final = "give Spark more of the cluster (--conf spark.cores.max=N, spark.executor.instances=N, more machines)"
 T = TypeVar("T")
@@ -49,7 +49,7 @@ JAVA_ENDED: Final = (
     "What was not committed is sent again at the next start."
 )
 SPARK_ENDED: Final = (
-    "Spark has stopped while connectors ran: its master sent it away, or could keep no executor. "
+    "Spark has stopped while connectors ran: its master removed it, or could keep no executor. "
     "What was not committed is sent again at the next start."
 )
 POLL_S: Final = 0.25
@@ -61,13 +61,13 @@ log = logging.getLogger(__name__)
 class SlotShares:
     """cores: of the machine that bound what one connector may take beside others, None for any number of slots.
 
-    tells: whether too few are warned about.
+    warns: whether too few are warned about.
     """
 
-    def __init__(self, *, local: bool, cores: int | None, tells: bool) -> None:
-        self._local, self._cores, self._tells = local, cores, tells
+    def __init__(self, *, local: bool, cores: int | None, warns: bool) -> None:
+        self._local, self._cores, self._warns = local, cores, warns
         self._seen: tuple[int, int] | None = None
-        self._look_at_s, self._short_since_s, self._told = 0.0, 0.0, False
+        self._look_at_s, self._short_since_s, self._warned = 0.0, 0.0, False
         self.each = 1
         """Slots that each connector may take at once."""
 
@@ -79,18 +79,18 @@ class SlotShares:
         self._look_at_s = now_s + LOOK_S
         seen = connectors, count()
         if seen != self._seen:
-            self._short_since_s, self._told = now_s, False
+            self._short_since_s, self._warned = now_s, False
         self._seen, before = seen, self.each
-        self._tell(*seen, now_s - self._short_since_s)
+        self._warn(*seen, now_s - self._short_since_s)
         most = None if self._cores is None else most_beside_others(connectors, self._cores)
         self.each = share(seen[1], connectors, most)
         return not same or self.each != before
 
-    def _tell(self, connectors: int, slots: int, short_s: float) -> None:
+    def _warn(self, connectors: int, slots: int, short_s: float) -> None:
         """Once for each shortage."""
-        if self._told or not self._tells or connectors <= slots or (not self._local and short_s < PATIENCE_S):
+        if self._warned or not self._warns or connectors <= slots or (not self._local and short_s < PATIENCE_S):
             return
-        self._told = True
+        self._warned = True
         cure = _LOCAL if self._local else _CLUSTER
         log.warning("%d connectors share %d slots of Spark, so that some wait for others; %s", connectors, slots, cure)
 
@@ -109,7 +109,7 @@ class Observer(Protocol):
 
 
 class Worker:
-    """Runs the connectors of a registry until they are done or have failed, or a stop is wished for.
+    """Runs the connectors of a registry until they are done or have failed, or a stop is requested.
 
     known: configurations of the registry's store that were validated already. stays: it lives on without connectors,
     since more may come by `queue`. publish: called when something may have changed. stop_request: None listens by
@@ -142,11 +142,11 @@ class Worker:
         self._launch: Background = at_once
         local = (master or "local").startswith("local")
         bound = usable_cores() if stays and master is None else None
-        self._shares = SlotShares(local=local, cores=bound, tells=stays or not local)
+        self._shares = SlotShares(local=local, cores=bound, warns=stays or not local)
         self._mend: Callable[[], None] = lambda: None
 
     def run(self) -> int:
-        """0 when all are done, or stopped on a wish; 1 when a connector failed, unless it stays.
+        """0 when all are done, or stopped by request; 1 when a connector failed, unless it stays.
 
         Raises SetupError, ConnectorError.
         """
@@ -212,7 +212,7 @@ class Worker:
             session.close()
 
     def _started(self, session: "Session") -> "SparkSession | None":
-        """Spark, or None when a stop was wished for before it was up. In a thread, so that it can be given up."""
+        """Spark, or None when a stop was requested before it was up. In a thread, so that it can be given up."""
         from parquet_sink.spark.query import Launcher
 
         errors: list[Exception] = []
@@ -223,7 +223,7 @@ class Worker:
             except Exception as error:  # noqa: BLE001 - raised below, in the main thread
                 errors.append(error)
             with suppress(HerderError):  # which ends the loop's wait
-                self._queue.tell(lambda: None)
+                self._queue.put(lambda: None)
 
         starter = Thread(target=start, name="spark-start", daemon=True)
         starter.start()
@@ -283,7 +283,7 @@ class Worker:
             self._queue.work(POLL_S, self._publish)
 
     def _start_next(self, spark: "SparkSession") -> None:
-        """Slots are shared anew when connectors come or go, or executors of a cluster. Raises ConnectorError."""
+        """Slots are shared again when connectors come or go, or executors of a cluster. Raises ConnectorError."""
         now_s = time.monotonic()
         if self._shares.changed(self._supervisor.sharers(), partial(self._slots, spark), now_s):
             self._supervisor.share(self._shares.each)
@@ -300,7 +300,7 @@ class Worker:
             raise ConnectorError(JAVA_ENDED if self._java_gone(2.0) else SPARK_ENDED) from error
 
     def _alone(self, connector: Connector, act: Callable[[], None]) -> None:
-        """What a connector did not foresee ends it alone, unless Java is gone. Raises ConnectorError then."""
+        """An uncaught error ends its connector alone, unless Java is gone. Raises ConnectorError then."""
         try:
             act()
         except Exception as error:

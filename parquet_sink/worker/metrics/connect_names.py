@@ -1,7 +1,7 @@
 """Figures under the names that Kafka Connect's have behind the JMX exporter, for dashboards that know those.
 
 `NAMES` is the table; docs/monitoring.md lists it. A connector's figures stand at its task 0 where Connect has them for
-each task: Spark deals ranges to tasks anew each time, so that a task of ours has no figures of its own.
+each task: Spark deals ranges to other tasks each time, so that a task of ours has no figures of its own.
 """
 
 from collections import deque
@@ -100,7 +100,7 @@ class ConnectorSums:
     recent_polls_s: Recent = field(default_factory=Recent)
 
     def add(self, event: Event) -> None:
-        """Adds what an event of the connector tells."""
+        """Adds an event of the connector."""
         now_s = self.clock()
         match event:
             case FileAccepted():
@@ -158,21 +158,22 @@ class ConnectName:
     of: Of
 
 
-def _sum(name: str, text: str, value: Callable[[One], float]) -> ConnectName:
-    """One figure for a connector, at its task 0."""
-    return ConnectName(name, text, lambda one: [({"connector": one.name, "task": "0"}, value(one))])
+def _sum(name: str, text: str, value: Callable[[One], float], kind: str | None = None) -> ConnectName:
+    """One figure for a connector, at its task 0. kind: of sinks or sources alone."""
+
+    def samples(one: One) -> Iterable[Sample]:
+        if kind in (None, one.progress.kind):
+            yield {"connector": one.name, "task": "0"}, value(one)
+
+    return ConnectName(name, text, samples)
 
 
 def _of_source(name: str, text: str, value: Callable[[One], float]) -> ConnectName:
-    """Likewise, of sources alone."""
-    named = _sum(f"{SOURCE}{name}", text, value)
-    return ConnectName(named.name, text, lambda one: named.of(one) if one.progress.kind == "source" else ())
+    return _sum(f"{SOURCE}{name}", text, value, "source")
 
 
 def _of_sink(name: str, text: str, value: Callable[[One], float]) -> ConnectName:
-    """Likewise, of sinks alone."""
-    named = _sum(f"{SINK}{name}", text, value)
-    return ConnectName(named.name, text, lambda one: named.of(one) if one.progress.kind == "sink" else ())
+    return _sum(f"{SINK}{name}", text, value, "sink")
 
 
 def _tasks_in(state: State | None) -> Of:

@@ -86,7 +86,7 @@ class Traces:
         """Nothing stands; it all happens."""
 
     def close(self, connectors: Sequence[object]) -> None:
-        """Sends what waits, for END_S at most: a collector that is away holds up no end."""
+        """Sends what waits, for END_S at most: an unavailable collector holds up no end."""
         ending = Thread(target=self._provider.shutdown, name="traces-end", daemon=True)
         ending.start()
         ending.join(END_S)
@@ -171,8 +171,8 @@ def _key(event: PartitionEvent) -> tuple[str, str, int]:
 
 def _known(values: Mapping[str, Any]) -> dict[str, Any]:
     """What is not known is absent, and what is no Unicode is an escape."""
-    told = {name: value for name, value in values.items() if value is not None}
-    return {name: label(value) if isinstance(value, str) else value for name, value in told.items()}
+    known = {name: value for name, value in values.items() if value is not None}
+    return {name: label(value) if isinstance(value, str) else value for name, value in known.items()}
 
 
 def _ns(seconds: float) -> int:

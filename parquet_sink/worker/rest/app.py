@@ -5,8 +5,8 @@ import logging
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from email.utils import formatdate
-from functools import partial
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import unquote, urlsplit
@@ -49,7 +49,7 @@ from parquet_sink.worker.rest.guards import USER, HostAndOrigin, SignIn, Users, 
 from parquet_sink.worker.rest.loggers import Loggers
 from parquet_sink.worker.rest.offsets import Offsets
 from parquet_sink.worker.rest.openapi import document
-from parquet_sink.worker.rest.plugins import Plugins, Validate, validate_by_keys
+from parquet_sink.worker.rest.plugins import Plugins, Validate
 from parquet_sink.worker.rest.service import Metrics, Service
 from parquet_sink.worker_config.rest.settings import CrossOrigin, RestSettings
 from parquet_sink.worker_config.rest.values import HeaderRule
@@ -58,32 +58,16 @@ from parquet_sink.worker_config.worker import Worker
 BODY_S: Final = 30.0
 """How long a client may take to send a body."""
 _THREADS: Final[Mapping[Pool, int]] = {"reads": 16, "commands": 64, "cluster": 16, "health": 4}
-_INTERNAL: Final = "The worker could not do this for a reason that nobody foresaw; its log has the cause."
+_INTERNAL: Final = "An uncaught error kept the worker from doing this; its log has the cause."
 _TWO_LENGTHS: Final = (
     "The request has Content-Length and Transfer-Encoding, so two ends of its body, and a proxy may have taken the "
     "other; send one of them."
 )
 
 
-class RequestPools:
-    """Threads for endpoints, so many for each pool."""
-
-    def __init__(self) -> None:
-        self._limits = {pool: anyio.CapacityLimiter(count) for pool, count in _THREADS.items()}
-
-    async def run(self, endpoint: Endpoint, call: Call, raw: bytes) -> Reply:
-        """The endpoint's reply. Raises what it raises, RestError above all."""
-        act = partial(_act, endpoint, call, raw)
-        return await anyio.to_thread.run_sync(act, limiter=self._limits[endpoint.pool], abandon_on_cancel=True)
-
-
-def _act(endpoint: Endpoint, call: Call, raw: bytes) -> Reply:
-    body = read_json(raw) if endpoint.takes is not None else call.body
-    return endpoint.handler(Call(call.path, call.query, body, call.base_url))
-
-
-def routes(endpoints: Sequence[Endpoint], pools: RequestPools) -> list[Route]:
+def routes(endpoints: Sequence[Endpoint]) -> list[Route]:
     """A route for each path. Paths are matched as they were sent, so that a `/` within a name parts nothing."""
+    pools = {pool: anyio.CapacityLimiter(count) for pool, count in _THREADS.items()}
     paths: dict[str, dict[str, Endpoint]] = {}
     for one in endpoints:
         paths.setdefault(one.path, {})[one.method] = one
@@ -93,7 +77,7 @@ def routes(endpoints: Sequence[Endpoint], pools: RequestPools) -> list[Route]:
 class _Path:
     """The methods of one path."""
 
-    def __init__(self, methods: Mapping[str, Endpoint], pools: RequestPools) -> None:
+    def __init__(self, methods: Mapping[str, Endpoint], pools: Mapping[Pool, anyio.CapacityLimiter]) -> None:
         self._methods, self._pools = methods, pools
         safe = ["HEAD"] if "GET" in methods else []
         self._allow = ", ".join(sorted([*methods, *safe, "OPTIONS"]))
@@ -106,10 +90,10 @@ class _Path:
             response = error_response(error.status, error.message, error.headers)
         except ClientDisconnect:
             return
-        except Exception:  # a defect of ours must not end the server, nor tell the client what is inside
+        except Exception:  # a defect of ours must not end the server, nor show the client what is inside
             log.exception("REST API: %s %s failed", request.method, printable(scope["path"]))
             response = error_response(500, _INTERNAL)
-        _tell(request, response)
+        _log(request, response)
         await response(scope, receive, send)
 
     async def _answer(self, request: Request) -> Response:
@@ -125,7 +109,12 @@ class _Path:
         raw = b"" if endpoint.takes is None else await _body(request)
         path = {name: _decoded(text) for name, text in request.path_params.items()}
         call = Call(path, request.query_params, base_url=_base_url(request))
-        return response_of(await self._pools.run(endpoint, call, raw))
+
+        def reply() -> Reply:
+            return endpoint.handler(call if endpoint.takes is None else replace(call, body=read_json(raw)))
+
+        pool = self._pools[endpoint.pool]
+        return response_of(await anyio.to_thread.run_sync(reply, limiter=pool, abandon_on_cancel=True))
 
 
 def http_error(status: int) -> str:
@@ -133,7 +122,7 @@ def http_error(status: int) -> str:
     return f"HTTP {status} {HTTPStatus(status).phrase}"
 
 
-def _tell(request: Request, response: Response) -> None:
+def _log(request: Request, response: Response) -> None:
     """Who changed what is worth a line; who looks is not."""
     level = logging.DEBUG if request.method in ("GET", "HEAD", "OPTIONS") else logging.INFO
     address = request.client.host if request.client else "an unknown address"
@@ -204,7 +193,7 @@ def _too_large() -> RestError:
 
 
 MOST_AT_ONCE: Final = 256
-"""Requests that are being answered; those above are told to come again."""
+"""Requests that are being answered; those above are refused and may come again."""
 _ESCAPES: Final = re.compile(r"(?:[^%]|%[0-9A-Fa-f]{2})*")
 _CORS_HEADERS: Final = ("X-Requested-With", "Content-Type", "Accept", "Origin", "Authorization")
 _CORS_AGE_S: Final = 1800
@@ -215,19 +204,19 @@ def make_app(
     herder: Herder,
     worker: Worker,
     settings: RestSettings,
-    metrics: Metrics | None = None,
-    validate: Validate | None = None,
+    metrics: Metrics,
+    validate: Validate,
 ) -> Starlette:
     """The whole API. metrics: the exposition for Prometheus and its media type.
 
-    validate: what `/config/validate` goes by, which is to be what the herder goes by; None: the tables of keys alone.
+    validate: what `/config/validate` goes by, which is to be what the herder goes by.
     """
     connectors = Connectors(herder, settings)
     found: list[Endpoint] = [
         *service_endpoints(Service(herder, metrics)),
         *connector_endpoints(connectors),
         *detail_endpoints(connectors, Tasks(herder), Offsets(herder)),
-        *plugin_endpoints(Plugins(herder, validate or validate_by_keys(worker), _defaults(worker))),
+        *plugin_endpoints(Plugins(herder, validate, _defaults(worker))),
         *(admin_endpoints(Loggers()) if settings.admin is None else ()),
     ]
     return _application(found, settings)
@@ -248,7 +237,7 @@ def _application(found: Sequence[Endpoint], settings: RestSettings) -> Starlette
     text = document(found, signs_in=bool(settings.users))
     openapi = Endpoint("GET", "/openapi.json", lambda call: Reply(text), "This document")
     app = Starlette(
-        routes=routes([*found, openapi], RequestPools()),
+        routes=routes([*found, openapi]),
         middleware=_middleware(settings),
         exception_handlers={HTTPException: _http_error},  # type: ignore[dict-item]
     )

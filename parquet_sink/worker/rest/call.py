@@ -55,11 +55,8 @@ _UNREADABLE: Final = 500
 """Kafka Connect's status for what it cannot read; its clients know no other."""
 
 
-class NoBody:
-    """Stands for the body of a request that has none."""
-
-
-NO_BODY: Final = NoBody()
+NO_BODY: Final[Any] = object()
+"""Stands for the body of a request that has none."""
 
 
 class RestError(Exception):

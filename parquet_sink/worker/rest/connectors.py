@@ -42,23 +42,23 @@ class Connectors:
 
     def all(self, call: Call) -> Reply:
         """Names, or with `expand` a part of what is known of each."""
-        wished = call.query.getlist("expand")
+        requested = call.query.getlist("expand")
         with as_rest_errors():
             names = self._herder.names()
             if "expand" not in call.query:
                 return Reply(list(names))
-            expanded = {name: self._expanded(name, wished) for name in names}
+            expanded = {name: self._expanded(name, requested) for name in names}
         return Reply({name: found for name, found in expanded.items() if found is not None})
 
-    def _expanded(self, name: str, wished: list[str]) -> dict[str, Any] | None:
+    def _expanded(self, name: str, requested: list[str]) -> dict[str, Any] | None:
         """None for a connector that was removed meanwhile."""
         try:
             known = self._herder.info(name)
             parts: dict[str, Any] = {}
-            if "status" in wished:
+            if "status" in requested:
                 type_ = renderings.type_of(known.config)
                 parts["status"] = renderings.status(self._herder.status(name), type_)
-            if "info" in wished:
+            if "info" in requested:
                 parts["info"] = renderings.info(known)
         except UnknownConnector:
             return None

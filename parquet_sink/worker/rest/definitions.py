@@ -226,7 +226,7 @@ def class_names(kind: str) -> Sequence[str]:
 
 
 def class_keys(kind: str, type_: str) -> Sequence[Key] | None:
-    """Those of a class; None when it cannot be found, which is told elsewhere."""
+    """Those of a class; None when it cannot be found, which is reported elsewhere."""
     from parquet_sink.transform.classes import find_predicate, find_transform  # load Arrow: only where one is named
 
     if not type_ or "${" in type_:

@@ -12,7 +12,7 @@ from parquet_sink.worker.rest.plugins import Plugins
 from parquet_sink.worker.rest.service import Service
 
 Pool = Literal["reads", "commands", "cluster", "health"]
-"""Threads that an endpoint may wait in: those of commands, or of a broker that is away, leave the others free."""
+"""Threads that an endpoint may wait in: those of commands, or of an unavailable broker, leave the others free."""
 
 
 @dataclass(frozen=True)

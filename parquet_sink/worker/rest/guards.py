@@ -60,7 +60,7 @@ class SignIn:
     ) -> None:
         self._app, self._users, self._clock = app, users, clock
         self._anonymous_health = anonymous_health
-        self._told_s, self._failures = -_REPORT_S, 0
+        self._warned_s, self._failures = -_REPORT_S, 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         free = self._anonymous_health and scope["path"] == "/health" and scope["method"] in ("GET", "HEAD")
@@ -68,14 +68,14 @@ class SignIn:
         if free or user is not None:
             await self._app({**scope, USER: user}, receive, send)
             return
-        self._tell(scope)
+        self._warn(scope)
         refused = error_response(401, "User cannot access the resource.", {"WWW-Authenticate": CHALLENGE})
         await refused(scope, receive, send)
 
-    def _tell(self, scope: Scope) -> None:
+    def _warn(self, scope: Scope) -> None:
         """One line in ten seconds, however often somebody tries."""
         self._failures += 1
-        if self._clock() - self._told_s < _REPORT_S:
+        if self._clock() - self._warned_s < _REPORT_S:
             return
         client = scope.get("client")
         log.warning(
@@ -83,7 +83,7 @@ class SignIn:
             self._failures,
             client[0] if client else "an unknown address",
         )
-        self._told_s, self._failures = self._clock(), 0
+        self._warned_s, self._failures = self._clock(), 0
 
 
 class HostAndOrigin:

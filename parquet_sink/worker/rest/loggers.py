@@ -56,9 +56,9 @@ class Loggers:
             return Reply(status=204)
         return Reply(changed)
 
-    def _set(self, wished: str, level: int) -> list[str]:
+    def _set(self, requested: str, level: int) -> list[str]:
         with self._lock:
-            name, _ = _find(wished)
+            name, _ = _find(requested)
             below = f"{name}."
             concerned = [(one, it) for one, it in _known() if name in (_ROOT, one) or one.startswith(below)]
             for one, it in concerned:
@@ -82,11 +82,11 @@ def _known() -> Iterator[tuple[str, logging.Logger]]:
 def _find(name: str) -> tuple[str, logging.Logger]:
     """A logger that is there, or one of ours that stands above some. Raises RestError."""
     known = dict(_known())
-    wished = _ROOT if name.lower() == _ROOT else name
-    if wished in known:
-        return wished, known[wished]
-    if any(one.startswith(f"{wished}.") for one in known):
-        return wished, logging.getLogger(wished)
+    requested = _ROOT if name.lower() == _ROOT else name
+    if requested in known:
+        return requested, known[requested]
+    if any(one.startswith(f"{requested}.") for one in known):
+        return requested, logging.getLogger(requested)
     raise RestError(404, f"Logger {name} not found.")
 
 

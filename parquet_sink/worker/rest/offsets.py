@@ -69,7 +69,7 @@ class Offsets:
     def _is_source(self, name: str) -> bool:
         try:
             return renderings.type_of(self._herder.info(name).config) == "source"
-        except HerderError:  # what was asked for tells it
+        except HerderError:  # the request itself reports it
             return False
 
 
@@ -85,9 +85,7 @@ def _refused(what: str, name: str) -> Iterator[None]:
 
 def _read(entry: Any) -> StoredOffset:
     """One of the list. Raises RestError."""
-    if not isinstance(entry, dict):
-        raise unreadable("an entry of offsets is no JSON object; send partition and offset in one")
-    known_fields(entry, ("partition", "offset"))
+    _check_entry(entry)
     partition = _partition(_part(entry, "partition"))
     offset = _part(entry, "offset")
     if offset is None:
@@ -95,6 +93,12 @@ def _read(entry: Any) -> StoredOffset:
     if OFFSET not in offset:
         raise RestError(400, f"The offset for a sink connector should either be null or contain the key '{OFFSET}'")
     return StoredOffset(partition, {OFFSET: _number(offset[OFFSET], "offset", 64)})
+
+
+def _check_entry(entry: Any) -> None:
+    if not isinstance(entry, dict):
+        raise unreadable("an entry of offsets is no JSON object; send partition and offset in one")
+    known_fields(entry, ("partition", "offset"))
 
 
 def _part(entry: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
@@ -133,10 +137,8 @@ def _number(given: Any, what: str, bits: int) -> int:
 
 
 def read_source_offset(entry: Any) -> StoredOffset:
-    """One entry of the list. Raises RestError."""
-    if not isinstance(entry, dict):
-        raise unreadable("an entry of offsets is no JSON object; send partition and offset in one")
-    known_fields(entry, ("partition", "offset"))
+    """One of the list. Raises RestError."""
+    _check_entry(entry)
     partition = _flat(entry.get("partition"), "partition")
     if partition is None:
         raise RestError(500, "Partition objects cannot be null")

@@ -11,7 +11,6 @@ from parquet_sink import __version__, plugins
 from parquet_sink.config.key import Key, Type
 from parquet_sink.config.report import quoted
 from parquet_sink.config.values import decimal
-from parquet_sink.connectors import loading
 from parquet_sink.connectors.class_keys import keys_of, with_target
 from parquet_sink.connectors.connector_class import CONNECTOR_CLASSES, DEFAULT_CLASS, find_class
 from parquet_sink.connectors.hidden import hide, restore, unknown
@@ -34,7 +33,6 @@ from parquet_sink.worker.rest.definitions import (
     steps,
 )
 from parquet_sink.worker.rest.renderings import type_of
-from parquet_sink.worker_config.worker import Worker
 
 _MISSING: Final = 'Invalid [name]. Missing required configuration "name" which has no default value.'
 Validate = Callable[[Mapping[str, str]], Loaded]
@@ -44,11 +42,6 @@ NO_DEFAULTS: Final[Mapping[str, str]] = MappingProxyType({})
 _SIDES: Final[tuple[Side, ...]] = ("key", "value", "header")
 _OVERRIDES: Final = ("consumer.override.", "producer.override.", "admin.override.")
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,19}")
-
-
-def validate_by_keys(worker: Worker) -> Validate:
-    """Validates by the tables of keys alone, on top of the worker file."""
-    return lambda config: loading.load(config, worker, source="the request")
 
 
 def config_infos(
@@ -93,9 +86,9 @@ def _key_of(text: str) -> str:
 
 
 def shown_keys(config: Mapping[str, str]) -> list[Definition]:
-    """The keys that clients are told of: those of the class that mean something here, and those of its steps."""
+    """The keys that clients are shown: those of the class that mean something here, and those of its steps."""
     table = find_class(config["connector.class"].strip()).keys
-    with suppress(PluginUnusable):  # which is told of the key that names it
+    with suppress(PluginUnusable):  # reported for the key that names it
         table = with_target(table, config)
     return [one for one in definitions(table) if _concerns(one.key, config)] + steps(config)
 
@@ -162,19 +155,14 @@ def _text(one: Definition, config: Mapping[str, str]) -> str | None:
     text = hide({key.name: config[key.name]}, (key,))[key.name].strip()
     if "${" in text or key.type in (Type.STRING, Type.PASSWORD):
         return text
-    return next(_read(key, text), None)
-
-
-def _read(key: Key, text: str) -> Iterator[str]:
     if key.type is Type.LIST:
-        yield ",".join(part.strip() for part in text.split(",")) if text else ""
-    elif key.type is Type.BOOLEAN:
-        yield from [text.lower()] if text.lower() in ("true", "false") else []
-    elif key.type is Type.DOUBLE:
+        return ",".join(part.strip() for part in text.split(",")) if text else ""
+    if key.type is Type.BOOLEAN:
+        return text.lower() if text.lower() in ("true", "false") else None
+    if key.type is Type.DOUBLE:
         number = decimal(text)
-        yield from [] if number is None else [str(number)]
-    elif _NUMBER.fullmatch(text):
-        yield str(int(text))
+        return None if number is None else str(number)
+    return str(int(text)) if _NUMBER.fullmatch(text) else None
 
 
 _SUFFIX: Final = "Connector"
@@ -192,8 +180,8 @@ class Plugins:
 
     def all(self, call: Call) -> Reply:
         """Connectors, or with `connectorsOnly=false` all classes."""
-        wished = all_plugins() if not call.flag("connectorsOnly", default=True) else _connectors()
-        return Reply([{"class": name, "type": kind, "version": __version__} for name, kind in wished])
+        listed = all_plugins() if not call.flag("connectorsOnly", default=True) else _connectors()
+        return Reply([{"class": name, "type": kind, "version": __version__} for name, kind in listed])
 
     def keys(self, call: Call) -> Reply:
         return Reply([one.as_json() for one in _definitions(call.path["plugin"])])
@@ -208,13 +196,10 @@ class Plugins:
         if not _stem(named).endswith(_stem(asked)):
             raise RestError(400, f"Included connector type {named} does not match request type {asked}")
         require_class(named, 500)
-        literal = {**config, _CLASS: self._literal(named)}
-        return Reply(config_infos(literal, self._stored(config), self._validate, self._defaults))
-
-    def _literal(self, named: str) -> str:
         if "${" in named:
             raise RestError(500, f"{_CLASS} is a placeholder here; write the class itself to have its keys validated.")
-        return named
+        literal = {**config, _CLASS: named}
+        return Reply(config_infos(literal, self._stored(config), self._validate, self._defaults))
 
     def _stored(self, config: Mapping[str, str]) -> Mapping[str, str]:
         """What a connector of that name has now."""
@@ -226,7 +211,7 @@ class Plugins:
 def require_class(name: str | None, status: int = 400) -> None:
     """Refuses a configuration without a connector class that is there, in Kafka Connect's words. Raises RestError.
 
-    status: for a class that is not there, which Kafka Connect tells otherwise where it only validates.
+    status: for a class that is not there, which Kafka Connect answers otherwise where it only validates.
     """
     if name is None or not name.strip():
         raise RestError(400, _without_class())

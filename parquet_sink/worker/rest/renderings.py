@@ -1,4 +1,4 @@
-"""What the worker tells, as Kafka Connect's JSON: names and order of fields are its own. Pure."""
+"""What the worker reports, as Kafka Connect's JSON: names and order of fields are its own. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -78,7 +78,7 @@ def task(found: TaskStatus) -> dict[str, Any]:
 
 
 def offsets(found: Sequence[StoredOffset], *, ends: bool) -> dict[str, Any]:
-    """Where a connector goes on; with the ends of topic-partitions, which Kafka Connect does not tell, if asked."""
+    """Where a connector goes on; with the ends of topic-partitions, which Kafka Connect does not report, if asked."""
     listed = [{"partition": one.partition, "offset": one.offset} for one in found]
     return {"offsets": [{**one, "end": of.end} for one, of in zip(listed, found, strict=True)] if ends else listed}
 

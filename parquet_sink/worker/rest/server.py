@@ -5,7 +5,7 @@ import logging
 import socket
 import ssl
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from threading import Thread
@@ -69,35 +69,38 @@ GRACE_S: Final = 5
 """What requests in progress have when the server stops."""
 START_S: Final = 10.0
 MOST_CONNECTIONS: Final = 512
-"""With more, requests are told to come again."""
+"""With more, requests are refused and may come again."""
 MOST_HEAD_BYTES: Final = 32 * 1024
 IDLE_S: Final = 30
 """Between two requests."""
 _LOOK_S: Final = 0.02
 log = logging.getLogger(__name__)
+Served = tuple[uvicorn.Server, list[socket.socket]]
 
 
 class RestServer:
-    """Serves from `start` to `stop`. listening: addresses that were taken before; None takes them at the start."""
+    """Serves from `start` to `stop`, which closes the addresses, too."""
 
-    def __init__(self, app: ASGIApp, settings: RestSettings, listening: Listening | None = None) -> None:
-        self._app, self._settings = app, settings
-        self._listening = listening
-        self._served: list[_Served] = []
+    def __init__(self, app: ASGIApp, listening: Listening) -> None:
+        self._app, self._listening = app, listening
+        self._served: list[Served] = []
         self._thread: Thread | None = None
 
     @property
     def addresses(self) -> tuple[Address, ...]:
-        """Where it listens; with the ports that were found once it was started."""
-        return (self._listening.settings if self._listening else self._settings).listeners
+        """Where it listens."""
+        return self._listening.settings.listeners
 
     def start(self) -> None:
         """Returns when connections are taken. Raises SetupError that names the key; then nothing is taken."""
-        listening = self._listening = self._listening or open_listeners(self._settings)
+        settings = self._listening.settings
         try:
-            self._served = self._made(listening)
+            self._served = [*_servers(self._app, settings.listeners, self._listening.sockets, settings.tls)]
+            if settings.admin:
+                admin, sockets = make_admin_app(settings), self._listening.admin_sockets
+                self._served += _servers(admin, settings.admin, sockets, settings.admin_tls)
         except BaseException:
-            listening.close()
+            self._listening.close()
             raise
         logging.getLogger("uvicorn").setLevel(logging.ERROR)
         self._thread = Thread(target=self._run, name="rest", daemon=True)
@@ -105,13 +108,13 @@ class RestServer:
         if not self._is_up():
             self.stop()
             raise SetupError("The REST API did not start; the log has the cause.")
-        for one in (*self.addresses, *(listening.settings.admin or ())):
+        for one in (*self.addresses, *(settings.admin or ())):
             log.info("REST API at %s", one)
 
     def _is_up(self) -> bool:
         """Whether all take connections within START_S."""
         until = time.monotonic() + START_S
-        while not all(one.server.started for one in self._served):
+        while not all(server.started for server, _ in self._served):
             if time.monotonic() > until:
                 return False
             time.sleep(_LOOK_S)
@@ -119,72 +122,54 @@ class RestServer:
 
     def stop(self) -> None:
         """Answers what is in progress, for some seconds, and gives the addresses back. May be called twice."""
-        for one in self._served:
-            one.server.should_exit = True
+        for server, _ in self._served:
+            server.should_exit = True
         if self._thread is not None:
             self._thread.join(GRACE_S + START_S)
-        if self._listening is not None:
-            self._listening.close()
-
-    def _made(self, listening: Listening) -> list["_Served"]:
-        settings = listening.settings
-        groups = _by_scheme(self._app, settings.listeners, listening.sockets, settings.tls)
-        if settings.admin:
-            groups += _by_scheme(make_admin_app(settings), settings.admin, listening.admin_sockets, settings.admin_tls)
-        return [_Served.of(app, sockets, context) for app, sockets, context in groups]
+        self._listening.close()
 
     def _run(self) -> None:
         asyncio.run(self._serve())
 
     async def _serve(self) -> None:
-        serving = (one.server.serve(one.sockets) for one in self._served)
+        serving = (server.serve(sockets) for server, sockets in self._served)
         for outcome in await asyncio.gather(*serving, return_exceptions=True):
             if isinstance(outcome, BaseException):
                 log.error("REST API: a listener ended: %s", outcome)
 
 
-@dataclass(frozen=True)
-class _Served:
-    """One uvicorn: its sockets share whether there is TLS."""
-
-    server: uvicorn.Server
-    sockets: list[socket.socket]
-
-    @classmethod
-    def of(cls, app: ASGIApp, sockets: list[socket.socket], context: ssl.SSLContext | None) -> "_Served":
-        """Not started yet."""
-        config = uvicorn.Config(
-            app,
-            http="h11",
-            ws="none",
-            lifespan="off",
-            loop="asyncio",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            backlog=BACKLOG,
-            limit_concurrency=MOST_CONNECTIONS,
-            timeout_keep_alive=IDLE_S,
-            timeout_graceful_shutdown=GRACE_S,
-            h11_max_incomplete_event_size=MOST_HEAD_BYTES,
-        )
-        config.load()
-        config.ssl = context
-        return cls(uvicorn.Server(config), sockets)
+def _server(app: ASGIApp, context: ssl.SSLContext | None) -> uvicorn.Server:
+    """Not started yet."""
+    config = uvicorn.Config(
+        app,
+        http="h11",
+        ws="none",
+        lifespan="off",
+        loop="asyncio",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        backlog=BACKLOG,
+        limit_concurrency=MOST_CONNECTIONS,
+        timeout_keep_alive=IDLE_S,
+        timeout_graceful_shutdown=GRACE_S,
+        h11_max_incomplete_event_size=MOST_HEAD_BYTES,
+    )
+    config.load()
+    config.ssl = context
+    return uvicorn.Server(config)
 
 
-def _by_scheme(
+def _servers(
     app: ASGIApp, addresses: Sequence[Address], sockets: Sequence[socket.socket], tls: TlsSettings | None
-) -> list[tuple[ASGIApp, list[socket.socket], ssl.SSLContext | None]]:
-    """Sockets without TLS, and those with it. Raises SetupError."""
+) -> Iterator[Served]:
+    """One for sockets without TLS, and one for those with it. Raises SetupError."""
     pairs = list(zip(addresses, sockets, strict=True))
     plain = [one for address, one in pairs if address.scheme == "http"]
     secure = [one for address, one in pairs if address.scheme == "https"]
-    groups: list[tuple[ASGIApp, list[socket.socket], ssl.SSLContext | None]] = []
     if plain:
-        groups.append((app, plain, None))
+        yield _server(app, None), plain
     if secure:
         assert tls is not None
-        groups.append((app, secure, server_context(tls)))
-    return groups
+        yield _server(app, server_context(tls)), secure

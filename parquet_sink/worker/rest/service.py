@@ -7,7 +7,7 @@ from parquet_sink import __version__
 from parquet_sink.worker.herder.errors import ShuttingDown, TimedOut
 from parquet_sink.worker.herder.protocol import Herder
 from parquet_sink.worker.rest import renderings
-from parquet_sink.worker.rest.call import SHUTTING_DOWN, Call, Reply, RestError, as_rest_errors
+from parquet_sink.worker.rest.call import SHUTTING_DOWN, Call, Reply, as_rest_errors
 
 CONNECT_VERSION: Final = "4.1.2"
 """Whose API this is: clients turn features on by it."""
@@ -20,7 +20,7 @@ _UNHEALTHY: Final = "Worker was unable to handle this request and may be unable 
 class Service:
     """The endpoints, each a method that may be called from any thread."""
 
-    def __init__(self, herder: Herder, metrics: Metrics | None) -> None:
+    def __init__(self, herder: Herder, metrics: Metrics) -> None:
         self._herder, self._metrics = herder, metrics
         self._was_healthy = False
 
@@ -50,8 +50,6 @@ class Service:
             return Reply(renderings.progress(self._herder.progress()))
 
     def metrics(self, call: Call) -> Reply:
-        if self._metrics is None:
-            raise RestError(404, "There are no metrics in this worker.")
         text, media_type = self._metrics()
         return Reply(text, media_type=media_type)
 

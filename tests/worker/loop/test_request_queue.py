@@ -67,8 +67,8 @@ def test_a_request_that_takes_too_long_may_still_be_done() -> None:
 def test_what_nobody_foresaw_ends_no_loop(caplog: pytest.LogCaptureFixture) -> None:
     """Who asked gets it, the log has it, the next one is done."""
     queue = RequestQueue()
-    broken = queue.tell(lambda: 1 // 0)
-    fine = queue.tell(lambda: 1)
+    broken = queue.put(lambda: 1 // 0)
+    fine = queue.put(lambda: 1)
     queue.work(0.1, nothing)
     queue.work(0.1, nothing)
     assert isinstance(broken.exception(0), ZeroDivisionError)
@@ -79,7 +79,7 @@ def test_what_nobody_foresaw_ends_no_loop(caplog: pytest.LogCaptureFixture) -> N
 def test_who_asks_a_worker_that_ends_is_told() -> None:
     """Those that wait, and those that come later."""
     queue = RequestQueue()
-    waits = queue.tell(lambda: 1)
+    waits = queue.put(lambda: 1)
     queue.close()
     queue.close()
     with pytest.raises(ShuttingDown):
@@ -92,8 +92,8 @@ def test_requests_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """One too many is told that it was not done."""
     monkeypatch.setattr(module, "MOST_WAITING", 2)
     queue = RequestQueue()
-    queue.tell(nothing)
-    queue.tell(nothing)
+    queue.put(nothing)
+    queue.put(nothing)
     with pytest.raises(TimedOut, match="too many requests"):
         queue.ask(nothing, 1.0)
 

@@ -318,7 +318,7 @@ def test_slots_of_a_cluster_are_shared_as_they_come(
     assert shared == [32]
 
 
-@pytest.mark.parametrize(("dead", "told"), [(True, "Java process ended"), (False, "its master sent it away")])
+@pytest.mark.parametrize(("dead", "told"), [(True, "Java process ended"), (False, "its master removed it")])
 def test_spark_that_has_stopped_ends_the_worker(
     hosted: Callable[..., Worker], monkeypatch: pytest.MonkeyPatch, dead: bool, told: str
 ) -> None:
@@ -360,7 +360,7 @@ class Cluster:
 
 def test_executors_that_come_later_are_used() -> None:
     """Spark says 2 before the first executor of a cluster is there, and what there is afterwards."""
-    shares, cluster = SlotShares(local=False, cores=None, tells=True), Cluster(2)
+    shares, cluster = SlotShares(local=False, cores=None, warns=True), Cluster(2)
     assert shares.changed(1, cluster.count, 0.0)
     assert shares.each == 2
     cluster.slots = 32
@@ -375,7 +375,7 @@ def test_executors_that_come_later_are_used() -> None:
 
 def test_local_slots_are_asked_for_once_for_each_number_of_connectors() -> None:
     """They are fixed, and the loop has better things to do."""
-    shares, spark = SlotShares(local=True, cores=5, tells=True), Cluster(11)
+    shares, spark = SlotShares(local=True, cores=5, warns=True), Cluster(11)
     assert shares.changed(8, spark.count, 0.0)
     assert not shares.changed(8, spark.count, 100.0)
     assert (shares.each, spark.asked) == (4, 1)
@@ -385,7 +385,7 @@ def test_local_slots_are_asked_for_once_for_each_number_of_connectors() -> None:
 
 def test_too_few_local_slots_are_told_at_once(caplog: pytest.LogCaptureFixture) -> None:
     """With the cure; and again when it got worse."""
-    shares = SlotShares(local=True, cores=4, tells=True)
+    shares = SlotShares(local=True, cores=4, warns=True)
     for connectors in (11, 12, 13):
         shares.changed(connectors, Cluster(11).count, 0.0)
     assert [message.split(";")[0] for message in caplog.messages] == [
@@ -397,7 +397,7 @@ def test_too_few_local_slots_are_told_at_once(caplog: pytest.LogCaptureFixture) 
 
 def test_too_few_slots_of_a_cluster_are_told_once_they_had_time_to_come(caplog: pytest.LogCaptureFixture) -> None:
     """Executors that come within a minute are no shortage; a shortage is told once."""
-    shares, cluster = SlotShares(local=False, cores=None, tells=True), Cluster(2)
+    shares, cluster = SlotShares(local=False, cores=None, warns=True), Cluster(2)
     shares.changed(3, cluster.count, 0.0)
     shares.changed(3, cluster.count, PATIENCE_S - 1)
     assert caplog.messages == []
@@ -409,13 +409,13 @@ def test_too_few_slots_of_a_cluster_are_told_once_they_had_time_to_come(caplog: 
 
 def test_what_runs_files_alone_locally_is_not_told(caplog: pytest.LogCaptureFixture) -> None:
     """`run` has the slots that its files need, or those that its user chose."""
-    SlotShares(local=True, cores=None, tells=False).changed(3, Cluster(1).count, 0.0)
+    SlotShares(local=True, cores=None, warns=False).changed(3, Cluster(1).count, 0.0)
     assert caplog.messages == []
 
 
 def test_one_alone_takes_four_and_beside_others_one_for_each_core_but_one() -> None:
     """On two cores a backlog leaves the others their turn; more than five change nothing."""
-    shares = SlotShares(local=True, cores=2, tells=True)
+    shares = SlotShares(local=True, cores=2, warns=True)
     found = []
     for connectors in (1, 2, 4, 1):
         assert shares.changed(connectors, Cluster(11).count, 0.0)

@@ -44,7 +44,7 @@ class QueueAtOnce(RequestQueue):
         self._publish()
         return done
 
-    def tell(self, act: Callable[[], T]) -> "Future[T]":
+    def put(self, act: Callable[[], T]) -> "Future[T]":
         return at_once(act)
 
 

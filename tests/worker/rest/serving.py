@@ -9,8 +9,12 @@ from pathlib import Path
 from ssl import SSLContext
 from typing import Any
 
+from starlette.applications import Starlette
+
 from parquet_sink.config.machine import Machine
+from parquet_sink.connectors.loading import load
 from parquet_sink.worker.rest.app import make_app
+from parquet_sink.worker.rest.plugins import Validate
 from parquet_sink.worker.rest.server import RestServer, open_listeners
 from parquet_sink.worker_config.rest.settings import RestSettings
 from parquet_sink.worker_config.rest.values import Address
@@ -88,6 +92,17 @@ class Client:
         return self.ask("GET", path, headers=headers)
 
 
+def by_keys(worker: Worker) -> Validate:
+    """Validates by the tables of keys alone, on top of the worker file."""
+    return lambda config: load(config, worker, source="the request")
+
+
+def app_of(herder: FakeHerder, worker: Worker, settings: RestSettings) -> Starlette:
+    """The API with metrics of one line."""
+    text = b"x 1\n", "text/plain; version=0.0.4; charset=utf-8"
+    return make_app(herder, worker, settings, lambda: text, by_keys(worker))
+
+
 @contextmanager
 def serving(
     herder: FakeHerder, settings: RestSettings | None = None, tls: SSLContext | None = None
@@ -95,9 +110,9 @@ def serving(
     """A client of a server that runs within. settings: loopback, any port, when None."""
     settings = settings or RestSettings(listeners=LOOPBACK)
     worker = Worker(machine=Machine(is_file=lambda path: Path(path).is_file()))
-    app = make_app(herder, worker, settings, lambda: (b"x 1\n", "text/plain; version=0.0.4; charset=utf-8"))
+    app = app_of(herder, worker, settings)
     listening = open_listeners(settings)
-    server = RestServer(app, settings, listening)
+    server = RestServer(app, listening)
     server.start()
     try:
         client = Client(listening.settings.listeners[0].port, tls)

@@ -10,13 +10,12 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.worker.herder.values import TargetState
-from parquet_sink.worker.rest.app import make_app
 from parquet_sink.worker_config.rest.settings import RestSettings
 from parquet_sink.worker_config.worker import Worker
 from tests.worker.rest.fake_herder import FakeHerder, Kept
-from tests.worker.rest.serving import GOOD, LOOPBACK, Client, serving
+from tests.worker.rest.serving import GOOD, LOOPBACK, Client, app_of, serving
 
-_APP = make_app(FakeHerder(), Worker(), RestSettings(listeners=LOOPBACK))
+_APP = app_of(FakeHerder(), Worker(), RestSettings(listeners=LOOPBACK))
 PATHS = sorted({getattr(route, "path", "") for route in _APP.routes})
 """All that there are, with names of their parameters in braces."""
 NAMES = st.one_of(
@@ -67,7 +66,7 @@ def asked() -> Iterator[tuple[FakeHerder, Client]]:
 def test_every_request_has_an_answer(
     asked: tuple[FakeHerder, Client], method: str, path: str, names: list[str], body: bytes, query: dict[str, str]
 ) -> None:
-    """A defect of ours would say that nobody foresaw it."""
+    """A defect of ours would be called an uncaught error."""
     herder, client = asked
     herder.kept = {"c": Kept({**GOOD, "name": "c"}, TargetState.STOPPED, offsets={("orders", 0): 1})}
     parts = iter(names)
@@ -84,4 +83,4 @@ def _check(status: int, raw: bytes, path: str) -> None:
     answer: Any = json.loads(raw)
     assert (set(answer), answer["error_code"]) == ({"error_code", "message"}, status)
     assert answer["message"]
-    assert "nobody foresaw" not in answer["message"]
+    assert "uncaught error" not in answer["message"]

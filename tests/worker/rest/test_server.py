@@ -7,19 +7,18 @@ from dataclasses import replace
 import pytest
 
 from parquet_sink.errors import SetupError
-from parquet_sink.worker.rest.app import make_app
 from parquet_sink.worker.rest.server import RestServer, open_listeners
 from parquet_sink.worker_config.rest.settings import RestSettings
 from parquet_sink.worker_config.rest.values import Address
 from parquet_sink.worker_config.worker import Worker
 from tests.worker.rest.fake_herder import FakeHerder, Kept
-from tests.worker.rest.serving import GOOD, LOOPBACK, Client, serving
+from tests.worker.rest.serving import GOOD, LOOPBACK, Client, app_of, serving
 
 SETTINGS = RestSettings(listeners=LOOPBACK)
 
 
 def _server(settings: RestSettings) -> RestServer:
-    return RestServer(make_app(FakeHerder(), Worker(), settings), settings)
+    return RestServer(app_of(FakeHerder(), Worker(), settings), open_listeners(settings))
 
 
 @pytest.mark.parametrize("key", ["listeners", "admin.listeners"])
@@ -32,7 +31,7 @@ def test_an_address_in_use_is_told_with_its_key(key: str) -> None:
         listeners = (first, busy) if key == "listeners" else (first,)
         settings = RestSettings(listeners=listeners, admin=None if key == "listeners" else (busy,))
         with pytest.raises(SetupError) as raised:
-            _server(settings).start()
+            open_listeners(settings)
         with socket.create_server((first.host, first.port)):
             pass
     message = f"Invalid [{key}]. {busy} cannot be listened on: Address already in use. Name a free port, or 0 for any"
@@ -50,7 +49,7 @@ def test_addresses_can_be_taken_before_the_server_starts() -> None:
     listening = open_listeners(SETTINGS)
     port = listening.settings.listeners[0].port
     assert (port > 0, listening.settings.worker_id) == (True, f"127.0.0.1:{port}")
-    server = RestServer(make_app(FakeHerder(), Worker(), listening.settings), listening.settings, listening)
+    server = RestServer(app_of(FakeHerder(), Worker(), listening.settings), listening)
     server.start()
     try:
         assert Client(port).get("/health").status == 200
