@@ -47,7 +47,7 @@ BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
         "parquet_sink.EmsSink": "parquet_sink.connectors.ems.sink:EmsSink",
         "com.celonis.kafka.connect.ems.sink.EmsSinkConnector": "parquet_sink.connectors.ems.sink:EmsSink",
         f"{_FILE}.FileStreamSourceConnector": "parquet_sink.addons.sources.file.connector.source:FileStreamSource",
-        "parquet_sink.S3Sink": "parquet_sink.connectors.ems.s3_sink:S3Sink",
+        "parquet_sink.S3Sink": "parquet_sink.connectors.ems.sink:S3Sink",
         "org.apache.kafka.connect.file.FileStreamSinkConnector": (
             "parquet_sink.addons.file_sink.connector.sink:FileStreamSink"
         ),
@@ -223,7 +223,7 @@ def _import_path(name: str) -> str | None:
         there = find_spec(module) is not None
     except ModuleNotFoundError as error:  # of another name: its package needs something that is not there
         there = not f"{module}.".startswith(f"{error.name}.")
-    except Exception:  # noqa: BLE001 - its package fails when it is imported, and loading it tells how
+    except Exception:  # noqa: BLE001 - its package fails when it is imported, and loading it says how
         there = True
     return f"{module}:{attribute}" if there else None
 
@@ -250,7 +250,7 @@ def load(kind: Kind[T], located: Located) -> T:
     try:
         found = named(path)
         made = found() if isinstance(found, type) and not kind.called else found
-    except Exception as error:  # whatever another's code raises, the file that names it is told
+    except Exception as error:  # whatever another's code raises, the file that names it is reported
         reason = f"{type(error).__name__}: {error}"
         raise PluginUnusable(
             f"{quoted(name)} cannot be loaded from {path} ({printable(reason)}); correct the package that has it."

@@ -35,7 +35,7 @@ METHODS: Final = ("match", "fullmatch", *ANYWHERE)
 USUAL: Final = "a0 \t\n\"'\\/.:-_A%{}[]()é"
 NOT_WRITTEN_OUT: Final[Mapping[str, str]] = {
     "addons/reshape/command/command.py": "topics.regex",
-    "connectors/error_handling.py": "topics.regex",
+    "connectors/reading.py": "topics.regex",
     "addons/devkit/demo/stage.py": "one of the two that stand above it",
     "replay/survey.py": "topics.regex",
 }

@@ -1,15 +1,21 @@
-"""Settings of a class that a file names (a transform, a converter): judged by its own keys, handed on as texts."""
+"""Settings of a class that a file names (a transform, a converter): validated by its own keys, handed on as texts.
+
+Also lists of names in a file, each with a class and its settings: `transforms`, `config.providers`.
+"""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from parquet_sink.config.key import Key, find
 from parquet_sink.config.provider import Resolved
-from parquet_sink.config.report import PrefixedReport, Report, did_you_mean, printable
+from parquet_sink.config.report import PrefixedReport, Report, did_you_mean, printable, quoted
 from parquet_sink.config.secret import STARS, Secret
 from parquet_sink.config.values import Values, read
 from parquet_sink.config.without_effect import warn_about
 
+CLASS: Final = "class"
+PARAM: Final = "param."
 Texts = tuple[tuple[str, str | Secret], ...]
 
 
@@ -17,7 +23,7 @@ class WrongSettings(ValueError):
     """Settings of a class that are wrong together, or with the side.
 
     reasons: by the key's own name (`spec`, not `transforms.N.spec`; `type` when the class itself does not fit) one
-    sentence that says what is wrong, with the value (`values.quoted(name)`), and the cure. Each is told as
+    sentence that says what is wrong, with the value (`values.quoted(name)`), and the cure. Each is reported as
     `Invalid [transforms.N.spec]. reason`.
     """
 
@@ -51,10 +57,10 @@ class ClassSettings:
 
 
 @dataclass(frozen=True)
-class Judged:
-    """A class whose settings are to be judged. what: for messages. make: makes one, and raises what is wrong.
+class ClassCheck:
+    """A class whose settings are to be checked. what: for messages. make: makes one, and raises what is wrong.
 
-    others: keys beside its own that were judged before. on_class: tells what is wrong with the class itself.
+    others: keys beside its own that were validated before. on_class: reports what is wrong with the class itself.
     """
 
     what: str
@@ -62,6 +68,53 @@ class Judged:
     make: Callable[[Values], object]
     on_class: Callable[[str], None]
     others: Collection[str] = ()
+
+
+def keys_by_name(
+    list_key: str,
+    what: str,
+    texts: Mapping[str, str],
+    report: Report,
+    keys: Collection[str],
+    silent: Collection[str] = (),
+) -> dict[str, list[str]]:
+    """The names of a list in their order, each with those keys of a file that belong to it, in full.
+
+    what: one of the list, in words. A key that belongs to none is warned about, unless it is among `silent`.
+    """
+    names = [name for one in texts.get(list_key, "").split(",") if (name := one.strip())]
+    if (again := next((name for name in names if names.count(name) > 1), None)) is not None:
+        report.problem(list_key, f"{quoted(again)} is named twice; name each {what} once.")
+    found: dict[str, list[str]] = {name: [] for name in names}
+    for full in sorted(one for one in keys if one.startswith(f"{list_key}.")):
+        rest = full.removeprefix(f"{list_key}.")
+        owner = max((name for name in names if rest.startswith(f"{name}.")), key=len, default=None)
+        if owner is not None:
+            found[owner].append(full)
+        elif full not in silent:
+            name, _, behind = rest.partition(".")
+            hint = did_you_mean(name, {one: f"{list_key}.{one}.{behind}" for one in names}, cutoff=0.6)
+            unlisted = f"{list_key} does not name {quoted(name)}; list it there, or remove the key."
+            report.warn(full, f"It has no effect: {unlisted}{hint}")
+    return found
+
+
+def classes_by_name(
+    list_key: str, what: str, properties: Mapping[str, str], report: Report
+) -> dict[str, dict[str, str]]:
+    """By name, in the order of a list, the texts behind it, by `class` and `param.KEY`; others are warned about."""
+    listed = keys_by_name(list_key, what, properties, report, properties)
+    found = {
+        name: {full.removeprefix(f"{list_key}.{name}."): properties[full] for full in keys}
+        for name, keys in listed.items()
+    }
+    for name, texts in found.items():
+        prefix = f"{list_key}.{name}."
+        for behind in texts:
+            if behind != CLASS and not behind.startswith(PARAM):
+                has = f"a {what} has {prefix}{CLASS} and {prefix}{PARAM}*."
+                report.warn(prefix + behind, f"It is unknown and has no effect; {has}")
+    return found
 
 
 def section(values: Values, full: Sequence[str], prefix: str) -> Resolved:
@@ -76,13 +129,13 @@ def section(values: Values, full: Sequence[str], prefix: str) -> Resolved:
     )
 
 
-def judge(judged: Judged, found: Resolved, report: PrefixedReport) -> Texts | None:
+def validate(checked: ClassCheck, found: Resolved, report: PrefixedReport) -> Texts | None:
     """The texts of the class's own keys; None when something is wrong, which the report has then."""
-    before, keys = len(report.problems), judged.keys
+    before, keys = len(report.problems), checked.keys
     values = read(keys, _without_secrets(keys, found), report)
-    _warn(judged, values, found, report)
+    _warn(checked, values, found, report)
     if len(report.problems) == before:
-        _make(judged, values, report)
+        _make(checked, values, report)
     return None if len(report.problems) > before else _texts(keys, found)
 
 
@@ -93,30 +146,30 @@ def _without_secrets(keys: tuple[Key, ...], found: Resolved) -> Resolved:
     return Resolved(found.values, shown, found.provided, found.failed)
 
 
-def _warn(judged: Judged, values: Values, found: Resolved, report: PrefixedReport) -> None:
+def _warn(checked: ClassCheck, values: Values, found: Resolved, report: PrefixedReport) -> None:
     """About keys that change nothing."""
-    own = (key.name for key in judged.keys if not key.deprecated)
-    known = {name: report.prefix + name for name in (*judged.others, *own)}
-    names = [name for name in found.shown if name not in judged.others]
+    own = (key.name for key in checked.keys if not key.deprecated)
+    known = {name: report.prefix + name for name in (*checked.others, *own)}
+    names = [name for name in found.shown if name not in checked.others]
 
     def unknown(name: str) -> str:
-        return f"It is unknown to this {judged.what} and has no effect.{did_you_mean(name, known, cutoff=0.6)}"
+        return f"It is unknown to this {checked.what} and has no effect.{did_you_mean(name, known, cutoff=0.6)}"
 
-    warn_about(judged.keys, values, names, unknown, report)
+    warn_about(checked.keys, values, names, unknown, report)
 
 
-def _make(judged: Judged, values: Values, report: Report) -> None:
+def _make(checked: ClassCheck, values: Values, report: Report) -> None:
     try:
-        judged.make(values)
+        checked.make(values)
     except WrongSettings as error:
         for name, reason in error.reasons.items():
             if name == "type":
-                judged.on_class(reason)
+                checked.on_class(reason)
             else:
                 report.problem(name, reason)
-    except Exception as error:  # noqa: BLE001 - whatever another's code raises, the file that names it is told
-        said = "" if any(key.secret for key in judged.keys) else f": {printable(str(error))}"
-        judged.on_class(f"Its class fails with these settings ({type(error).__name__}{said}); correct the class.")
+    except Exception as error:  # noqa: BLE001 - whatever another's code raises, the file that names it is reported
+        said = "" if any(key.secret for key in checked.keys) else f": {printable(str(error))}"
+        checked.on_class(f"Its class fails with these settings ({type(error).__name__}{said}); correct the class.")
 
 
 def _texts(keys: tuple[Key, ...], found: Resolved) -> Texts:

@@ -59,7 +59,7 @@ from parquet_sink.config.values import Values
 _Settings = TypeVar("_Settings")
 _Computed = Callable[[Values, Machine], object]
 _PATH: Final = "a path of this machine"
-_STATED: Final = "parquet_sink.key"
+_METADATA: Final = "parquet_sink.key"
 _PARTS: Final = "__declared__"
 _EITHER: Final = "give both, or neither."
 _TYPES: Final[Mapping[object, Type]] = {
@@ -82,7 +82,7 @@ LocalPath = Annotated[str, _PATH]
 
 
 @dataclass(frozen=True)
-class _Stated:
+class _Declaration:
     """What a field's line says. key: without what its class and annotation add to it; None: declared elsewhere."""
 
     name: str
@@ -134,7 +134,6 @@ def key(
     deprecated: str = "",
     group: str = "",
     origin: Origin | None = None,
-    since: str = "0.1.0",
 ) -> Any:
     """A field that a key fills; most of it is what `config.key.Key` says.
 
@@ -147,7 +146,7 @@ def key(
     """
     if absent is MISSING:
         absent = None if default is MISSING or (computed is not None and default_text) else default
-    stated = Key(
+    one = Key(
         name,
         group,
         Type.STRING,
@@ -163,14 +162,13 @@ def key(
         not_built=not_built,
         no_effect=no_effect,
         deprecated=deprecated,
-        since=since,
     )
-    return field(default=default, metadata={_STATED: _Stated(name, stated, missing, computed, type_, origin)})
+    return field(default=default, metadata={_METADATA: _Declaration(name, one, missing, computed, type_, origin)})
 
 
 def filled_by(name: str, *, default: object = MISSING, missing: str = "", computed: _Computed | None = None) -> Any:
     """A field that a key documented elsewhere fills. name: of the key, in full. All else is as `key` has it."""
-    return field(default=default, metadata={_STATED: _Stated(name, None, missing, computed, None)})
+    return field(default=default, metadata={_METADATA: _Declaration(name, None, missing, computed, None)})
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(key, filled_by, field))
@@ -190,7 +188,7 @@ def declared(
         hints = get_type_hints(cls, include_extras=True)
         fields: dict[str, Field[object]] = vars(settings)["__dataclass_fields__"]
         own = {name: fields[name] for name in get_annotations(cls)}
-        names = {stated.name for one in own.values() if (stated := one.metadata.get(_STATED)) and stated.key}
+        names = {said.name for one in own.values() if (said := one.metadata.get(_METADATA)) and said.key}
         for name, one in own.items():
             full = _Names(group, prefix, origin, optional, names)
             part = _part(f"{cls.__name__}.{name}", hints[name], one, full)
@@ -236,7 +234,7 @@ def by_key(settings: Any) -> dict[str, object]:
 def check(cls: type, values: Values, report: Report, *others: str) -> None:
     """Report keys that the settings cannot do without, and groups of which a part is given.
 
-    Each key by itself was judged when the file was read. others: fields that `made` is given.
+    Each key by itself was validated when the file was read. others: fields that `made` is given.
     """
     for name, part in _parts(cls).items():
         if name in others:
@@ -281,28 +279,28 @@ class _Names:
 
 def _part(where: str, hint: object, one: Field[object], names: _Names) -> _Part | None:
     """What fills a field; None where that is neither a key nor a group of keys. Raises TypeError."""
-    stated: _Stated | None = one.metadata.get(_STATED)
+    declaration: _Declaration | None = one.metadata.get(_METADATA)
     of_class = get_origin(hint) is ClassVar
     inner, optional = _without_none(get_args(hint)[0] if of_class else hint)
     part = _Part(optional=optional, default=one.default is not MISSING, field=not of_class)
-    if stated is None:
+    if declaration is None:
         return replace(part, group=inner) if isinstance(inner, type) and _parts(inner) and one.init else None
-    part = replace(part, name=names.full(stated.name), missing=stated.missing, computed=stated.computed)
-    annotation = inner if stated.type is None else _without_none(stated.type)[0]
+    part = replace(part, name=names.full(declaration.name), missing=declaration.missing, computed=declaration.computed)
+    annotation = inner if declaration.type is None else _without_none(declaration.type)[0]
     part = replace(part, path=get_origin(annotation) is Annotated and _PATH in get_args(annotation))
-    if stated.key is None:
+    if declaration.key is None:
         return part
     type_, choices = _type_of(where, annotation)
     whole = replace(
-        stated.key,
+        declaration.key,
         name=part.name,
-        group=stated.key.group or names.group,
+        group=declaration.key.group or names.group,
         type=type_,
         choices=choices,
-        needs=names.full(stated.key.needs),
-        required=bool(stated.missing) and not names.optional,
-        missing="" if names.optional else stated.missing,
-        origin=stated.origin or names.origin,
+        needs=names.full(declaration.key.needs),
+        required=bool(declaration.missing) and not names.optional,
+        missing="" if names.optional else declaration.missing,
+        origin=declaration.origin or names.origin,
     )
     return replace(part, key=whole)
 

@@ -47,7 +47,7 @@ NOTHING = Resolved({}, {})
 
 
 class ProviderError(Exception):
-    """Raised by a class of a user's own when it cannot answer: one sentence with the cure, told as it stands.
+    """Raised by a class of a user's own when it cannot answer: one sentence with the cure, shown as it stands.
 
-    It never holds a value. All else that such a class raises is told without its words.
+    It never holds a value. All else that such a class raises is reported without its words.
     """

@@ -19,17 +19,17 @@ def warn_about(
     report: Report,
     *,
     foreign: Callable[[str], str | None] = _nothing,
-    unjudged: tuple[str, ...] = (),
+    unvalidated: tuple[str, ...] = (),
 ) -> None:
     """Warn about each name that is unknown, or known and without effect.
 
     unknown: the sentence for an unknown name. foreign: why a key means nothing beside what else the file says.
-    unjudged: beginnings of names of which nothing can be said, because what would know them is refused or not there.
+    unvalidated: beginnings of names of which nothing can be said, because what would know them is refused or not there.
     """
     for name in names:
         key = find(table, name)
         if key is None:
-            if not name.startswith(unjudged):
+            if not name.startswith(unvalidated):
                 report.warn(name, unknown(name))
         elif name in values.given:
             reason = foreign(name) or _reason(key, values)

@@ -63,6 +63,6 @@ def _under(prefix: str, kind: str, type_: str) -> Iterator[Key]:
         return
     from parquet_sink.transform.classes import find_predicate, find_transform  # load Arrow: only where one is named
 
-    with suppress(Exception):  # a class of another's that cannot be loaded: its keys are judged by their names
+    with suppress(Exception):  # a class of another's that cannot be loaded: its keys are known by their names
         found = find_predicate(type_) if kind == "predicates" else find_transform(type_)[0]
         yield from [replace(key, name=prefix + key.name) for key in found.keys]

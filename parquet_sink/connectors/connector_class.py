@@ -29,7 +29,7 @@ class ConnectorClass(Protocol):
     prefixes: Sequence[str]
 
     def check(self, values: Values, worker: Worker, report: Report) -> None:
-        """Tell the report what is wrong between keys, or between a key and the machine; each by itself was judged."""
+        """Report what is wrong between keys, or between a key and the machine; each by itself was validated."""
 
     def settings(self, values: Values, worker: Worker) -> ConnectorSettings:
         """What the runtime runs, from values about which there was no problem: settings of a kind (`kinds`).

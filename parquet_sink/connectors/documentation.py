@@ -5,17 +5,17 @@ class behind it, the keys of that class.
 """
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from parquet_sink import plugins
 from parquet_sink.config import docs
 from parquet_sink.config.key import Key
-from parquet_sink.connectors.connector_class import CONNECTOR_CLASSES, DEFAULT_CLASS, find_class
+from parquet_sink.connectors.connector_class import CONNECTOR_CLASSES, DEFAULT_CLASS, ConnectorClass, find_class
 from parquet_sink.convert.keys import SETTINGS, table_of_converters, table_of_settings, with_converters
 from parquet_sink.convert.settings import CONVERT_SETTINGS
 from parquet_sink.plugins import PluginUnusable
-from parquet_sink.targets.target_class import TARGET_CLASSES, TYPE, find_target
+from parquet_sink.targets.target_class import TARGET_CLASSES, TYPE, TargetClass, find_target
 from parquet_sink.transform import key_docs as transform_docs
 from parquet_sink.transform.keys import TRANSFORM
 from parquet_sink.worker_config.worker_keys import WORKER_KEYS
@@ -89,36 +89,25 @@ def _help_lines() -> Iterator[str]:
     keys = find_class().keys
     yield from _help("Connector file", keys)
     for name in plugins.names(CONNECTOR_CLASSES):
-        if name in plugins.BUILT_IN[plugins.CONNECTORS]:
-            yield from _help(f"Connector file with connector.class={name}", _beside(find_class(name).keys, keys))
-        else:
-            yield from _help_of_installed(name)
-    yield from _help_of_targets(keys)
+        shared = keys if name in plugins.BUILT_IN[plugins.CONNECTORS] else ()
+        yield from _help_of(f"connector.class={name}", find_class, name, shared)
+    for name in sorted(plugins.installed(TARGET_CLASSES)):
+        yield from _help_of(f"{TYPE}={name}", find_target, name, keys)
     yield from _help_settings()
     yield from _help("Worker file", WORKER_KEYS)
 
 
-def _beside(keys: Sequence[Key], told: Sequence[Key]) -> Sequence[Key]:
-    """Those that no key told of before has the name of."""
-    names = {key.name for key in told}
-    return [key for key in keys if key.name not in names]
-
-
-def _help_of_installed(name: str) -> Iterator[str]:
-    """A package that cannot be loaded does not cost the others their help."""
+def _help_of(
+    setting: str, find: Callable[[str], ConnectorClass | TargetClass], name: str, before: Sequence[Key]
+) -> Iterator[str]:
+    """Keys that are not among those before. A package that cannot be loaded does not cost the others their help."""
     try:
-        yield from _help(f"Connector file with connector.class={name}", find_class(name).keys)
+        keys = find(name).keys
     except PluginUnusable as error:
         yield from (str(error), "")
-
-
-def _help_of_targets(told: Sequence[Key]) -> Iterator[str]:
-    """Those of other packages; ours are among the keys of the class."""
-    for name in sorted(plugins.installed(TARGET_CLASSES)):
-        try:
-            yield from _help(f"Connector file with {TYPE}={name}", _beside(find_target(name).keys, told))
-        except PluginUnusable as error:
-            yield from (str(error), "")
+    else:
+        names = {key.name for key in before}
+        yield from _help(f"Connector file with {setting}", [key for key in keys if key.name not in names])
 
 
 def _help(title: str, keys: Sequence[Key]) -> Iterator[str]:

@@ -128,7 +128,7 @@ def _settings(
 
 
 def _unknown(name: str, connector: ConnectorClass, keys: Sequence[Key]) -> str:
-    """What to tell about a key that no file of the class has. keys: all that there are."""
+    """The warning about a key that no file of the class has. keys: all that there are."""
     if name.startswith("consumer."):
         return f"It is unknown in a connector file and has no effect. Did you mean consumer.override.{name[9:]}?"
     if find(WORKER_KEYS, name) is not None:

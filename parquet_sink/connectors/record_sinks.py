@@ -6,13 +6,12 @@ from parquet_sink.config.declared import keys_of, made
 from parquet_sink.config.key import Key
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values
-from parquet_sink.connectors import error_handling, reading
+from parquet_sink.connectors import reading
 from parquet_sink.connectors.connect_keys import CONNECT_KEYS, CONNECTOR_KEYS
 from parquet_sink.convert import configuration
 from parquet_sink.convert.configuration import build_converter, build_headers
 from parquet_sink.convert.json.settings import PLAIN_JSON
 from parquet_sink.convert.keys import CONVERTER_KEYS
-from parquet_sink.files.settings import TMP_DIR
 from parquet_sink.kafka.settings import NAME_KEY, OVERRIDE_KEYS, TOPIC_KEYS
 from parquet_sink.settings.connector import TOLERANCE, ErrorSettings
 from parquet_sink.settings.record_sink import DELIVERY, RecordSinkSettings
@@ -39,16 +38,14 @@ def check(values: Values, worker: Worker, report: Report) -> None:
     """Every rule of these keys that needs two of them, or a key and the machine."""
     reading.check(values, worker, report)
     configuration.check(values, worker.converters, worker.source, worker.machine, report)
-    error_handling.check(values, worker, report)
+    reading.check_errors(values, worker, report)
     if values.text(TOLERANCE) == "all" and values.text(NAME_KEY) is None:
         report.problem(
             TOLERANCE,
             f"With all, records that fail are passed over, and there is no {NAME_KEY} to keep them in; name one, or "
             "leave none.",
         )
-    tmp_dir = values.text(TMP_DIR)
-    if tmp_dir is not None and worker.machine.is_file(worker.machine.absolute(tmp_dir)):
-        report.problem(TMP_DIR, f"{values.quoted(TMP_DIR)} is a file; name a folder.")
+    reading.check_folder(values, worker, report)
 
 
 def settings(values: Values, worker: Worker, sink: RecordSinkSetup) -> RecordSinkSettings:
@@ -63,5 +60,5 @@ def settings(values: Values, worker: Worker, sink: RecordSinkSetup) -> RecordSin
         value=build_converter("value", values, worker.converters, machine) or PLAIN_JSON,
         key=build_converter("key", values, worker.converters, machine),
         header=build_headers(values, worker.converters, machine),
-        errors=error_handling.error_settings(values, worker, kafka),
+        errors=reading.error_settings(values, worker, kafka),
     )

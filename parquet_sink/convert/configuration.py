@@ -84,7 +84,7 @@ class Remarks(TypedDict):
     """Why a setting means nothing beside its converter, and beginnings of settings whose converter nobody knows."""
 
     foreign: Callable[[str], str | None]
-    unjudged: tuple[str, ...]
+    unvalidated: tuple[str, ...]
 
 
 def check(own: Values, worker: Values, source: str, machine: Machine, report: Report) -> None:
@@ -165,8 +165,8 @@ def remarks(own: Values, worker: Values = NOTHING) -> Remarks:
     """What `without_effect.warn_about` must know of the converters: a file that has none says nothing."""
     sides = SIDES if own.knows("value.converter") else ()
     found = {f"{side}.converter.": choose(side, own, worker) for side in sides}
-    unjudged = tuple(prefix for prefix, chosen in found.items() if chosen is None or chosen.custom)
-    return {"foreign": lambda name: _foreign(name, found), "unjudged": unjudged}
+    unvalidated = tuple(prefix for prefix, chosen in found.items() if chosen is None or chosen.custom)
+    return {"foreign": lambda name: _foreign(name, found), "unvalidated": unvalidated}
 
 
 def _foreign(name: str, found: Mapping[str, Chosen | None]) -> str | None:

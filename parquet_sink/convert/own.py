@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from parquet_sink import plugins
 from parquet_sink.config import declared
-from parquet_sink.config.class_settings import ClassSettings, Judged, Texts, judge
+from parquet_sink.config.class_settings import ClassCheck, ClassSettings, Texts, validate
 from parquet_sink.config.key import Key
 from parquet_sink.config.machine import Machine
 from parquet_sink.config.provider import Resolved
@@ -94,7 +94,7 @@ def check(name: str, side: Side, found: Resolved, machine: Machine, report: Repo
         whole.check(values, machine, prefixed)
         return None
 
-    return judge(Judged("converter", tuple(class_.keys), make, on_class), found, prefixed)
+    return validate(ClassCheck("converter", tuple(class_.keys), make, on_class), found, prefixed)
 
 
 def settings(own: ClassSettings, machine: Machine) -> CustomConverter:

@@ -121,7 +121,7 @@ class ConnectorSettings(Protocol):
     age at which records are due; None where nothing waits. stop_timeout_ms: how long a stop waits for the flush in
     progress. restart: what follows a failure that may pass. registry_patience_ms: how long a registry, or what a
     transform or a record sink needs, may stay away, -1 for ever; registry_pause_ms: the longest between tries.
-    of_files: whether what it delivers is told in files, and not in records. makes_topics: those that a source sends
+    of_files: whether what it delivers is counted in files, and not in records. makes_topics: those that a source sends
     to, as far as that is known before; the first record makes them where brokers do that.
     """
 

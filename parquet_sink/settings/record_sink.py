@@ -75,7 +75,7 @@ class RecordSinkSettings(TopicSinkSettings):
 
     @property
     def of_files(self) -> Literal[False]:
-        """What it delivers is told in records."""
+        """What it delivers is counted in records."""
         return False
 
     @property

@@ -1,13 +1,16 @@
 """What a sink that writes Parquet files runs from, made by its connector class. Durations are milliseconds."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import ClassVar, Literal, Self, TypeGuard
 
 from parquet_sink import __version__
 from parquet_sink.archive.settings import ArchiveSettings
-from parquet_sink.config.declared import by_key
+from parquet_sink.config.declared import Milliseconds, by_key, declared, filled_by
+from parquet_sink.config.key import Origin, ems
+from parquet_sink.config.machine import Machine
 from parquet_sink.config.secret import digest
+from parquet_sink.config.values import Values
 from parquet_sink.convert.connect_values.settings import SIMPLE_HEADER
 from parquet_sink.convert.json.settings import PLAIN_JSON
 from parquet_sink.convert.settings import Converter
@@ -25,12 +28,17 @@ from parquet_sink.settings.connector import (
     RestartSettings,
     TopicSinkSettings,
 )
-from parquet_sink.targets.settings import RetrySettings, TargetSettings
-from parquet_sink.targets.table_map import MAP_KEY, TableMap
+from parquet_sink.targets.settings import ERRORS, RetrySettings, TargetSettings
+from parquet_sink.targets.table_map import MAP_KEY, TableMap, parse
 from parquet_sink.transform.settings import StepSettings
 
 
-@dataclass(frozen=True)
+def _tables(values: Values, machine: Machine) -> TableMap:
+    text = values.text(MAP_KEY)
+    return TableMap() if text is None else parse(text)
+
+
+@declared(group=ERRORS, origin=Origin.OWN)
 class SinkSettings(TopicSinkSettings):
     """One connector, ready to run.
 
@@ -42,7 +50,7 @@ class SinkSettings(TopicSinkSettings):
     """
 
     kind: ClassVar[str] = "sink"
-    name: str
+    name: str = filled_by("name")
     kafka: KafkaSettings
     flush: FlushSettings
     shape: ShapeSettings
@@ -50,7 +58,7 @@ class SinkSettings(TopicSinkSettings):
     target: TargetSettings
     value: Converter = PLAIN_JSON
     key: Converter | None = None
-    tables: TableMap = field(default_factory=TableMap)
+    tables: TableMap = filled_by(MAP_KEY, default=TableMap(), computed=_tables)
     header: Converter = SIMPLE_HEADER
     transforms: tuple[StepSettings, ...] = ()
     retry: RetrySettings = field(default_factory=RetrySettings)
@@ -59,9 +67,9 @@ class SinkSettings(TopicSinkSettings):
     history: HistorySettings = field(default_factory=HistorySettings)
     archive: ArchiveSettings | None = None
     restart: RestartSettings = field(default_factory=RestartSettings)
-    registry_patience_ms: int = 0
-    registry_pause_ms: int = 60_000
-    stop_timeout_ms: int = 30_000
+    registry_patience_ms: int = filled_by("errors.retry.timeout", default=0)
+    registry_pause_ms: int = filled_by("errors.retry.delay.max.ms", default=60_000)
+    stop_timeout_ms: Milliseconds = filled_by(ems("stop.timeout.ms"), default=30_000)
 
     @property
     def tmp_dir(self) -> str:
@@ -70,7 +78,7 @@ class SinkSettings(TopicSinkSettings):
 
     @property
     def of_files(self) -> Literal[True]:
-        """What it delivers is told in files."""
+        """What it delivers is counted in files."""
         return True
 
     def with_transforms(self, steps: tuple[StepSettings, ...]) -> Self:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from parquet_sink.config.class_settings import ClassSettings, Judged, judge, section
+from parquet_sink.config.class_settings import ClassCheck, ClassSettings, keys_by_name, section, validate
 from parquet_sink.config.key import Key
 from parquet_sink.config.provider import Resolved
 from parquet_sink.config.report import PrefixedReport, Report, did_you_mean, printable, quoted
@@ -36,7 +36,7 @@ class _Found:
 def check(values: Values, report: Report) -> tuple[StepSettings, ...]:
     """The transforms of a file in their order; what is wrong goes to the report, and is left out.
 
-    values: of the whole file. A class is loaded, and made once, so that it can judge its settings.
+    values: of the whole file. A class is loaded, and made once, so that it can validate its settings.
     """
     transforms = _all(_TRANSFORMS, values, report)
     predicates = _all(_PREDICATES, values, report)
@@ -78,34 +78,9 @@ def _drops_all(type_: str) -> bool:
 
 def _all(kind: _Kind, values: Values, report: Report) -> dict[str, _Found]:
     """By name, in the order of the list."""
-    names = values.names(kind.key)
-    _twice(kind, values, report)
-    sections: dict[str, list[str]] = {name: [] for name in names}
-    for full in sorted({*values.texts, *values.given}):
-        if not full.startswith(f"{kind.key}."):
-            continue
-        rest = full.removeprefix(f"{kind.key}.")
-        owner = max((name for name in names if rest.startswith(f"{name}.")), key=len, default=None)
-        if owner is not None:
-            sections[owner].append(full)
-        elif full in values.given:
-            report.warn(full, _nobodys(kind, rest, names))
-    return {name: _one(kind, name, section(values, sections[name], f"{kind.key}.{name}."), report) for name in names}
-
-
-def _nobodys(kind: _Kind, rest: str, names: tuple[str, ...]) -> str:
-    name = rest.partition(".")[0]
-    hint = did_you_mean(name, {one: f"{kind.key}.{one}.{rest.partition('.')[2]}" for one in names}, cutoff=0.6)
-    return f"It has no effect: {kind.key} does not name {quoted(name)}; list it there, or remove the key.{hint}"
-
-
-def _twice(kind: _Kind, values: Values, report: Report) -> None:
-    listed = [name.strip() for name in values.texts.get(kind.key, "").split(",")]
-    again = next((name for name in values.names(kind.key) if listed.count(name) > 1), None)
-    if again is not None:
-        report.problem(
-            kind.key, f"{quoted(again)} is named twice; name each {kind.what} once, a second one by a name of its own."
-        )
+    keys = {*values.texts, *values.given}
+    listed = keys_by_name(kind.key, kind.what, values.texts, report, keys, silent=keys - values.given)
+    return {name: _one(kind, name, section(values, own, f"{kind.key}.{name}."), report) for name, own in listed.items()}
 
 
 def _one(kind: _Kind, name: str, found: Resolved, report: Report) -> _Found:
@@ -114,8 +89,8 @@ def _one(kind: _Kind, name: str, found: Resolved, report: Report) -> _Found:
     type_ = own.text("type")
     if type_ is None:
         _misspelt(kind, found, inner)
-    judged = None if type_ is None else _class(kind, type_, found, inner)
-    texts = None if judged is None else judge(judged, found, inner)
+    checked = None if type_ is None else _class(kind, type_, found, inner)
+    texts = None if checked is None else validate(checked, found, inner)
     if type_ is None or texts is None or len(report.problems) > before:
         return _Found(None, own)
     return _Found(ClassSettings(name, type_, texts), own)
@@ -130,7 +105,7 @@ def _misspelt(kind: _Kind, found: Resolved, report: PrefixedReport) -> None:
             report.warn(name, f"It is unknown and has no effect.{hint}")
 
 
-def _class(kind: _Kind, type_: str, found: Resolved, report: Report) -> Judged | None:
+def _class(kind: _Kind, type_: str, found: Resolved, report: Report) -> ClassCheck | None:
     """The keys of a class, and what makes one of them."""
     from parquet_sink.plugins import PluginUnusable
     from parquet_sink.transform.classes import find_predicate, find_transform  # load Arrow: only where one is named
@@ -143,9 +118,9 @@ def _class(kind: _Kind, type_: str, found: Resolved, report: Report) -> Judged |
     try:
         if kind is _PREDICATES:
             predicate = find_predicate(type_)
-            return Judged(kind.what, tuple(predicate.keys), predicate, on_class, others)
+            return ClassCheck(kind.what, tuple(predicate.keys), predicate, on_class, others)
         transform, side = find_transform(type_)
-        return Judged(kind.what, tuple(transform.keys), lambda values: transform(values, side), on_class, others)
+        return ClassCheck(kind.what, tuple(transform.keys), lambda values: transform(values, side), on_class, others)
     except PluginUnusable as error:
         hidden = f"What {quoted(found.shown['type'])} stands for is no {kind.what} that can be used; correct it."
         report.problem("type", hidden if "type" in found.provided else f"{error}{_as_the_other(kind, type_)}")

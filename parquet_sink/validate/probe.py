@@ -4,7 +4,8 @@ Nothing is read from topics, committed, or stored at the target. Each finding is
 is as it should be, and the cure where it is not.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Final
 
 from parquet_sink.archive.archive import open_archive
@@ -19,7 +20,7 @@ from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.settings.record_sink import RecordSinkSettings
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.outcome import Health
-from parquet_sink.targets.settings import TargetSettings
+from parquet_sink.targets.settings import Target, TargetSettings
 from parquet_sink.validate.probe_kafka import Finding, probe_dead_letters, probe_kafka
 
 TARGET_S: Final = 20.0
@@ -102,25 +103,19 @@ def probe_parked(settings: SinkSettings) -> Finding:
 
 def probe_archive(settings: ArchiveSettings) -> Finding:
     """What the archive itself finds when it is tried; nothing is kept there."""
-    try:
-        archive = open_archive(settings)
-    except InvalidConfiguration as error:
-        return Finding(Health.FAILED, "archive", str(error))
-    try:
-        result = archive.probe(TARGET_S)
-    finally:
-        archive.close()
-    return Finding(result.health, f"archive {archive.name}", result.text)
+    return _tried("archive", lambda: open_archive(settings))
 
 
 def probe_target(settings: TargetSettings) -> Finding:
     """What the target itself finds when it is tried; nothing is stored there."""
+    return _tried("target", settings.open)
+
+
+def _tried(what: str, opened: Callable[[], Target]) -> Finding:
     try:
-        target = settings.open()
+        target = opened()
     except InvalidConfiguration as error:
-        return Finding(Health.FAILED, "target", str(error))
-    try:
+        return Finding(Health.FAILED, what, str(error))
+    with closing(target):
         result = target.probe(TARGET_S)
-    finally:
-        target.close()
-    return Finding(result.health, f"target {target.name}", result.text)
+    return Finding(result.health, f"{what} {target.name}", result.text)

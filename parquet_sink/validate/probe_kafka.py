@@ -50,7 +50,7 @@ class Finding:
 def probe_kafka(kafka: KafkaSettings, tables: SinkSettings | None = None) -> Iterator[Finding]:
     """Client settings, brokers, topics and group; what cannot be tried after a failure is left out.
 
-    tables: tells the table of each topic.
+    tables: knows the table of each topic.
     """
     try:
         client_options.build(Consumer, client_options.reader_options(kafka)).close()  # fetch settings are its alone

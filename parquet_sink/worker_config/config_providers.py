@@ -4,14 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from parquet_sink.config.class_settings import Judged, judge
+from parquet_sink.config.class_settings import CLASS, PARAM, ClassCheck, classes_by_name, validate
 from parquet_sink.config.machine import Machine
 from parquet_sink.config.provider import Provider, Resolved
 from parquet_sink.config.providers import resolve
 from parquet_sink.config.report import PrefixedReport, Report, printable
 from parquet_sink.config.values import Values
 from parquet_sink.plugins import PluginUnusable
-from parquet_sink.worker_config.class_sections import CLASS, PARAM, sections
 from parquet_sink.worker_config.provider_class import (
     BrokenProvider,
     GuardedProvider,
@@ -46,7 +45,7 @@ def with_providers(properties: Mapping[str, str], machine: Machine, report: Repo
     What is wrong goes to the report, and such a provider answers nothing. Kafka's own are made first, so that params of
     the others may hold placeholders of theirs.
     """
-    making = _Making(machine, report, sections(LIST, "provider", properties, report))
+    making = _Making(machine, report, classes_by_name(LIST, "provider", properties, report))
     if not making.texts:
         return machine
     classes = {name: class_ for name in making.texts if (class_ := _class_of(name, making)) is not None}
@@ -94,7 +93,6 @@ def _made(name: str, class_: ProviderClass, making: _Making) -> Provider:
     def on_class(reason: str) -> None:
         making.report.problem(f"{PREFIX}{name}.{CLASS}", reason)
 
-    judged = Judged("config provider", tuple(class_.keys), make, on_class)
-    return (
-        made[0] if judge(judged, resolved, PrefixedReport(making.report, prefix)) is not None else BrokenProvider(name)
-    )
+    check = ClassCheck("config provider", tuple(class_.keys), make, on_class)
+    wrong = validate(check, resolved, PrefixedReport(making.report, prefix)) is None
+    return BrokenProvider(name) if wrong else made[0]

@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from typing import Final, Protocol, runtime_checkable
 
 from parquet_sink import plugins
-from parquet_sink.config.class_settings import Judged, judge, section
+from parquet_sink.config.class_settings import CLASS, PARAM, ClassCheck, classes_by_name, section, validate
 from parquet_sink.config.key import Key
 from parquet_sink.config.report import PrefixedReport, Report, printable
 from parquet_sink.config.values import Values
 from parquet_sink.model.events import Event
 from parquet_sink.plugins import LISTENERS, Kind, PluginUnusable
-from parquet_sink.worker_config.class_sections import CLASS, PARAM, sections
 
 LIST: Final = "event.listeners"
 
@@ -54,7 +53,7 @@ LISTENER_CLASSES: Final[Kind[ListenerClass]] = Kind(
 def event_listeners(values: Values, report: Report) -> dict[str, EventListener]:
     """By name, in the order of the file. What is wrong goes to the report."""
     found: dict[str, EventListener] = {}
-    for name, texts in sections(LIST, "listener", values.texts, report).items():
+    for name, texts in classes_by_name(LIST, "listener", values.texts, report).items():
         key, class_name = f"{LIST}.{name}.{CLASS}", texts.get(CLASS, "").strip()
         if not class_name:
             report.problem(key, f"It is missing; name the class of the event listener {printable(name)}.")
@@ -78,4 +77,4 @@ def _make(name: str, class_: ListenerClass, values: Values, report: Report, foun
         report.problem(f"{LIST}.{name}.{CLASS}", reason)
 
     params = section(values, [one for one in values.texts if one.startswith(prefix)], prefix)
-    judge(Judged("event listener", tuple(class_.keys), make, on_class), params, PrefixedReport(report, prefix))
+    validate(ClassCheck("event listener", tuple(class_.keys), make, on_class), params, PrefixedReport(report, prefix))

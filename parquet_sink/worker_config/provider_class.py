@@ -97,7 +97,7 @@ class GuardedProvider:
         """In a thread of its own, which is left alone when it hangs; until it comes back nobody waits for it again."""
         if not self._asking.acquire(timeout=0.0 if self._hangs else self._patience_s):
             return NotGiven(
-                f": the config provider {self._name} still hangs from an earlier question; mend its class.", True
+                f": the config provider {self._name} still hangs from an earlier question; correct its class.", True
             )
         answers: list[Mapping[str, object] | NotGiven] = []
 
@@ -127,7 +127,7 @@ class GuardedProvider:
             return NotGiven(f": {printable(str(error))}", passes=True)
         except Exception as error:  # noqa: BLE001 - whatever another's code raises; its words may hold the secret
             return NotGiven(
-                f": the config provider {self._name} failed with {plugin_errors.place(error)}; mend its class.",
+                f": the config provider {self._name} failed with {plugin_errors.place(error)}; correct its class.",
                 passes=True,
             )
         if not isinstance(found, Mapping):
@@ -136,7 +136,7 @@ class GuardedProvider:
 
 
 class BrokenProvider:
-    """One that the worker file declares and that cannot be made: what is wrong is told there."""
+    """One that the worker file declares and that cannot be made: what is wrong is reported there."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -114,7 +114,7 @@ def _resolved(properties: Mapping[str, str], machine: Machine, report: Report) -
 
 
 def _unknown(name: str, connector_keys: Sequence[Key]) -> str:
-    """What to tell about a key that no worker file has."""
+    """The warning about a key that no worker file has."""
     if find(connector_keys, name) is not None:
         return "It belongs in a connector file and has no effect in the worker file."
     return "It is unknown and has no effect." + suggest(name, WORKER_KEYS, PREFIXES)

@@ -34,7 +34,7 @@ def _refused(name: str, cure: str) -> Key:
 
 
 def _default_converter(key: Key) -> Key:
-    """The worker's converter is only a default, so it is judged where a connector uses it."""
+    """The worker's converter is only a default, so it is validated where a connector uses it."""
     if key.group is not CONVERT:
         return key
     doc = key.doc.split(". ")[0].removesuffix(".") + ". Connectors may name their own."

@@ -6,7 +6,7 @@ import pytest
 
 from parquet_sink.config.key import Key, Type, find
 from parquet_sink.connectors.documentation import help_text, markdown
-from parquet_sink.connectors.ems.keys import EMS_KEYS
+from parquet_sink.connectors.ems.sink import EMS_KEYS
 from parquet_sink.convert.keys import PREFIXES, SETTINGS
 from parquet_sink.convert.settings import CONVERT_SETTINGS
 from parquet_sink.worker_config.worker_keys import WORKER_KEYS

@@ -115,11 +115,11 @@ PROBLEMS: list[tuple[Mapping[str, str | None], str]] = [
     ),
     (
         {"transforms": "m,m"},
-        'Invalid [transforms]. "m" is named twice; name each transform once, a second one by a name of its own.',
+        'Invalid [transforms]. "m" is named twice; name each transform once.',
     ),
     (
         {"predicates": "p, p"},
-        'Invalid [predicates]. "p" is named twice; name each predicate once, a second one by a name of its own.',
+        'Invalid [predicates]. "p" is named twice; name each predicate once.',
     ),
     (
         {"transforms.m.type": f"{MODULE}.Is", "transforms.m.name": "x"},

@@ -5,7 +5,7 @@ import pytest
 from parquet_sink import plugins
 from parquet_sink.config.declared import by_key, keys_of
 from parquet_sink.config.machine import Machine
-from parquet_sink.connectors.ems.keys import EMS_KEYS
+from parquet_sink.connectors.ems.sink import EMS_KEYS
 from parquet_sink.connectors.loading import Loaded, load
 from parquet_sink.convert.converters import CONVERTERS
 from parquet_sink.convert.json.settings import PLAIN_JSON, JsonConverter

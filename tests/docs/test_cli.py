@@ -11,7 +11,7 @@ import pytest
 from parquet_sink import plugins
 from parquet_sink.cli import main as cli
 from parquet_sink.config.key import find
-from parquet_sink.connectors.ems.keys import EMS_KEYS
+from parquet_sink.connectors.ems.sink import EMS_KEYS
 from parquet_sink.errors import SinkError
 from parquet_sink.process import logs
 from parquet_sink.worker_config.worker_keys import WORKER_KEYS

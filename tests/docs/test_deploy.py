@@ -17,7 +17,7 @@ import yaml
 
 from parquet_sink.cli import main as cli
 from parquet_sink.config.properties import parse_properties
-from parquet_sink.connectors.ems.keys import EMS_KEYS
+from parquet_sink.connectors.ems.sink import EMS_KEYS
 from parquet_sink.connectors.loading import load
 from parquet_sink.spark import options
 from parquet_sink.worker.herder.store import FOLDER_KEY

@@ -195,7 +195,10 @@ def test_a_connector_that_is_loaded_again_asks_again(own: str) -> None:
         ("sealed", ": the vault is sealed; unseal it."),
         (
             "bug",
-            ": the config provider v failed with ValueError in own_providers_for_a_test.py, line 26; mend its class.",
+            (
+                ": the config provider v failed with ValueError in own_providers_for_a_test.py, line 26; "
+                "correct its class."
+            ),
         ),
         ("list", ": the config provider v gave no mapping, but a value of type list; correct its class."),
         ("bytes", ": the config provider v gave no text, but a value of type bytes; correct its class."),

@@ -96,7 +96,7 @@ def test_keys_without_effect_are_warned_about(site: Path) -> None:
     loaded = worker(**good, **{".audit.param.flie": "x", ".other.class": "x", ".audit.clas": "x"})
     assert loaded.problems == ()
     assert [text.partition("]. ")[0] for text in loaded.warnings] == [
-        "Warning [event.listeners.audit.clas",
         "Warning [event.listeners.other.class",
+        "Warning [event.listeners.audit.clas",
         "Warning [event.listeners.audit.param.flie",
     ]

@@ -1,16 +1,75 @@
-"""The EMS sink as a connector class."""
+"""The EMS sink, and the same with a bucket as its only target, as connector classes: keys, checks, settings."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
 
-from parquet_sink.config.key import PREFIX, Key
+from parquet_sink.archive.settings import URL, ArchiveSettings
+from parquet_sink.config.declared import keys_of, made
+from parquet_sink.config.key import PREFIX, Key, Type, ems
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values
+from parquet_sink.connectors.connect_keys import CONNECT_KEYS, CONNECTOR_KEYS
 from parquet_sink.connectors.ems import checks
-from parquet_sink.connectors.ems.build import build
-from parquet_sink.connectors.ems.keys import EMS_KEYS
-from parquet_sink.convert.keys import PREFIXES
+from parquet_sink.connectors.reading import error_settings, kafka_settings
+from parquet_sink.convert.configuration import build_converter, build_headers
+from parquet_sink.convert.keys import CONVERTER_KEYS, PREFIXES
+from parquet_sink.files import naming
+from parquet_sink.files.settings import CODEC, FileSettings
+from parquet_sink.history.settings import HistorySettings
+from parquet_sink.kafka.settings import OVERRIDE_KEYS, TOPIC_KEYS, FlushSettings
+from parquet_sink.net.settings import HttpSettings
+from parquet_sink.parked.settings import ParkedSettings
+from parquet_sink.rows.settings import OBFUSCATION_KEYS, PRIMARY_KEYS, RAW_ORDER, SHAPE_KEYS, ShapeSettings
+from parquet_sink.settings.connector import ErrorSettings, RestartSettings
 from parquet_sink.settings.sink import SinkSettings
+from parquet_sink.targets.keys import ERROR_KEYS, OTHER_TARGET_KEYS, TARGET_KEYS
+from parquet_sink.targets.s3.target_class import IDLE, TYPE_NAME
+from parquet_sink.targets.target_class import TYPE, target_of
+from parquet_sink.transform.keys import TRANSFORM_KEYS
 from parquet_sink.worker_config.worker import Worker
+
+_REMOVED: Final = "Removed keys"
+_REMOVED_KEYS: Final = (
+    Key(
+        ems("client.id"),
+        _REMOVED,
+        Type.STRING,
+        "The client's name at the target, which is fixed today.",
+        deprecated="the client's name at the target is fixed; remove the key.",
+    ),
+    Key(
+        ems("parquet.write.flush.records"),
+        _REMOVED,
+        Type.STRING,
+        "Old name of a row group's size.",
+        deprecated="use connect.ems.parquet.row.group.size.bytes (bytes, not records) or remove the key.",
+    ),
+)
+
+EMS_KEYS: Final[tuple[Key, ...]] = (
+    *CONNECTOR_KEYS,
+    *TOPIC_KEYS,
+    *OVERRIDE_KEYS,
+    *CONVERTER_KEYS,
+    *TRANSFORM_KEYS,
+    *TARGET_KEYS,
+    *keys_of(FlushSettings),
+    *keys_of(FileSettings),
+    *SHAPE_KEYS,
+    *ERROR_KEYS,
+    *keys_of(RestartSettings),
+    *keys_of(ErrorSettings),
+    *keys_of(ParkedSettings),
+    *keys_of(HistorySettings),
+    *OTHER_TARGET_KEYS,
+    *keys_of(ArchiveSettings),
+    *keys_of(HttpSettings),
+    *OBFUSCATION_KEYS,
+    *CONNECT_KEYS,
+    *_REMOVED_KEYS,
+)
+"""Each room's keys, in the order of the documentation."""
 
 
 class EmsSink:
@@ -23,4 +82,47 @@ class EmsSink:
         checks.check(values, worker, report)
 
     def settings(self, values: Values, worker: Worker) -> SinkSettings:
-        return build(values, worker)
+        machine, kafka, target = worker.machine, kafka_settings(values, worker), target_of(values)
+        codec = {} if target.codec is None or CODEC in values.given else {"codec": target.codec}
+        files = made(FileSettings, values, machine, **codec)
+        waiting = naming.waiting_folder(files.tmp_dir, str(values.text("name")))
+        return made(
+            SinkSettings,
+            values,
+            machine,
+            kafka=kafka,
+            files=files,
+            target=target.settings(values, machine),
+            errors=error_settings(values, worker, kafka),
+            archive=made(ArchiveSettings, values, machine, waiting=waiting) if values.text(URL) else None,
+            **(_raw_rows(values) if checks.is_raw(values) else _converters(values, worker)),
+        )
+
+
+def _converters(values: Values, worker: Worker) -> dict[str, Any]:
+    files = values, worker.converters, worker.machine
+    return {
+        "value": build_converter("value", *files),
+        "key": build_converter("key", *files),
+        "header": build_headers(*files),
+    }
+
+
+def _raw_rows(values: Values) -> dict[str, Any]:
+    primary_keys = values.names(PRIMARY_KEYS)
+    return {
+        "shape": ShapeSettings(raw=True, primary_keys=primary_keys, order_field=RAW_ORDER if primary_keys else None)
+    }
+
+
+def _of_buckets(key: Key) -> Key:
+    if key.name == TYPE:
+        doc = "What takes the files; this class knows buckets only."
+        return replace(key, default=TYPE_NAME, choices=(TYPE_NAME,), doc=doc)
+    return replace(key, default="none", default_text="") if key.name == CODEC else key
+
+
+class S3Sink(EmsSink):
+    """Topics into Parquet files, and those into a bucket of S3; without the keys of the push API."""
+
+    keys: Sequence[Key] = tuple(_of_buckets(key) for key in EMS_KEYS if key.name not in IDLE)

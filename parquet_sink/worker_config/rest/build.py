@@ -1,6 +1,6 @@
 """From the worker file's values to the settings of its REST API, and what is wrong with them together.
 
-What is told of certificates and keys is told before TLS itself tries them.
+Certificates and keys are looked at before TLS itself tries them.
 """
 
 from collections import Counter
@@ -87,9 +87,9 @@ def _safe(
 
 
 def _advertised(values: Values, listeners: Sequence[Address], report: Report) -> None:
-    wished = values.text(ADVERTISED)
-    if wished is not None and wished not in {one.scheme for one in listeners}:
-        report.problem(ADVERTISED, f"There is no {wished} listener; name one in listeners.")
+    requested = values.text(ADVERTISED)
+    if requested is not None and requested not in {one.scheme for one in listeners}:
+        report.problem(ADVERTISED, f"There is no {requested} listener; name one in listeners.")
 
 
 def _users(values: Values, machine: Machine, report: Report) -> tuple[tuple[str, Secret], ...]:
@@ -167,7 +167,7 @@ def _store(prefix: str, text_key: str, values: Values) -> Store | None:
 
 
 def _there(store: Store, type_key: str, values: Values, machine: Machine, report: Report) -> None:
-    """What is told of a file before TLS itself tries it."""
+    """Reports what is wrong with a file before TLS itself tries it."""
     if store.file is None:
         return
     path, type_ = machine.absolute(store.file), values.text(type_key)

@@ -270,13 +270,13 @@ class RestSettings:
 
     @property
     def advertised(self) -> Address:
-        """The listener that others are told of."""
-        wished: tuple[Scheme, ...] = (self.advertised_scheme,) if self.advertised_scheme else ("http", "https")
-        return next((one for scheme in wished for one in self.listeners if one.scheme == scheme), self.listeners[0])
+        """The listener that others are given."""
+        requested: tuple[Scheme, ...] = (self.advertised_scheme,) if self.advertised_scheme else ("http", "https")
+        return next((one for scheme in requested for one in self.listeners if one.scheme == scheme), self.listeners[0])
 
     @property
     def worker_id(self) -> str:
-        """Host and port, as others are told of them."""
-        told = self.advertised
-        host = self.advertised_host or (self.host_name if told.is_everywhere else told.shown_host)
-        return f"{host}:{self.advertised_port or told.port}"
+        """Host and port, as others are given them."""
+        listener = self.advertised
+        host = self.advertised_host or (self.host_name if listener.is_everywhere else listener.shown_host)
+        return f"{host}:{self.advertised_port or listener.port}"

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from parquet_sink.config.key import Type
-from parquet_sink.connectors.ems.keys import EMS_KEYS
+from parquet_sink.connectors.ems.sink import EMS_KEYS
 from parquet_sink.connectors.loading import check_unique, load
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.plugins import BUILT_IN, CONNECTORS

@@ -56,11 +56,11 @@ def test_rows_are_told_apart_by_where_they_come_from() -> None:
             "change",
         ),
         ({f"{E}obfuscation.fields": "name"}, f"{E}obfuscation.fields", "It would hide fields"),
-        ({f"{E}data.primary.key": "topic,id"}, f"{E}data.primary.key", '"id" tells no row of a raw file'),
+        ({f"{E}data.primary.key": "topic,id"}, f"{E}data.primary.key", '"id" does not identify a row of a raw file'),
         (
             {f"{E}data.primary.key": "offset", f"{E}order.field.name": "changed"},
             f"{E}order.field.name",
-            '"changed" orders no rows',
+            '"changed" does not order rows',
         ),
         ({f"{E}mode": "row"}, f"{E}mode", '"row" is not one of shaped, raw; write one of them. Did you mean raw?'),
     ],

@@ -11,8 +11,8 @@ from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values, read
 from parquet_sink.connectors.check import Checked, check_files
 from parquet_sink.connectors.class_keys import keys_of
-from parquet_sink.connectors.ems.raw_checks import MODE
 from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.rows.settings import MODE
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.store import FileStore
 from parquet_sink.targets.target_class import ARCHIVE, PUSH, TYPE, TargetClass, of_address

@@ -13,7 +13,6 @@ from parquet_sink.config.declared import declared, key, keys_of, made
 from parquet_sink.config.key import PREFIX, Key, Origin, ems
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values
-from parquet_sink.connectors.ems.required import absolute, text
 from parquet_sink.convert.keys import PREFIXES
 from parquet_sink.files import naming
 from parquet_sink.kafka.settings import TOPIC
@@ -74,5 +73,5 @@ class FileStreamSource:
 
     def _spool(self, values: Values, worker: Worker) -> str:
         """Spark's processes have another standard input, so it is copied to a file in the connector's folder."""
-        tmp_dir = absolute(values.text(ems("tmp.dir")) or worker.machine.tmp_dir, worker)
-        return posixpath.join(naming.connector_folder(tmp_dir, text(values, "name")), naming.INPUT_FILE)
+        tmp_dir = worker.machine.absolute(values.text(ems("tmp.dir")) or worker.machine.tmp_dir)
+        return posixpath.join(naming.connector_folder(tmp_dir, str(values.text("name"))), naming.INPUT_FILE)
