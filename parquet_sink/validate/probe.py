@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Final
 
-from parquet_sink.archive.archive import open_archive
+from parquet_sink.archive.archive import Archive, open_archive
 from parquet_sink.archive.settings import ArchiveSettings
 from parquet_sink.connectors.kinds import find_kind
 from parquet_sink.convert.registry.settings import RegistrySettings
@@ -111,7 +111,7 @@ def probe_target(settings: TargetSettings) -> Finding:
     return _tried("target", settings.open)
 
 
-def _tried(what: str, opened: Callable[[], Target]) -> Finding:
+def _tried(what: str, opened: Callable[[], Target | Archive]) -> Finding:
     try:
         target = opened()
     except InvalidConfiguration as error:
