@@ -147,19 +147,11 @@ class Kind(Generic[T]):
 
 @dataclass(frozen=True)
 class Located:
-    """A plug-in that is there. path: `module:attribute`."""
-
-    full_name: str
-    path: str
-
-
-@dataclass(frozen=True)
-class Declared:
-    """An entry point. path: `module:attribute`."""
+    """A plug-in that is there. path: `module:attribute`. package: that has its entry point; empty for one of ours."""
 
     name: str
     path: str
-    package: str
+    package: str = ""
 
 
 def find(kind: Kind[T], name: str) -> T:
@@ -190,12 +182,12 @@ def installed(kind: Kind[Any]) -> dict[str, str]:
     return {one.name: one.path for one in declared(kind)}
 
 
-def declared(kind: Kind[Any]) -> tuple[Declared, ...]:
+def declared(kind: Kind[Any]) -> tuple[Located, ...]:
     """The entry points of all installed packages, those of one name included."""
     from importlib.metadata import entry_points  # a tenth of what the command line loads, for those who need it
 
     found = entry_points(group=kind.group)
-    return tuple(Declared(one.name, one.value, one.dist.name if one.dist else "") for one in found)
+    return tuple(Located(one.name, one.value, one.dist.name if one.dist else "") for one in found)
 
 
 def short_names(kind: Kind[Any], name: str) -> Iterator[str]:
@@ -246,7 +238,7 @@ def _unknown(kind: Kind[Any], name: str) -> str:
 
 def load(kind: Kind[T], located: Located) -> T:
     """The object there, made when it is a class and its kind says so. Raises PluginUnusable."""
-    name, path = located.full_name, located.path
+    name, path = located.name, located.path
     try:
         found = named(path)
         made = found() if isinstance(found, type) and not kind.called else found

@@ -1,7 +1,8 @@
 """Kafka Connect's keys for any sink: its name and class, transforms, error handling."""
 
-from typing import Final
+from typing import ClassVar, Final
 
+from parquet_sink.config.declared import Long, declared, key, keys_of
 from parquet_sink.config.key import Check, Key, Origin, Type, Value
 from parquet_sink.config.report import quoted
 
@@ -22,29 +23,6 @@ def _name(value: Value) -> str | None:
 
 
 NAME: Final = Check(f"1 to {_LONGEST_NAME} printable characters, not `.` or `..`", _name)
-
-
-def _key(
-    name: str,
-    type_: Type,
-    doc: str,
-    default: Value = None,
-    *,
-    minimum: int | None = None,
-    needs: str = "",
-    no_effect: str = "",
-) -> Key:
-    return Key(
-        name,
-        CONNECT,
-        type_,
-        doc,
-        default=default,
-        minimum=minimum,
-        origin=Origin.CONNECT,
-        needs=needs,
-        no_effect=no_effect,
-    )
 
 
 CONNECTOR_KEYS: Final = (
@@ -83,41 +61,42 @@ CONNECTOR_KEYS: Final = (
 )
 """Those of any sink: its name, its class, and how many Spark tasks it may have."""
 
-CONNECT_KEYS: Final = (
-    _key(
+
+@declared(group=CONNECT, origin=Origin.CONNECT)
+class _OtherKeys:
+    """Settings are `filled_by` some; the others have no effect."""
+
+    retry_timeout: ClassVar[Long] = key(
         "errors.retry.timeout",
-        Type.LONG,
         "How long a record is tried again while the schema registry is away, or a transform says that it cannot work "
         "now, in milliseconds; `-1` without end. With 0 a registry is tried for about a minute, a transform not again. "
         "Nothing else is: the same bytes give the same error, and uploads are retried by `connect.ems.error.policy`.",
         default=0,
         minimum=-1,
-    ),
-    _key(
+    )
+    retry_delay: ClassVar[Long] = key(
         "errors.retry.delay.max.ms",
-        Type.LONG,
         "The longest pause between two such tries. Transforms are tried again after 0.3 s, then twice as long each "
         "time; what would be longer is of random length below it.",
         default=60_000,
         minimum=1,
-    ),
-    _key(
+    )
+    reload: ClassVar[str] = key(
         "config.action.reload",
-        Type.STRING,
         "Restart when a config provider says that a secret changed.",
         no_effect="providers are asked when a connector starts; restart it when a secret changed.",
-    ),
-    _key(
+    )
+    enforced: ClassVar[bool] = key(
         "tasks.max.enforce",
-        Type.BOOLEAN,
         "Whether a connector may have more tasks than `tasks.max`.",
         default=True,
         no_effect="tasks.max is always enforced.",
-    ),
-    _key(
+    )
+    version: ClassVar[str] = key(
         "connector.plugin.version",
-        Type.STRING,
         "Which version of the connector class is used, where several are installed.",
         no_effect="there is one version of each class here.",
-    ),
-)
+    )
+
+
+CONNECT_KEYS: Final = keys_of(_OtherKeys)

@@ -33,7 +33,7 @@ def find_transform(name: str) -> tuple[TransformClass, Side]:
     Raises plugins.PluginUnusable.
     """
     located = plugins.locate(TRANSFORM_CLASSES, name)
-    side: Side = "key" if located.full_name.endswith("$Key") else "value"
+    side: Side = "key" if located.name.endswith("$Key") else "value"
     return plugins.load(TRANSFORM_CLASSES, located), side
 
 
@@ -43,7 +43,7 @@ def class_name(name: str) -> str:
     Raises plugins.PluginUnusable.
     """
     located = plugins.locate(TRANSFORM_CLASSES, name)
-    name = _WITHOUT_PACKAGE.get(located.full_name, located.full_name)
+    name = _WITHOUT_PACKAGE.get(located.name, located.name)
     return name if "." in name else located.path.replace(":", ".")
 
 

@@ -139,8 +139,9 @@ def _bootstrap(resolved: Resolved, option: str | None, machine: Machine, report:
     for origin, text in candidates:
         if text is not None and text.strip():
             servers = ",".join(server.strip() for server in text.split(",") if server.strip())
-            if origin in (BOOTSTRAP_OPTION, BOOTSTRAP_VARIABLE):
-                _check_servers(origin, servers, report)
+            of_file = origin in (CONSUMER_BOOTSTRAP, BOOTSTRAP)
+            if not of_file and (reason := SERVERS.test(tuple(servers.split(",")))) is not None:
+                report.problem(origin, reason)
             return servers, origin
     if not {BOOTSTRAP, CONSUMER_BOOTSTRAP} & resolved.failed:
         report.warn(
@@ -149,9 +150,3 @@ def _bootstrap(resolved: Resolved, option: str | None, machine: Machine, report:
             f"{BOOTSTRAP_OPTION} or in {BOOTSTRAP_VARIABLE}.",
         )
     return DEFAULT_BOOTSTRAP, "default"
-
-
-def _check_servers(origin: str, servers: str, report: Report) -> None:
-    reason = SERVERS.test(tuple(servers.split(",")))
-    if reason is not None:
-        report.problem(origin, reason)

@@ -22,6 +22,8 @@ OTHER_WORDS = {
     "connect.ems.commit.interval.ms",
     "connect.ems.tmp.dir",
     "connect.ems.stop.timeout.ms",
+    "errors.retry.delay.max.ms",
+    "errors.retry.timeout",
     "errors.tolerance",
     "file",
     "generalized.sum.type.support",

@@ -317,7 +317,7 @@ def _class_of(type_: str) -> str:
     from parquet_sink.transform.classes import TRANSFORM_CLASSES  # loads Arrow: only where there are transforms
 
     try:
-        return plugins.locate(TRANSFORM_CLASSES, type_).full_name.rpartition(".")[2]
+        return plugins.locate(TRANSFORM_CLASSES, type_).name.rpartition(".")[2]
     except PluginUnusable:  # reported elsewhere
         return ""
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from parquet_sink.archive.settings import URL, ArchiveSettings
-from parquet_sink.config.declared import keys_of, made
-from parquet_sink.config.key import PREFIX, Key, Type, ems
+from parquet_sink.config.declared import declared, key, keys_of, made
+from parquet_sink.config.key import PREFIX, Key, Origin
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values
 from parquet_sink.connectors.connect_keys import CONNECT_KEYS, CONNECTOR_KEYS
@@ -29,23 +29,22 @@ from parquet_sink.targets.target_class import TYPE, target_of
 from parquet_sink.transform.keys import TRANSFORM_KEYS
 from parquet_sink.worker_config.worker import Worker
 
-_REMOVED: Final = "Removed keys"
-_REMOVED_KEYS: Final = (
-    Key(
-        ems("client.id"),
-        _REMOVED,
-        Type.STRING,
+
+@declared(group="Removed keys", prefix=PREFIX, origin=Origin.EMS)
+class _RemovedKeys:
+    """Of former versions of the EMS connector; each is accepted with a warning."""
+
+    client_id: ClassVar[str] = key(
+        "client.id",
         "The client's name at the target, which is fixed today.",
         deprecated="the client's name at the target is fixed; remove the key.",
-    ),
-    Key(
-        ems("parquet.write.flush.records"),
-        _REMOVED,
-        Type.STRING,
+    )
+    row_group_records: ClassVar[str] = key(
+        "parquet.write.flush.records",
         "Old name of a row group's size.",
         deprecated="use connect.ems.parquet.row.group.size.bytes (bytes, not records) or remove the key.",
-    ),
-)
+    )
+
 
 EMS_KEYS: Final[tuple[Key, ...]] = (
     *CONNECTOR_KEYS,
@@ -67,7 +66,7 @@ EMS_KEYS: Final[tuple[Key, ...]] = (
     *keys_of(HttpSettings),
     *OBFUSCATION_KEYS,
     *CONNECT_KEYS,
-    *_REMOVED_KEYS,
+    *keys_of(_RemovedKeys),
 )
 """Each room's keys, in the order of the documentation."""
 
@@ -115,14 +114,14 @@ def _raw_rows(values: Values) -> dict[str, Any]:
     }
 
 
-def _of_buckets(key: Key) -> Key:
-    if key.name == TYPE:
+def _of_buckets(one: Key) -> Key:
+    if one.name == TYPE:
         doc = "What takes the files; this class knows buckets only."
-        return replace(key, default=TYPE_NAME, choices=(TYPE_NAME,), doc=doc)
-    return replace(key, default="none", default_text="") if key.name == CODEC else key
+        return replace(one, default=TYPE_NAME, choices=(TYPE_NAME,), doc=doc)
+    return replace(one, default="none", default_text="") if one.name == CODEC else one
 
 
 class S3Sink(EmsSink):
     """Topics into Parquet files, and those into a bucket of S3; without the keys of the push API."""
 
-    keys: Sequence[Key] = tuple(_of_buckets(key) for key in EMS_KEYS if key.name not in IDLE)
+    keys: Sequence[Key] = tuple(_of_buckets(one) for one in EMS_KEYS if one.name not in IDLE)
