@@ -10,13 +10,15 @@ import requests
 
 _PAGE: Final = 10_000
 _BLOCK_BYTES: Final = 1 << 20
+_DOWNLOAD_S: Final = 180.0
+"""A table of a gigabyte takes so long before its first byte, on a busy machine."""
 
 
 class TargetClient:
     """Talks to one target. Any answer other than 2xx raises requests.HTTPError.
 
     authorization: needed only for a target that can be reached from other machines. timeout_s bounds each wait for
-    bytes, in seconds.
+    bytes, in seconds; of a file or a table it may take longer.
     """
 
     def __init__(self, base_url: str, authorization: str | None = None, timeout_s: float = 30.0) -> None:
@@ -119,11 +121,11 @@ class TargetClient:
         return found
 
     def _send(self, method: str, path: str, **more: Any) -> requests.Response:
-        answer = self._session.request(method, self._base + path, timeout=self._timeout_s, **more)
+        answer = self._session.request(method, self._base + path, **{"timeout": self._timeout_s, **more})
         answer.raise_for_status()
         return answer
 
     def _download(self, path: str, to: Path) -> None:
-        with self._send("GET", path, stream=True) as answer, to.open("wb") as file:
+        with self._send("GET", path, stream=True, timeout=_DOWNLOAD_S) as answer, to.open("wb") as file:
             for block in answer.iter_content(_BLOCK_BYTES):
                 file.write(block)
