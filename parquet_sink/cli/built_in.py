@@ -6,8 +6,8 @@ from importlib import import_module
 from typing import Any
 
 
-@dataclass(frozen=True)
-class _BuiltIn:
+@dataclass
+class BuiltIn:
     """A command whose module has `add_arguments` and `run`. It is named and not imported, so that `--help` is quick."""
 
     module: str
@@ -23,20 +23,20 @@ class _BuiltIn:
         return import_module(f"parquet_sink.{self.module}")
 
 
-Run = _BuiltIn("cli.run", "run connectors: Kafka Connect's standalone form")
-Worker = _BuiltIn("cli.worker", "run connectors that come and go by REST: Kafka Connect's worker")
-Connectors = _BuiltIn(
+Run = BuiltIn("cli.run", "run connectors: Kafka Connect's standalone form")
+Worker = BuiltIn("cli.worker", "run connectors that come and go by REST: Kafka Connect's worker")
+Connectors = BuiltIn(
     "cli.connectors.command", "a worker's connectors over its REST API: list, create, change, pause, restart, offsets"
 )
-Status = _BuiltIn("cli.status", "how a worker's connectors stand: lag, age, last upload, error")
-Check = _BuiltIn("cli.check", "validate connector files; with --connect try broker and target")
-Try = _BuiltIn("cli.try_record", "show what becomes of one record, step by step; nothing is sent")
-Parked = _BuiltIn("cli.parked.command", "what connectors passed over: list, show, send again, drop")
-History = _BuiltIn("cli.history", "what connectors sent, when, and where a record is")
-Archive = _BuiltIn("cli.archive", "what the archive of a connector has, and whether that is what was sent")
-Replay = _BuiltIn("cli.replay.command", "send again what was delivered, or elsewhere, compared with the first time")
-Reshape = _BuiltIn("addons.reshape.command.command", "make rows of raw files, as a shaped connector would have")
-Tune = _BuiltIn("addons.tune.command.command", "which thresholds give what matters, from what the topics really get")
-Demo = _BuiltIn("addons.devkit.demo.command", "see the whole job on this machine, with proof")
-Target = _BuiltIn("addons.devkit.target.command", "the reference push target: stores, upserts, injects faults")
-Kafka = _BuiltIn("addons.devkit.kafka_command", "a local Kafka broker, for trying things out")
+Status = BuiltIn("cli.status", "how a worker's connectors stand: lag, age, last upload, error")
+Check = BuiltIn("cli.check", "validate connector files; with --connect try broker and target")
+Try = BuiltIn("cli.try_record", "show what becomes of one record, step by step; nothing is sent")
+Parked = BuiltIn("cli.parked.command", "what connectors passed over: list, show, send again, drop")
+History = BuiltIn("cli.history", "what connectors sent, when, and where a record is")
+Archive = BuiltIn("cli.archive", "what the archive of a connector has, and whether that is what was sent")
+Replay = BuiltIn("cli.replay.command", "send again what was delivered, or elsewhere, compared with the first time")
+Reshape = BuiltIn("addons.reshape.command.command", "make rows of raw files, as a shaped connector would have")
+Tune = BuiltIn("addons.tune.command.command", "which thresholds give what matters, from what the topics really get")
+Demo = BuiltIn("addons.devkit.demo.command", "see the whole job on this machine, with proof")
+Target = BuiltIn("addons.devkit.target.command", "the reference push target: stores, upserts, injects faults")
+Kafka = BuiltIn("addons.devkit.kafka_command", "a local Kafka broker, for trying things out")

@@ -55,7 +55,6 @@ def _as_a_worker_reads_it(checked: Checked) -> LoadedWorker:
 
 
 def _connect(checked: Checked) -> int:
-    """Tries what each connector names."""
     from parquet_sink.targets.outcome import Health
     from parquet_sink.validate.probe import probe
 

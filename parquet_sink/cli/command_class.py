@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol, runtime_checkable
 
+from parquet_sink.cli.built_in import BuiltIn
 from parquet_sink.config.report import quoted
 from parquet_sink.plugins import BUILT_IN, COMMANDS, Kind, Located, PluginUnusable, declared, load
 
@@ -33,6 +34,8 @@ class CommandPlugin(Protocol):
         ...
 
 
+_UNLOADED: Final = BuiltIn("", "")
+"""A command of another package, while it is only one that could be asked for."""
 KIND: Final[Kind[CommandPlugin]] = Kind(COMMANDS, "command", (), CommandPlugin)  # type: ignore[type-abstract]
 
 
@@ -61,22 +64,10 @@ def commands_for(wanted: str | None) -> Commands:
     paths, problems = _installed()
     for name, path in sorted(paths.items()):
         try:
-            usable[name] = load(KIND, Located(name, path)) if wanted in (None, name) else _Unloaded()
+            usable[name] = load(KIND, Located(name, path)) if wanted in (None, name) else _UNLOADED
         except PluginUnusable as error:
             problems[name] = f"Command {error}"
     return Commands(usable, problems)
-
-
-class _Unloaded:
-    """A command of another package, while it is only one that could be asked for."""
-
-    help = ""
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        raise NotImplementedError
-
-    def run(self, args: argparse.Namespace) -> int:
-        raise NotImplementedError
 
 
 def _installed() -> tuple[dict[str, str], dict[str, str]]:

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from parquet_sink.worker.loop.herder import LocalHerder
     from parquet_sink.worker.metrics.exposition import Metrics
     from parquet_sink.worker.rest.server import Listening
-if TYPE_CHECKING:
-    from parquet_sink.worker.loop.events import Listener
 
 _SERVING: Final = ("starlette", "uvicorn", "prometheus_client")
 _ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
@@ -70,10 +68,9 @@ def host(plan: Plan, store: ConfigStore, known: Mapping[str, Loaded], listeners:
 
     Raises SetupError, ConnectorError.
     """
+    # late, after the files were found right: it takes a second
     from parquet_sink.worker.loop.connector_registry import ConnectorRegistry
-    from parquet_sink.worker.loop.event_aggregator import (
-        EventAggregator,
-    )  # after the files were found right: it takes a second
+    from parquet_sink.worker.loop.event_aggregator import EventAggregator
     from parquet_sink.worker.loop.events import EventDispatcher, Isolated, isolated
     from parquet_sink.worker.loop.herder import LocalHerder, brokers_of
     from parquet_sink.worker.loop.request_queue import RequestQueue

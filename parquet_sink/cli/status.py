@@ -12,7 +12,7 @@ from typing import Any, Final
 from parquet_sink.cli.connectors.printing import print_json, print_lines
 from parquet_sink.cli.options import complete_name
 from parquet_sink.cli.status_text import all_well, connector_lines, read_progress
-from parquet_sink.cli.worker_api.api import WorkerApi
+from parquet_sink.cli.worker_api.api import WorkerApi, open_worker, understanding
 from parquet_sink.cli.worker_api.settings import add_options
 from parquet_sink.errors import InvalidConfiguration, SinkError, WorkerRefused
 from parquet_sink.worker.herder.values import ConnectorProgress
@@ -52,8 +52,6 @@ def run(args: argparse.Namespace) -> int:
     """0 when nothing failed, 1 otherwise; 2 when the worker cannot be asked. A watch ends with 0 by Ctrl-C."""
     if args.watch is not None and not args.watch > 0:
         raise InvalidConfiguration([f"Invalid [--watch]. {args.watch:g} is not more than 0; give seconds."])
-    from parquet_sink.cli.worker_api.api import open_worker
-
     with open_worker(args) as api:
         if args.watch is None:
             found, unknown = _asked(args, api)
@@ -68,26 +66,20 @@ def run(args: argparse.Namespace) -> int:
 
 def _asked(args: argparse.Namespace, api: WorkerApi) -> tuple[list[dict[str, Any]], WorkerRefused | None]:
     """What the worker answers about the connectors that are meant; and which of them it does not know."""
-    from parquet_sink.cli.worker_api.api import understanding
-
     with understanding(api):
-        return _chosen(args, api)
-
-
-def _chosen(args: argparse.Namespace, api: WorkerApi) -> tuple[list[dict[str, Any]], WorkerRefused | None]:
-    try:
-        found = api.get("progress")
-    except WorkerRefused as error:
-        if error.status == 404:
-            raise WorkerRefused(
-                f"What answers at {api.url} reports no progress: it is no worker of parquet-sink. "
-                "parquet-sink connectors list works with any worker of Kafka Connect.",
-                404,
-            ) from None
-        raise
-    if not args.targets:
-        return [dict(one) for one in found], None
-    by_name = {one["status"]["name"]: one for one in found}
+        try:
+            found = api.get("progress")
+        except WorkerRefused as error:
+            if error.status == 404:
+                raise WorkerRefused(
+                    f"What answers at {api.url} reports no progress: it is no worker of parquet-sink. "
+                    "parquet-sink connectors list works with any worker of Kafka Connect.",
+                    404,
+                ) from None
+            raise
+        if not args.targets:
+            return [dict(one) for one in found], None
+        by_name = {one["status"]["name"]: one for one in found}
     unknown = [name for name in args.targets if name not in by_name]
     trouble = WorkerRefused(f"Connector {', '.join(unknown)} not found at {api.url}.", 404) if unknown else None
     return [by_name[name] for name in dict.fromkeys(args.targets) if name in by_name], trouble

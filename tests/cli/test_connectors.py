@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from parquet_sink.cli.connectors.life_cycle import Wanted, wait_until
+from parquet_sink.cli.connectors.life_cycle import wait_until
 from parquet_sink.cli.main import main
 from parquet_sink.cli.worker_api.api import WorkerApi
 from parquet_sink.cli.worker_api.settings import ApiSettings, settings_of
@@ -14,6 +14,7 @@ from parquet_sink.config.machine import Machine
 from parquet_sink.config.properties import Parsed
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import InvalidConfiguration, WorkerRefused
+from parquet_sink.worker.herder.values import State
 
 
 @pytest.mark.parametrize(
@@ -138,7 +139,7 @@ class Looks(WorkerApi):
         self.now_s += seconds
 
 
-def wait(looks: Looks, wanted: Wanted, *, stale: bool = False) -> str:
+def wait(looks: Looks, wanted: State, *, stale: bool = False) -> str:
     """The state that was waited for."""
     status = wait_until(looks, "x", wanted, 60, stale=stale, clock=looks.clock, pause=looks.pause)
     return str(status["connector"]["state"])
@@ -146,17 +147,17 @@ def wait(looks: Looks, wanted: Wanted, *, stale: bool = False) -> str:
 
 def test_a_connector_without_a_status_yet_is_waited_for() -> None:
     """A new one has none for a moment."""
-    assert wait(Looks(None, None, "UNASSIGNED", "RUNNING"), Wanted.RUNNING) == "RUNNING"
+    assert wait(Looks(None, None, "UNASSIGNED", "RUNNING"), State.RUNNING) == "RUNNING"
 
 
 def test_a_failure_from_before_a_restart_is_no_failure() -> None:
     """For some seconds the old state may be told; one that lasts is a failure."""
-    assert wait(Looks("FAILED", "RESTARTING", "RUNNING"), Wanted.RUNNING, stale=True) == "RUNNING"
+    assert wait(Looks("FAILED", "RESTARTING", "RUNNING"), State.RUNNING, stale=True) == "RUNNING"
     with pytest.raises(WorkerRefused, match="it failed: Boom"):
-        wait(Looks("FAILED", "RUNNING"), Wanted.RUNNING)
+        wait(Looks("FAILED", "RUNNING"), State.RUNNING)
     lasting = Looks("FAILED")
     with pytest.raises(WorkerRefused, match="it failed: Boom"):
-        wait(lasting, Wanted.RUNNING, stale=True)
+        wait(lasting, State.RUNNING, stale=True)
     assert 4 < lasting.now_s < 7
 
 
@@ -164,8 +165,8 @@ def test_a_state_that_does_not_come_ends_the_wait() -> None:
     """After the time, with what it is instead."""
     looks = Looks("RUNNING")
     with pytest.raises(WorkerRefused, match="it is not STOPPED after 60 s, but RUNNING$"):
-        wait(looks, Wanted.STOPPED)
+        wait(looks, State.STOPPED)
     assert 59 < looks.now_s < 62
     looks = Looks("UNASSIGNED", waits_for="No broker answers.")
     with pytest.raises(WorkerRefused, match="not RUNNING after 60 s, but UNASSIGNED: No broker answers."):
-        wait(looks, Wanted.RUNNING)
+        wait(looks, State.RUNNING)

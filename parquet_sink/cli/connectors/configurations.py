@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from parquet_sink.cli.connectors.life_cycle import Outcome, Wanted, each, wait_until
+from parquet_sink.cli.connectors.life_cycle import Outcome, each, wait_until
 from parquet_sink.cli.connectors.printing import print_json, print_lines, print_trouble, status_text
 from parquet_sink.cli.worker_api.api import WorkerApi
 from parquet_sink.config.files import read_new_connector
 from parquet_sink.config.report import counted, printable, quoted
 from parquet_sink.connectors.connector_class import DEFAULT_CLASS
 from parquet_sink.errors import InvalidConfiguration, WorkerRefused
+from parquet_sink.worker.herder.values import State
 
 _CLASS: Final = "connector.class"
 _HEADING: Final = "Connector configuration is invalid and contains the following "
@@ -34,9 +35,9 @@ def create(args: Namespace, api: WorkerApi) -> bool:
     files = {one.name: one for one in _read(args.targets)}
 
     def post(name: str) -> Outcome:
-        state = Wanted((args.initial_state or files[name].initial_state).upper())
+        state = State((args.initial_state or files[name].initial_state).upper())
         content: dict[str, object] = {"name": name, "config": files[name].config}
-        if state is not Wanted.RUNNING:  # workers before 3.7 do not know the field
+        if state is not State.RUNNING:  # workers before 3.7 do not know the field
             content["initial_state"] = str(state)
         made = _send(api, "POST", ("connectors",), content)
         return _done(name, "create", made) | _waited(args, api, name, state)
@@ -81,7 +82,7 @@ def _done(name: str, action: str, made: Mapping[str, Any]) -> Outcome:
     return {"name": name, "action": action, "connector": connector, "warnings": list(made.get("warnings", ()))}
 
 
-def _waited(args: Namespace, api: WorkerApi, name: str, wanted: Wanted | None = None) -> Outcome:
+def _waited(args: Namespace, api: WorkerApi, name: str, wanted: State | None = None) -> Outcome:
     """The status, if it was waited for. An update leaves a connector in the state it has."""
     if args.wait is None:
         return {}
@@ -90,13 +91,13 @@ def _waited(args: Namespace, api: WorkerApi, name: str, wanted: Wanted | None = 
     return {"status": wait_until(api, name, wanted, args.wait, stale=args.action == "update")}
 
 
-def _state_now(api: WorkerApi, name: str) -> Wanted:
+def _state_now(api: WorkerApi, name: str) -> State:
     """What the connector is to be: paused or stopped, else running."""
     try:
         state = api.get("connectors", name, "status")["connector"]["state"]
     except WorkerRefused:  # one that is new has no status for a moment
-        return Wanted.RUNNING
-    return Wanted(state) if state in (Wanted.PAUSED, Wanted.STOPPED) else Wanted.RUNNING
+        return State.RUNNING
+    return State(state) if state in (State.PAUSED, State.STOPPED) else State.RUNNING
 
 
 def _said(done: Outcome, what: str) -> str:
@@ -106,7 +107,7 @@ def _said(done: Outcome, what: str) -> str:
 def _send(api: WorkerApi, method: str, path: tuple[str, ...], content: object) -> Any:
     """The answer. Raises WorkerRefused; of a list of problems only these."""
     try:
-        return api.ask(method, path, content=content).content
+        return api.ask(method, path, content=content)
     except WorkerRefused as error:
         if not error.message.startswith(_HEADING):
             raise
@@ -128,7 +129,7 @@ def validate(args: Namespace, api: WorkerApi) -> bool:
 def _validated(api: WorkerApi, one: ConnectorFile) -> dict[str, Any]:
     path = ("connector-plugins", one.config[_CLASS], "config", "validate")
     try:
-        answer = api.ask("PUT", path, content=one.config).content
+        answer = api.ask("PUT", path, content=one.config)
     except (InvalidConfiguration, WorkerRefused) as error:
         if isinstance(error, WorkerRefused) and error.status is None:
             raise

@@ -4,12 +4,12 @@ import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from enum import StrEnum
 from typing import Any, Final
 
 from parquet_sink.cli.connectors.printing import print_json, print_lines, print_trouble, status_text
 from parquet_sink.cli.worker_api.api import WorkerApi
 from parquet_sink.errors import SetupError, SinkError, WorkerRefused
+from parquet_sink.worker.herder.values import State
 
 LOOK_S: Final = 0.25
 STALE_S: Final = 5.0
@@ -23,18 +23,10 @@ _SAID: Final = {
 Outcome = dict[str, Any]
 
 
-class Wanted(StrEnum):
-    """What is waited for."""
-
-    RUNNING = "RUNNING"
-    PAUSED = "PAUSED"
-    STOPPED = "STOPPED"
-
-
 def wait_until(
     api: WorkerApi,
     name: str,
-    wanted: Wanted,
+    wanted: State,
     most_s: float,
     *,
     stale: bool = False,
@@ -94,10 +86,10 @@ def _reason(api: WorkerApi, name: str) -> str:
     return ""
 
 
-def _is_as_wanted(status: Mapping[str, Any], wanted: Wanted) -> bool:
+def _is_as_wanted(status: Mapping[str, Any], wanted: State) -> bool:
     if status["connector"]["state"] != wanted:
         return False
-    if wanted is Wanted.STOPPED:
+    if wanted is State.STOPPED:
         return not status["tasks"]
     return bool(status["tasks"]) and all(task["state"] == wanted for task in status["tasks"])
 
@@ -124,10 +116,10 @@ def _all(status: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 _WANTED: Final = {
-    "pause": Wanted.PAUSED,
-    "resume": Wanted.RUNNING,
-    "stop": Wanted.STOPPED,
-    "restart": Wanted.RUNNING,
+    "pause": State.PAUSED,
+    "resume": State.RUNNING,
+    "stop": State.STOPPED,
+    "restart": State.RUNNING,
 }
 
 
@@ -149,11 +141,11 @@ def change(args: Namespace, api: WorkerApi) -> bool:
 def _tell(args: Namespace, api: WorkerApi, name: str) -> Any:
     """The status, where the worker answers with one."""
     if args.action != "restart":
-        return api.ask("PUT", ("connectors", name, args.action)).content
+        return api.ask("PUT", ("connectors", name, args.action))
     if args.task is not None:
-        return api.ask("POST", ("connectors", name, "tasks", str(args.task), "restart")).content
+        return api.ask("POST", ("connectors", name, "tasks", str(args.task), "restart"))
     flags = {"includeTasks": str(args.include_tasks).lower(), "onlyFailed": str(args.only_failed).lower()}
-    return api.ask("POST", ("connectors", name, "restart"), flags).content
+    return api.ask("POST", ("connectors", name, "restart"), flags)
 
 
 def _failed(args: Namespace, api: WorkerApi, name: str) -> bool:
@@ -173,7 +165,7 @@ def delete(args: Namespace, api: WorkerApi) -> bool:
     """Removes each connector; whether all are removed."""
 
     def remove(name: str) -> Outcome:
-        answer = api.ask("DELETE", ("connectors", name), {"purge": "true"} if args.purge else None).content
+        answer = api.ask("DELETE", ("connectors", name), {"purge": "true"} if args.purge else None)
         if args.wait is not None:
             wait_until_gone(api, name, args.wait)
         return {"name": name, "action": "delete", **({"left": _left(answer)} if args.purge else {})}

@@ -43,8 +43,8 @@ def offsets(args: Namespace, api: WorkerApi) -> bool:
 def _change(api: WorkerApi, name: str, path: tuple[str, ...], entries: list[Entry] | None) -> Any:
     try:
         if entries is None:
-            return api.ask("DELETE", path).content
-        return api.ask("PATCH", path, content={"offsets": entries}).content
+            return api.ask("DELETE", path)
+        return api.ask("PATCH", path, content={"offsets": entries})
     except WorkerRefused as error:
         if _NOT_STOPPED in error.message:
             raise WorkerRefused(f"{error.message}\nparquet-sink connectors stop {name} --wait", error.status) from None

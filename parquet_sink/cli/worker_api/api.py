@@ -9,7 +9,6 @@ import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Final, Protocol, Self
 from urllib.parse import quote, urlencode
 
@@ -64,14 +63,6 @@ class Sender(Protocol):
     def close(self) -> None: ...
 
 
-@dataclass(frozen=True)
-class Reply:
-    """What a worker answered with success. content: the JSON, None for an empty body."""
-
-    status: int
-    content: Any = None
-
-
 class WorkerApi:
     """One worker. Not for threads to share; `close` it, or use it in a `with`.
 
@@ -97,7 +88,7 @@ class WorkerApi:
 
     def get(self, *path: str, **query: str | Sequence[str]) -> Any:
         """The JSON at a path, given in segments."""
-        return self.ask("GET", path, query).content
+        return self.ask("GET", path, query)
 
     def ask(
         self,
@@ -105,8 +96,8 @@ class WorkerApi:
         path: Sequence[str],
         query: Mapping[str, str | Sequence[str]] | None = None,
         content: object = None,
-    ) -> Reply:
-        """One request; content: what is sent as JSON, None for no body."""
+    ) -> Any:
+        """The JSON of the answer to one request, None for an empty one. content: is sent as JSON, None for no body."""
         url = f"{self.url}/{'/'.join(map(segment, path))}"
         if query:
             url += "?" + urlencode(query, doseq=True)
@@ -115,7 +106,7 @@ class WorkerApi:
             if not (again and _momentary(answer)):
                 break
             self._pause(REBALANCE_PAUSE_S)
-        return self._reply(answer)
+        return self._content(answer)
 
     def _exchange(self, method: str, url: str, content: object) -> Answer:
         request = Request(method, url, headers=self._headers, json=content, auth=self._auth)
@@ -134,13 +125,13 @@ class WorkerApi:
         hint = _IDENTIFY if self._anonymous and error.kind is not FailureKind.NO_ANSWER else ""
         return WorkerRefused(f"The worker at {self.url}: {why}{done}.{hint}")
 
-    def _reply(self, answer: Answer) -> Reply:
+    def _content(self, answer: Answer) -> Any:
         if not answer.complete:
             what = "is longer than 64 MiB" if answer.too_long else "broke off"
             raise WorkerRefused(f"The worker at {self.url}: its answer {what}.", answer.status)
         content = _json(answer.body)
         if 200 <= answer.status < 300 and content is not _NO_JSON:
-            return Reply(answer.status, content)
+            return content
         raise self._refusal(answer, content)
 
     def _refusal(self, answer: Answer, content: Any) -> SetupError | WorkerRefused:

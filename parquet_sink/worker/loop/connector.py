@@ -113,7 +113,6 @@ class Connector:
 
     @property
     def active(self) -> bool:
-        """Whether there is something to supervise."""
         return self.status in {Status.RUNNING, Status.STOPPING}
 
     @property
@@ -131,7 +130,6 @@ class Connector:
         return self._flow.at_rest(max(since_s + timeout_s - time.monotonic(), 0.0))
 
     def _busy_in_background(self) -> bool:
-        """Whether a thread is at work for it."""
         stopping = self._stopper is not None and self._stopper.is_alive()
         return stopping or (self._pending is not None and not self._pending[0].done())
 
@@ -281,7 +279,6 @@ class Connector:
         self._begin_background(query.stop, lambda stopped: self._schedule_restart(PAUSE_S, reason))
 
     def _on_query_end(self, failure: Failure | None) -> None:
-        """The query ended by itself, or did not start."""
         self._begin_background(partial(self._settled, failure), partial(self._on_settled, failure))
 
     def _settled(self, failure: Failure | None) -> float | None:
@@ -359,7 +356,6 @@ class Connector:
             self._settle()
 
     def _in_flight(self) -> bool:
-        """Whether a flush may be in progress."""
         assert self.state is not None
         running = self._restart_at_s is None and self._query is not None and self._query.isActive
         return running and self._flow.in_flight(self.state)
@@ -422,7 +418,6 @@ class Connector:
         self._emit(ConnectorFailed(self.settings.name, time.time(), failure))
 
     def close(self) -> None:
-        """Releases the lock and removes the run folder."""
         self._given_up = True
         self._flow.close()
         self._files.close(in_use=self._busy_in_background())

@@ -189,11 +189,9 @@ class ConnectorRegistry:
             raise InvalidConnector(problems)
 
     def status(self, one: ManagedConnector) -> ConnectorStatus:
-        """With what is waited for."""
         return one.status(self.worker_id, self.aggregator.snapshot(one.name).waits_for(time.time()))
 
     def snapshot(self) -> Snapshot:
-        """How everything stands now."""
         ordered = sorted(self.connectors.items())
         statuses = {name: self.status(one) for name, one in ordered}
         return Snapshot(

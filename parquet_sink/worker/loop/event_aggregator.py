@@ -67,7 +67,6 @@ class ConnectorSnapshot:
 
     @property
     def flushing(self) -> Flushing | None:
-        """What the micro-batch that runs has taken."""
         if not self.under_way:
             return None
         ranges = self.under_way.values()
@@ -96,7 +95,6 @@ class ConnectorSnapshot:
 
     @property
     def missing_topics(self) -> tuple[str, ...]:
-        """Those that the connector names."""
         return () if self.missing is None else self.missing.topics
 
     @property
@@ -127,7 +125,6 @@ class EventAggregator:
         return self._snapshots.setdefault(name, ConnectorSnapshot(FileTotals(self._clock())))
 
     def forget(self, name: str) -> None:
-        """The connector is no more."""
         self._snapshots.pop(name, None)
 
     def on_event(self, event: Event) -> None:

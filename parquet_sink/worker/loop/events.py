@@ -124,7 +124,6 @@ class EventDispatcher:
         self._unreadable: set[tuple[str, str]] = set()
 
     def emit(self, event: Event) -> None:
-        """Something happened in this process."""
         for listener in self._listeners:
             listener.on_event(event)
 

@@ -68,7 +68,6 @@ class LiveView:
         self._console.print(Text(STARTING, style="dim"))
 
     def on_event(self, event: Event) -> None:
-        """Keeps what the next drawing shows of it."""
         if isinstance(event, FileAccepted):
             self._totals_of(event.connector).add(event.receipt)
             return
@@ -91,7 +90,6 @@ class LiveView:
             self._problems.pop(name, None)
 
     def refresh(self, connectors: Sequence[Connector]) -> None:
-        """Draws how things stand now."""
         size = self._console.size
         drawn = render([self._view(connector) for connector in connectors], size.width, size.height)
         if self._live is None:
@@ -102,7 +100,6 @@ class LiveView:
             self._live.update(drawn, refresh=True)
 
     def close(self, connectors: Sequence[Connector]) -> None:
-        """Removes the view, and prints a summary of each connector."""
         try:
             if self._live is not None:
                 self._live.stop()
@@ -125,7 +122,6 @@ class LiveView:
         return self._totals.setdefault(name, FileTotals(self._clock()))
 
     def _partitions(self, connector: Connector) -> list[PartitionView]:
-        """How the connector's topic-partitions stand now."""
         state = connector.state
         if state is None:
             return []

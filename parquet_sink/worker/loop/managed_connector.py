@@ -76,7 +76,6 @@ class ManagedConnector:
 
     @property
     def wants_run(self) -> bool:
-        """Whether it is to run, and there is nothing yet."""
         may = not self.deleted and self.altered_by is None and self.target is not TargetState.STOPPED
         return may and self.run is None and self.settings is not None
 

@@ -85,7 +85,6 @@ class ConfigurationRetry:
                 log_loaded(one.name, one.loaded)
 
     def _due(self, found: _Waiting, loaded: Loaded) -> float:
-        """When it is read again."""
         bounds = loaded.again or RestartSettings()
         found.tries += 1
         return time.monotonic() + min(bounds.pause_ms * found.tries, bounds.longest_ms) / 1_000
@@ -126,7 +125,6 @@ class Supervisor:
 
     @property
     def busy(self) -> bool:
-        """Whether anything runs, or is to run."""
         return any(one.counts for one in self._registry.all())
 
     @property
@@ -192,11 +190,9 @@ class Supervisor:
         connector.start(spark, slots=slots, warm_up=warm_up, paused=paused, coming=coming)
 
     def sharers(self) -> int:
-        """How many connectors share Spark's slots."""
         return sum(one.counts for one in self._registry.all())
 
     def share(self, slots: int) -> None:
-        """So many slots are for each connector from now on."""
         for run in self._registry.runs:
             if run.active:
                 run.share(slots)

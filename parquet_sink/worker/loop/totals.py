@@ -52,7 +52,6 @@ class FileTotals:
     _recent: dict[PartitionKey, deque[tuple[float, int]]] = field(default_factory=dict)
 
     def add(self, receipt: Receipt) -> None:
-        """Adds an accepted file."""
         key = (receipt.topic, receipt.partition)
         self.files += 1
         self.rows += receipt.rows
@@ -62,12 +61,10 @@ class FileTotals:
         self._recent.setdefault(key, deque()).append((receipt.accepted_at or 0.0, receipt.records))
 
     def add_archived(self, archive: Archiving) -> None:
-        """Adds what became of a file at an archive."""
         self.archived += archive.cause is None
         self.not_archived += archive.cause is not None
 
     def add_records(self, event: RecordsDelivered) -> None:
-        """Adds records that were delivered without a file."""
         self.delivered += event.records
         self._recent.setdefault((event.topic, event.partition), deque()).append((event.at_s, event.records))
 

@@ -50,7 +50,6 @@ class Recent:
     """Second, how often, sum, maximum."""
 
     def add(self, now_s: float, amount: float) -> None:
-        """It happened now, so much of it."""
         second, times, total, most = int(now_s), 1, amount, amount
         if self._buckets and self._buckets[-1][0] >= second:
             second, before, sum_before, most_before = self._buckets.pop()
@@ -100,7 +99,6 @@ class ConnectorSums:
     recent_polls_s: Recent = field(default_factory=Recent)
 
     def add(self, event: Event) -> None:
-        """Adds an event of the connector."""
         now_s = self.clock()
         match event:
             case FileAccepted():

@@ -107,7 +107,6 @@ class Counters:
                 series.labels(label(connector), *values)
 
     def forget(self, connector: str) -> None:
-        """This connector is not there any more."""
         for series, _ in self._all:
             series.remove_by_labels({"connector": label(connector)})
         self._topics.forget(connector)

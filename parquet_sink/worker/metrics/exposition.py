@@ -56,7 +56,6 @@ class Metrics:
         self._counting, self._pages = Lock(), Lock()
 
     def on_event(self, event: Event) -> None:
-        """Adds what happened."""
         with self._counting:
             self._sums_of(event.connector).add(event)
             self._counters.add(event)
@@ -71,7 +70,6 @@ class Metrics:
         """Figures may be asked for to the very end."""
 
     def exposition(self) -> tuple[bytes, str]:
-        """A page for Prometheus, and its content type."""
         with self._pages:
             connectors = self._connectors()
             with self._counting:

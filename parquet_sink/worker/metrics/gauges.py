@@ -131,7 +131,6 @@ class Machine(Collector):
         self._measured_s, self._stands_s = 0.0, 0.0
 
     def collect(self) -> Iterator[Metric]:
-        """Called by the registry."""
         info = GaugeMetricFamily("parquet_sink_info", "1; the label has the version.", labels=("version",))
         info.add_metric([__version__], 1)
         yield info

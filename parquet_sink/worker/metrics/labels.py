@@ -20,7 +20,6 @@ class TopicLabels:
         self._known: set[tuple[str, str]] = set()
 
     def of(self, connector: str, topic: str) -> str:
-        """The topic, or OTHER beyond the bound."""
         if (connector, topic) not in self._known:
             if len(self._known) >= self._most:
                 return OTHER

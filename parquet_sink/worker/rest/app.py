@@ -223,7 +223,6 @@ def make_app(
 
 
 def _defaults(worker: Worker) -> dict[str, str]:
-    """The converters of the worker file."""
     keys = ("key.converter", "value.converter", "header.converter")
     return {key: worker.converters.shown(key) for key in keys if key in worker.converters.given}
 

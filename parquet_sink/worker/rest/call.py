@@ -81,7 +81,6 @@ class Call:
 
     @property
     def connector(self) -> str:
-        """The name in the path."""
         return self.path["connector"]
 
     def flag(self, name: str, *, default: bool = False) -> bool:
@@ -90,7 +89,6 @@ class Call:
         return default if text is None else text.lower() == "true"
 
     def location(self, name: str) -> str:
-        """The address of a connector."""
         return f"{self.base_url}/connectors/{quote(name, safe='')}"
 
 

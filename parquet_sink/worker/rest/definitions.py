@@ -73,24 +73,8 @@ CONNECT_LOOKS: Final[Mapping[str, Look]] = {
 }
 """In the order in which Kafka Connect lists them."""
 
-_TYPES: Final[Mapping[Type, str]] = {
-    Type.STRING: "STRING",
-    Type.BOOLEAN: "BOOLEAN",
-    Type.INT: "INT",
-    Type.LONG: "LONG",
-    Type.DOUBLE: "DOUBLE",
-    Type.LIST: "LIST",
-    Type.PASSWORD: "PASSWORD",
-}
-_WIDTHS: Final[Mapping[Type, str]] = {
-    Type.STRING: "MEDIUM",
-    Type.BOOLEAN: "SHORT",
-    Type.INT: "SHORT",
-    Type.LONG: "SHORT",
-    Type.DOUBLE: "SHORT",
-    Type.LIST: "LONG",
-    Type.PASSWORD: "MEDIUM",
-}
+_WIDTHS: Final[Mapping[Type, str]] = {Type.STRING: "MEDIUM", Type.LIST: "LONG", Type.PASSWORD: "MEDIUM"}
+"""Of all others SHORT."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +102,7 @@ class Definition:
         look = self.look
         return {
             "name": self.name,
-            "type": look.type or _TYPES[self.key.type],
+            "type": look.type or self.key.type.name,
             "required": look.required,
             "default_value": self.default,
             "importance": look.importance,
@@ -163,7 +147,7 @@ def _offered(key: Key, looks: Mapping[str, Look]) -> tuple[str, ...]:
 def look_of(key: Key, group: str, order: int, *, shown: str = "") -> Look:
     """How a key that Kafka Connect does not know is shown. shown: its name without what stands before it."""
     weight = "HIGH" if key.required else "LOW" if key.no_effect or key.deprecated else "MEDIUM"
-    return Look(weight, group, order, _WIDTHS[key.type], _title(shown or key.name), required=key.required)
+    return Look(weight, group, order, _WIDTHS.get(key.type, "SHORT"), _title(shown or key.name), required=key.required)
 
 
 def groups(found: Iterable[Definition]) -> list[str]:

@@ -41,7 +41,6 @@ class Endpoint:
 
     @property
     def tag(self) -> str:
-        """The first part of its path."""
         return self.path.split("/")[1] or "worker"
 
 

@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from http import HTTPStatus
-from typing import Any, Final
+from types import UnionType
+from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from parquet_sink import __version__
-from parquet_sink.worker.herder.values import State
+from parquet_sink.worker.herder.values import ConnectorProgress, LastError, LastUpload, State
 from parquet_sink.worker.rest.endpoints import Endpoint, Parameter
 
 _TEXT: Final = {"type": "string"}
@@ -101,6 +103,35 @@ def _map(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _or_null(type_: str) -> dict[str, Any]:
     return {"type": [type_, "null"]}
+
+
+_PLAIN: Final[Mapping[Any, Any]] = {
+    str: _TEXT,
+    int: _WHOLE,
+    float: _NUMBER,
+    bool: _FLAG,
+    State: {"type": "string", "enum": _STATES},
+}
+_NAMED: Final[Mapping[Any, str]] = {LastError: "LastError", LastUpload: "Upload"}
+"""Values with a schema of their own."""
+
+
+def _fields_of(kind: type) -> dict[str, Any]:
+    """A dataclass of `herder.values`, as `renderings.progress` writes it."""
+    hints = get_type_hints(kind)
+    return _object({one.name: _of(hints[one.name]) for one in fields(kind)})
+
+
+def _of(hint: Any) -> dict[str, Any]:
+    """The value of a field."""
+    if get_origin(hint) is tuple:
+        return _list(_of(get_args(hint)[0]))
+    if isinstance(hint, UnionType):
+        inner = _of(get_args(hint)[0])
+        return _or_null(inner["type"]) if inner in _PLAIN.values() else {"oneOf": [inner, {"type": "null"}]}
+    if hint in _NAMED:
+        return _ref(_NAMED[hint])
+    return dict(_PLAIN[hint]) if hint in _PLAIN else _fields_of(hint)
 
 
 _TASK_ID: Final = _object({"connector": _TEXT, "task": _WHOLE})
@@ -224,57 +255,7 @@ SCHEMAS: Final[Mapping[str, Mapping[str, Any]]] = {
     "Level": _object({"level": {"enum": ["ALL", "TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL", "OFF"]}}),
     "Logger": _object({"level": _TEXT, "last_modified": _or_null("integer")}),
     "Loggers": _map(_ref("Logger")),
-    "Progress": _list(
-        _object(
-            {
-                "status": _object(
-                    {
-                        "name": _TEXT,
-                        "state": {"enum": _STATES},
-                        "worker_id": _TEXT,
-                        "tasks": _list(_object({"id": _WHOLE, "state": {"enum": _STATES}, **_STATE})),
-                        "trace": _TEXT,
-                        "waits_for": _TEXT,
-                    }
-                ),
-                "files": _WHOLE,
-                "rows": _WHOLE,
-                "size_bytes": _WHOLE,
-                "set_aside": _WHOLE,
-                **dict.fromkeys(("records", "archived", "not_archived", "archive_waiting"), _WHOLE),
-                "records": _WHOLE,
-                "kind": _TEXT,
-                "missing_topics": _list(_TEXT),
-                "warnings": _list(_TEXT),
-                "flushing": {
-                    "oneOf": [
-                        _object({"partitions": _WHOLE, "records": _WHOLE, "since_s": _NUMBER}),
-                        {"type": "null"},
-                    ]
-                },
-                "last_upload": {"oneOf": [_ref("Upload"), {"type": "null"}]},
-                "last_error": {"oneOf": [_ref("LastError"), {"type": "null"}]},
-                "partitions": _list(
-                    _object(
-                        {
-                            "topic": _TEXT,
-                            "partition": _WHOLE,
-                            "lag": _WHOLE,
-                            "oldest_s": _or_null("number"),
-                            "records_per_s": _NUMBER,
-                            "away": _FLAG,
-                        }
-                    )
-                ),
-            }
-        )
-    ),
-    "LastError": _object({"message": _TEXT, "at_s": _NUMBER, "healed_s": _or_null("number")}),
-    "Upload": _object(
-        {
-            "topic": _TEXT,
-            **dict.fromkeys(("partition", "first_offset", "last_offset", "rows", "size_bytes"), _WHOLE),
-            "at_s": _NUMBER,
-        }
-    ),
+    "Progress": _list(_fields_of(ConnectorProgress)),
+    "LastError": _fields_of(LastError),
+    "Upload": _fields_of(LastUpload),
 }

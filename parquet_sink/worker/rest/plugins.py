@@ -72,7 +72,6 @@ def config_infos(
 def _validated(
     config: Mapping[str, str], stored: Mapping[str, str], validate: Validate
 ) -> tuple[list[str], Sequence[str]]:
-    """Problems and warnings."""
     keys = keys_of(config)
     whole = restore(config, stored, keys)
     loaded = validate(whole)
@@ -137,7 +136,6 @@ def _other(name: str, errors: Sequence[str]) -> dict[str, Any]:
 
 
 def _value(name: str, text: str | None, choices: Sequence[str], errors: Sequence[str]) -> dict[str, Any]:
-    """ConfigValueInfo."""
     return {
         "name": name,
         "value": text,

@@ -88,7 +88,6 @@ class RestServer:
 
     @property
     def addresses(self) -> tuple[Address, ...]:
-        """Where it listens."""
         return self._listening.settings.listeners
 
     def start(self) -> None:
