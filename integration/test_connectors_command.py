@@ -381,7 +381,7 @@ def test_what_did_not_fail_is_not_said_to_be_restarted(run: Connectors, worker: 
     """Of several with --only-failed only those that failed are told; tasks count where they are asked for."""
     worker.connectors["orders"].trace = "boom"
     status, out, _ = run("restart", "--all", "--include-tasks", "--only-failed")
-    assert (status, out.splitlines()[0]) == (0, "connector audit: not restarted, for nothing of it failed")
+    assert (status, out.splitlines()[0]) == (0, "connector audit: not restarted: nothing failed")
     assert out.splitlines()[1].startswith("connector orders: told to restart")
     assert [one for one in worker.asked if one.startswith("POST")] == [
         "POST /connectors/orders/restart?includeTasks=true&onlyFailed=true"

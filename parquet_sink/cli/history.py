@@ -228,9 +228,9 @@ def listing(
         if attempts:
             yield from (f"    {attempt_line(made)}" for made in one.tried)
     if query.newest is not None and shown == query.newest:
-        yield f"  these are the latest {shown:,} that are meant; --limit 0 shows all"
+        yield f"  these are the latest {shown:,} that match; --limit 0 shows all"
     elif not shown and history.extent().files:
-        yield "  none of them is meant"
+        yield "  none of them matches"
 
 
 def _heading(connector: str, history: SqliteHistory) -> str:
@@ -326,7 +326,7 @@ def summary_lines(connector: str, hours: Sequence[HourSummary], *, as_json: bool
             yield json.dumps({**begun, **asdict(one)}, ensure_ascii=False)
         return
     if not hours:
-        yield f"connector {connector}: no upload that is meant"
+        yield f"connector {connector}: no upload matches"
         return
     files, rows = sum(one.files for one in hours), sum(one.rows for one in hours)
     size, repeated = sum(one.size_bytes for one in hours), sum(one.repeated for one in hours)

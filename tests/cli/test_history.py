@@ -118,7 +118,7 @@ def test_uploads_are_chosen(run: History, options: list[str], found: int) -> Non
     status, out, _ = run("--json", *options)
     assert (status, len(out.splitlines())) == (0, found)
     _, out, _ = run(*options)
-    assert ("none of them is meant" in out, "--limit 0 shows all" in out) == (
+    assert ("none of them matches" in out, "--limit 0 shows all" in out) == (
         found == 0,
         "--limit" in options and found == 1,
     )

@@ -157,7 +157,7 @@ def _failed(args: Namespace, api: WorkerApi, name: str) -> bool:
 
 def _said(done: Outcome) -> str:
     if done.get("restarted") is False:
-        return f"connector {done['name']}: not restarted, for nothing of it failed"
+        return f"connector {done['name']}: not restarted: nothing failed"
     return f"connector {done['name']}: {_SAID[done['action']]}{status_text(done.get('status'))}"
 
 

@@ -371,7 +371,7 @@ class Connector:
             try:
                 step()
             except Exception as error:  # noqa: BLE001 - see above
-                log.warning("connector %s: it did not stop in order: %s", self.settings.name, error)
+                log.warning("connector %s: it did not stop cleanly: %s", self.settings.name, error)
 
     def _stop_query(self) -> None:
         """One that is being started is waited for; what cannot be started needs no stop."""
@@ -397,7 +397,7 @@ class Connector:
             return
         self._stopped()
         if failure is not None:
-            log.warning("connector %s: the last flush did not end well: %s", self.settings.name, failure.message)
+            log.warning("connector %s: the last flush failed: %s", self.settings.name, failure.message)
         if (left := self._flow.left(self.state)) is not None:
             log.warning("connector %s: %s", self.settings.name, left)
 

@@ -71,7 +71,7 @@ class Isolated:
         if fallback is None:
             self._log("%s cannot begin (%s); the run goes on without it", error)
             return
-        self._log("%s cannot be drawn (%s); log lines go on in its place, and the run with them", error)
+        self._log("%s cannot be drawn (%s); log lines replace it, and the run goes on", error)
         if failed is not None:
             try:
                 failed.close(())

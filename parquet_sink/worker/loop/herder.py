@@ -143,7 +143,7 @@ class LocalHerder:
     def purge(self, name: str) -> tuple[str, ...]:
         settings = _found(self._published.settings, name)
         if settings is None:
-            raise NotPurged(f"The configuration of {name} cannot be read, so nobody knows what it left; correct it.")
+            raise NotPurged(f"The configuration of {name} cannot be read, so what it left is not known; correct it.")
         _require_nothing_unique(settings)
         self.delete(name)
         deadline_s = time.monotonic() + TIMEOUT_S

@@ -26,9 +26,9 @@ _STATES: Final = {
 }
 _MAY_WAIT: Final = frozenset({State.UNASSIGNED, State.RUNNING, State.RESTARTING})
 _READ: Final = "Its configuration is being read."
-_NEXT: Final = "It begins next, after one of its name or consumer group where such a one still ends."
-_FOR_SPARK: Final = "Spark starts, or others begin before it."
-_CHECKS: Final = "The checks of its start are done: brokers, topics and offsets are looked at."
+_NEXT: Final = "It starts next, once no other connector with its name or consumer group is ending."
+_FOR_SPARK: Final = "It starts once Spark is up and the connectors before it have begun."
+_CHECKS: Final = "Its start is being checked: brokers, topics and offsets."
 """Of a connector that is to run and has not begun."""
 
 

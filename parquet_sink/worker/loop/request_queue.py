@@ -49,7 +49,7 @@ class RequestQueue:
         except TimeoutError:
             if future.cancel():
                 raise TimedOut("Request timed out. The worker is busy; it was not done.") from None
-            raise TimedOut("Request timed out. The worker is at it, and may still do it.") from None
+            raise TimedOut("Request timed out. The worker has begun it, and may still finish it.") from None
 
     def put(self, act: Callable[[], T]) -> "Future[T]":
         """As `ask`, without waiting."""

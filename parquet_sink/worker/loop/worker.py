@@ -39,7 +39,7 @@ LOOK_S: Final = 2.0
 """How often a cluster's slots are counted: Spark reports two before its first executor, and executors come and go."""
 PATIENCE_S: Final = 60.0
 """How long a cluster may have too few slots before that is warned about: executors take a while to come."""
-_LOCAL: Final = "start the worker again, which gives each its own, or with more (--master local[N,4])"
+_LOCAL: Final = "restart the worker, which gives each connector its own, or give it more (--master local[N,4])"
 _CLUSTER: Final = "give Spark more of the cluster (--conf spark.cores.max=N, spark.executor.instances=N, more machines)"
 T = TypeVar("T")
 _FLUSH: Final = "; the flush in progress is finished first, for at most {:g} s"
@@ -92,7 +92,7 @@ class SlotShares:
             return
         self._warned = True
         cure = _LOCAL if self._local else _CLUSTER
-        log.warning("%d connectors share %d slots of Spark, so that some wait for others; %s", connectors, slots, cure)
+        log.warning("%d connectors share %d slots of Spark, so some wait for others; %s", connectors, slots, cure)
 
 
 def stop_notice(most_s: float) -> str:

@@ -382,7 +382,7 @@ def test_trouble_that_passes_is_no_failure_of_a_stop(
     launched[0].fail("away")
     wait_until_stopped(begun, clock.sleep)
     assert (begun.status, len(launched)) == (Status.DONE, 1)
-    assert "the last flush did not end well: away" in caplog.text
+    assert "the last flush failed: away" in caplog.text
     assert "lag 5 (orders 0 from offset 7)" in caplog.text
 
 

@@ -63,13 +63,22 @@ def test_it_runs_once_the_checks_of_its_start_are_done(loop: Loop, launched: lis
     there = State.PAUSED if target is TargetState.PAUSED else State.RUNNING
     loop.checks = False
     loop.requests.create("one", {}, target)
-    assert state_and_reason(loop)[1].startswith("It begins next")
+    assert state_and_reason(loop)[1].startswith("It starts next")
     loop.supervisor.step()
     loop.requests.publish()
-    assert state_and_reason(loop) == (State.UNASSIGNED, "Spark starts, or others begin before it.", 0)
+    assert state_and_reason(loop) == (
+        State.UNASSIGNED,
+        "It starts once Spark is up and the connectors before it have begun.",
+        0,
+    )
     loop.settle()
     state, reason, tasks = state_and_reason(loop)
-    assert (state, reason.startswith("The checks of its start"), tasks, len(launched)) == (State.UNASSIGNED, True, 0, 1)
+    assert (state, reason.startswith("Its start is being checked"), tasks, len(launched)) == (
+        State.UNASSIGNED,
+        True,
+        0,
+        1,
+    )
     store = loop.run("one").state
     assert store is not None
     store.append_events([ConnectorWaiting("one", loop.clock.seconds, "No broker answers.")])
@@ -96,7 +105,7 @@ def test_a_query_that_is_started_again_runs_once_its_checks_are_done(loop: Loop,
     fail(loop, "one", launched, "KafkaFailed")
     loop.round(40)
     assert (loop.state("one"), len(launched)) == (State.RESTARTING, 2)
-    assert state_and_reason(loop)[1].startswith("The checks of its start")
+    assert state_and_reason(loop)[1].startswith("Its start is being checked")
     loop.checks = True
     loop.settle()
     assert state_and_reason(loop) == (State.RUNNING, "", 1)

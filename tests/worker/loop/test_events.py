@@ -28,7 +28,7 @@ from parquet_sink.worker.loop.log_lines import LogLines
 from tests.state.memory_events import MemoryEvents
 
 REPLACED = "the live view cannot be drawn"
-GOES_ON = "log lines go on in its place, and the run with them"
+GOES_ON = "log lines replace it, and the run goes on"
 
 
 class Recorder:

@@ -57,7 +57,7 @@ def test_a_request_that_takes_too_long_may_still_be_done() -> None:
 
     with ThreadPoolExecutor(2) as pool:
         loop = pool.submit(queue.work, 20.0, nothing)
-        with pytest.raises(TimedOut, match="may still do it"):
+        with pytest.raises(TimedOut, match="may still finish it"):
             queue.ask(slow, 0.2)
         assert begun.is_set()
         go_on.set()

@@ -389,8 +389,8 @@ def test_too_few_local_slots_are_told_at_once(caplog: pytest.LogCaptureFixture) 
     for connectors in (11, 12, 13):
         shares.changed(connectors, Cluster(11).count, 0.0)
     assert [message.split(";")[0] for message in caplog.messages] == [
-        "12 connectors share 11 slots of Spark, so that some wait for others",
-        "13 connectors share 11 slots of Spark, so that some wait for others",
+        "12 connectors share 11 slots of Spark, so some wait for others",
+        "13 connectors share 11 slots of Spark, so some wait for others",
     ]
     assert "--master local[N,4]" in caplog.text
 
