@@ -149,8 +149,8 @@ def test_check_looks_for_the_topic_and_makes_nothing(broker: Broker) -> None:
     """There, absent, not to be made, or not to be asked for."""
     topic = f"dead-{uuid.uuid4().hex[:8]}"
     settings = settings_for(broker, topic)
-    assert probe_dead_letters(settings) == (True, "it is absent, and is made at the start with 1 replica")
-    assert probe_dead_letters(settings) == (True, "it is absent, and is made at the start with 1 replica")
+    assert probe_dead_letters(settings) == (True, "it does not exist, and is created at the start with 1 replica")
+    assert probe_dead_letters(settings) == (True, "it does not exist, and is created at the start with 1 replica")
     broker.create_topic(topic)
     assert probe_dead_letters(settings) == (True, "it is there")
     fine, text = probe_dead_letters(DeadLetterSettings(f"{topic}-2", 3, admin=settings.admin))

@@ -16,7 +16,7 @@ def _name(value: Value) -> str | None:
     if not text.isprintable():
         return f"{quoted(text)} holds control characters; remove them."
     if text in (".", ".."):  # clients take them out of a path, and ask for something else then
-        return f"{quoted(text)} is a way in a path, so no address of the REST API can hold it; choose another name."
+        return f"{quoted(text)} cannot stand in a path of the REST API; choose another name."
     if len(text) > _LONGEST_NAME:
         return f"It has {len(text)} characters; the name of a folder and a group may have {_LONGEST_NAME}."
     return None

@@ -206,9 +206,9 @@ def _waiting(settings: SinkSettings) -> str:
     one = found.rows == 1
     return (
         f"{found.rows:,} record{'' if one else 's'} that the connector passed over {'is' if one else 'are'} parked in "
-        f"{settings.parked_folder}{skipped} ({share:.0f} % of {MAX_BYTES}): parquet-sink parked list says why; mend "
-        f"the cause, then parquet-sink parked replay sends them; parquet-sink parked drop gives up what will never be "
-        f"good."
+        f"{settings.parked_folder}{skipped} ({share:.0f} % of {MAX_BYTES}): parquet-sink parked list says why; correct "
+        f"the cause, then parquet-sink parked replay sends them; parquet-sink parked drop removes what cannot be "
+        f"corrected."
     )
 
 

@@ -228,4 +228,4 @@ def probe_dead_letters(settings: DeadLetterSettings) -> tuple[bool, str]:
         return False, str(error)
     factor = settings.replication_factor
     how = "as many replicas as the brokers say" if factor < 0 else f"{factor} replica{'' if factor == 1 else 's'}"
-    return problem is None, problem or f"it is absent, and is made at the start with {how}"
+    return problem is None, problem or f"it does not exist, and is created at the start with {how}"

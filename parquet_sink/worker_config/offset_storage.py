@@ -18,7 +18,7 @@ TOPIC: Final = "offset.storage.topic"
 
 
 def _not_none(value: Value) -> str | None:
-    return "0 makes no topic; give 1 or more, or -1 for the brokers' default." if value == 0 else None
+    return "0 is not possible; give 1 or more, or -1 for the brokers' default." if value == 0 else None
 
 
 _SOME: Final = Check("not 0", _not_none)

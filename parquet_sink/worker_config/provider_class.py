@@ -87,7 +87,7 @@ class GuardedProvider:
         if isinstance(value, str):
             return value
         if value is not None:
-            return NotGiven(f": the config provider {self._name} gave no text, but {_a(value)}; correct its class.")
+            return NotGiven(f": the config provider {self._name} returned no text, but {_a(value)}; correct its class.")
         where = f" at {printable(path)}" if path else ""
         return NotGiven(
             f": the config provider {self._name} has no {printable(key)}{where}; correct the path or the key."
@@ -97,7 +97,7 @@ class GuardedProvider:
         """In a thread of its own, which is left alone when it hangs; until it comes back nobody waits for it again."""
         if not self._asking.acquire(timeout=0.0 if self._hangs else self._patience_s):
             return NotGiven(
-                f": the config provider {self._name} still hangs from an earlier question; correct its class.", True
+                f": the config provider {self._name} has not answered an earlier request; correct its class.", True
             )
         answers: list[Mapping[str, object] | NotGiven] = []
 
@@ -116,7 +116,7 @@ class GuardedProvider:
         self._hangs = thread.is_alive()
         return NotGiven(
             f": the config provider {self._name} did not answer within {self._patience_s:g} s; see whether what it "
-            "asks is there, then start the connector again.",
+            "asks can be reached, then start the connector again.",
             passes=True,
         )
 
@@ -131,7 +131,9 @@ class GuardedProvider:
                 passes=True,
             )
         if not isinstance(found, Mapping):
-            return NotGiven(f": the config provider {self._name} gave no mapping, but {_a(found)}; correct its class.")
+            return NotGiven(
+                f": the config provider {self._name} returned no mapping, but {_a(found)}; correct its class."
+            )
         return found
 
 

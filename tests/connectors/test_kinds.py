@@ -22,11 +22,7 @@ from tests.connectors.packages import forget, install
 
 SOURCE = """
 from dataclasses import dataclass, replace
-from parquet_sink.connectors.connect_keys import CONNECTOR_KEYS
-from parquet_sink.connectors.kinds import ConnectorKind
-from parquet_sink.targets.outcome import Health
-from parquet_sink.validate.probe_kafka import Finding
-from parquet_sink.worker.loop.flow import Flow
+from parquet_sink.api import CONNECTOR_KEYS, ConnectorKind, Finding, Flow, Health
 
 
 @dataclass(frozen=True)

@@ -200,8 +200,8 @@ def test_a_connector_that_is_loaded_again_asks_again(own: str) -> None:
                 "correct its class."
             ),
         ),
-        ("list", ": the config provider v gave no mapping, but a value of type list; correct its class."),
-        ("bytes", ": the config provider v gave no text, but a value of type bytes; correct its class."),
+        ("list", ": the config provider v returned no mapping, but a value of type list; correct its class."),
+        ("bytes", ": the config provider v returned no text, but a value of type bytes; correct its class."),
     ],
 )
 def test_what_a_class_does_wrong_is_told_without_its_words(
@@ -310,7 +310,7 @@ def test_a_provider_that_hangs_is_left_alone() -> None:
     provider._patience_s = 60.0  # which the next one does not wait
     second = provider.ask("p", ["x"])["x"]
     assert getattr(first, "text", "").startswith(": the config provider v did not answer within 0.02 s; see whether")
-    assert "still hangs from an earlier question" in getattr(second, "text", "")
+    assert "has not answered an earlier request" in getattr(second, "text", "")
     inner.go.set()
     with provider._asking:  # free again
         pass

@@ -38,7 +38,7 @@ def check(values: Values, worker: Worker, report: Report) -> None:
         row_checks.check(values, worker, report)
     _files(values, worker, report)
     if "name" not in values.given:
-        report.warn("name", "It is missing, so MissingSinkName is taken; name the connector.")
+        report.warn("name", "It is missing, so the name is MissingSinkName; name the connector.")
 
 
 def is_raw(values: Values) -> bool:

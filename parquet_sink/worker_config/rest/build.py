@@ -54,7 +54,8 @@ def _distinct(listeners: Sequence[Address], report: Report) -> None:
     for (host, port), count in places.items():
         if count > 1:
             report.problem(
-                "listeners", f"{quoted(f'{host}:{port}')} is there {count} times; give each listener a port of its own."
+                "listeners",
+                f"{quoted(f'{host}:{port}')} is listed {count} times; give each listener its own port.",
             )
 
 

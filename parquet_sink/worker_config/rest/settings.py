@@ -49,7 +49,7 @@ def _extension(value: Value) -> str | None:
     unknown = [name for name in value if name != BASIC_AUTH_EXTENSION] if isinstance(value, tuple) else []
     if not unknown:
         return None
-    return f"{quoted(unknown[0])} is a Java class, and none can be loaded; remove it."
+    return f"{quoted(unknown[0])} is a Java class, which cannot be loaded; remove it."
 
 
 def _protocols(value: Value) -> str | None:

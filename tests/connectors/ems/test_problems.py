@@ -28,8 +28,8 @@ PROBLEMS = [
         ),
     ),
     ("name", "a\tb", '"a\\tb" holds control characters; remove them.'),
-    ("name", ".", '"." is a way in a path, so no address of the REST API can hold it; choose another name.'),
-    ("name", "..", '".." is a way in a path, so no address of the REST API can hold it; choose another name.'),
+    ("name", ".", '"." cannot stand in a path of the REST API; choose another name.'),
+    ("name", "..", '".." cannot stand in a path of the REST API; choose another name.'),
     (
         f"{E}endpoint",
         None,

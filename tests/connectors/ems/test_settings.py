@@ -125,7 +125,7 @@ def test_a_missing_name_is_replaced_with_a_warning() -> None:
     """The EMS connector's own fallback name, said aloud."""
     loaded = load_file({"name": " "})
     assert loaded.require().kafka.group == "connect-MissingSinkName"
-    assert loaded.warnings == ("Warning [name]. It is missing, so MissingSinkName is taken; name the connector.",)
+    assert loaded.warnings == ("Warning [name]. It is missing, so the name is MissingSinkName; name the connector.",)
 
 
 def test_unknown_choices_that_the_ems_connector_tolerates_are_read_as_it_reads_them() -> None:

@@ -166,7 +166,11 @@ def test_the_worker_is_known_by_what_it_advertises(properties: dict[str, str], w
             "listeners.https.ssl.enabled.protocols",
             '"TLSv1.1" is too old',
         ),
-        ({"listeners": "http://localhost:1,https://localhost:1", **TLS}, "listeners", '"localhost:1" is there 2 times'),
+        (
+            {"listeners": "http://localhost:1,https://localhost:1", **TLS},
+            "listeners",
+            '"localhost:1" is listed 2',
+        ),
         ({"rest.basic.auth.file": "none"}, "rest.basic.auth.file", '"none" cannot be read (No such file or directory)'),
         ({"rest.basic.auth.file": "empty"}, "rest.basic.auth.file", '"empty" has no user'),
         ({"rest.basic.auth.file": "half"}, "rest.basic.auth.file", '"half" has no user, or one without a password'),
