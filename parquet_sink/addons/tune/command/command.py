@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any, Final, TextIO, TypeVar
 
 from parquet_sink.addons.tune import quantities
-from parquet_sink.config.files import edited
+from parquet_sink.addons.tune.command.edit import edited
 from parquet_sink.connectors.check import check_files
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.settings.sink import SinkSettings

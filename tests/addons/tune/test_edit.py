@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.config.file_syntax import with_numbers
-from parquet_sink.config.files import edited
+from parquet_sink.addons.tune.command.edit import edited, with_numbers
 from parquet_sink.config.properties import parse_properties
 from parquet_sink.errors import InvalidConfiguration
 
