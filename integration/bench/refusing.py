@@ -4,8 +4,8 @@ import pyarrow as pa
 
 from parquet_sink.config.key import Key
 from parquet_sink.transform.fields.base import FieldTransform, TypedChange
-from parquet_sink.transform.fields.origin import Origin
 from parquet_sink.transform.protocol import RecordFault
+from parquet_sink.transform.records import Origin
 
 
 class Refusing(FieldTransform):

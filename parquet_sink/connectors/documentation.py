@@ -6,7 +6,9 @@ class behind it, the keys of that class.
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from dataclasses import replace
+from inspect import getdoc
+from typing import TYPE_CHECKING, Final
 
 from parquet_sink import plugins
 from parquet_sink.config import docs
@@ -16,9 +18,11 @@ from parquet_sink.convert.keys import SETTINGS, table_of_converters, table_of_se
 from parquet_sink.convert.settings import CONVERT_SETTINGS
 from parquet_sink.plugins import PluginUnusable
 from parquet_sink.targets.target_class import TARGET_CLASSES, TYPE, TargetClass, find_target
-from parquet_sink.transform import key_docs as transform_docs
-from parquet_sink.transform.keys import TRANSFORM
+from parquet_sink.transform.keys import PREDICATE_KEYS, STEP_KEYS, TRANSFORM, TRANSFORM_KEYS
 from parquet_sink.worker_config.worker_keys import WORKER_KEYS
+
+if TYPE_CHECKING:
+    from parquet_sink.transform.protocol import PredicateClass, TransformClass
 
 _INTRO: Final = """\
 <!-- Written by `python -m parquet_sink.connectors.documentation > docs/configuration.md`; do not edit. -->
@@ -63,6 +67,12 @@ The file of Kafka Connect's standalone mode (`connect-standalone.properties`). I
 converters are those of a connector file.
 """
 
+_TRANSFORMS_INTRO: Final = """\
+`N` stands for a name that `transforms` or `predicates` lists. What a transform is, and examples of each, are in
+[transforms.md](transforms.md).
+"""
+_KINDS: Final = ((plugins.TRANSFORMS, "transforms.N."), (plugins.PREDICATES, "predicates.N."))
+
 
 def markdown(connector_class: str = DEFAULT_CLASS) -> str:
     """The whole page, with the keys of one connector class. Raises plugins.PluginUnusable."""
@@ -72,7 +82,7 @@ def markdown(connector_class: str = DEFAULT_CLASS) -> str:
         if group == CONVERT_SETTINGS:
             parts += [table_of_converters(), table_of_settings()]
         elif group == TRANSFORM:
-            parts.append(transform_docs.section())
+            parts.append(_transforms())
         else:
             parts.append(docs.section(group, keys))
     parts.append(_WORKER_INTRO)
@@ -113,7 +123,7 @@ def _help_of(
 def _help(title: str, keys: Sequence[Key]) -> Iterator[str]:
     for group in docs.groups(keys):
         if group == TRANSFORM:
-            yield from transform_docs.help_lines(title)
+            yield from _help_of_transforms(title)
         elif group != CONVERT_SETTINGS:
             yield from docs.help_section(f"{title}: {group}", [key for key in keys if key.group == group])
 
@@ -122,6 +132,51 @@ def _help_settings() -> Iterator[str]:
     meant = [with_converters(one) for one in SETTINGS if not one.unused]
     yield from docs.help_section("Both files, after value.converter. or key.converter.", meant)
     yield from docs.help_section("Accepted without effect there", [one.key for one in SETTINGS if one.unused])
+
+
+def _transforms() -> str:
+    """The keys that all transforms have, then for each class its names and its own keys."""
+    parts = [f"## {TRANSFORM}", "", _TRANSFORMS_INTRO, *docs.TABLE_HEAD, *(docs.row_of(key) for key in _of_all_steps())]
+    for group, prefix in _KINDS:
+        for found, names in _classes(group):
+            summary = " ".join((getdoc(found) or "").partition("\n\n")[0].split())
+            listed = ", ".join(f"`{name}`" for name in names)
+            parts += ["", f"### {_title(names)}", "", f"{summary} {listed}.", ""]
+            keys = _behind(prefix, found.keys)
+            parts += [*docs.TABLE_HEAD, *(docs.row_of(key) for key in keys)] if keys else []
+    return "\n".join([*parts, ""])
+
+
+def _help_of_transforms(title: str) -> Iterator[str]:
+    yield from docs.help_section(f"{title}: {TRANSFORM}", _of_all_steps())
+    for group, prefix in _KINDS:
+        for found, names in _classes(group):
+            yield from docs.help_section(f"{title}: {prefix}type={_title(names)}", _behind(prefix, found.keys))
+
+
+def _classes(group: str) -> "list[tuple[TransformClass | PredicateClass, list[str]]]":
+    """Each class that is built in, with its full names."""
+    from parquet_sink.transform.classes import find_predicate, find_transform  # loads Arrow, for those who need it
+
+    names: dict[str, list[str]] = {}
+    for name, path in plugins.BUILT_IN[group].items():
+        names.setdefault(path, []).append(name)
+    found = (
+        find_transform(one[0])[0] if group == plugins.TRANSFORMS else find_predicate(one[0]) for one in names.values()
+    )
+    return list(zip(found, names.values(), strict=True))
+
+
+def _of_all_steps() -> list[Key]:
+    return [*TRANSFORM_KEYS, *_behind("transforms.N.", STEP_KEYS), *_behind("predicates.N.", PREDICATE_KEYS)]
+
+
+def _behind(prefix: str, keys: Sequence[Key]) -> list[Key]:
+    return [replace(key, name=prefix + key.name) for key in keys]
+
+
+def _title(names: Sequence[str]) -> str:
+    return names[0].rpartition(".")[2].partition("$")[0]
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """From settings to a `TransformChain`, made once in a process, so that it is kept from micro-batch to micro-batch."""
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +24,9 @@ from parquet_sink.transform.classes import class_name, find_predicate, find_tran
 from parquet_sink.transform.protocol import Predicate, Transform
 from parquet_sink.transform.records import DecodedRecords
 from parquet_sink.transform.settings import StepSettings
+
+_T = TypeVar("_T")
+_Inner = TypeVar("_Inner", bound=Transform | Predicate)
 
 
 def is_ours(inner: object) -> bool:
@@ -140,40 +144,38 @@ def _absent(kind: str, settings: ClassSettings, error: Exception) -> TransformFa
     )
 
 
-class NamedTransform:
-    """A transform under its name in the file, so that what its code raises names it."""
+class _Named(Generic[_Inner]):
+    """A transform or predicate under its name in the file, so that what its code raises names it."""
 
-    def __init__(self, name: str, type_: str, inner: Transform, secrets: tuple[str, ...] = ()) -> None:
+    def __init__(self, name: str, type_: str, inner: _Inner, secrets: tuple[str, ...] = ()) -> None:
         self._name, self._type, self._inner, self._secrets = name, type_, inner, secrets
         self.needs, self._trusted = inner.needs, is_ours(inner)
+
+    def _called(
+        self, code: Callable[[DecodedRecords], _T], check: Callable[[_T, DecodedRecords], _T], records: DecodedRecords
+    ) -> _T:
+        """What the code gives. Raises ConnectorError, TransformFailed for all that it did not raise on purpose."""
+        try:
+            found = code(records)
+            return found if self._trusted else check(found, records)
+        except MemoryError:
+            raise
+        except Exception as error:
+            raise failed(self._name, self._type, records, error, self._secrets) from error
+
+
+class NamedTransform(_Named[Transform]):
+    """A transform whose errors say which one it is, and where."""
 
     def apply(self, records: DecodedRecords) -> DecodedRecords:
-        """Raises ConnectorError, TransformFailed for all that the code did not raise on purpose."""
-        try:
-            found = self._inner.apply(records)
-            return found if self._trusted else checked(found, records)
-        except MemoryError:
-            raise
-        except Exception as error:
-            raise failed(self._name, self._type, records, error, self._secrets) from error
+        return self._called(self._inner.apply, checked, records)
 
 
-class NamedPredicate:
+class NamedPredicate(_Named[Predicate]):
     """Likewise for a predicate."""
 
-    def __init__(self, name: str, type_: str, inner: Predicate, secrets: tuple[str, ...] = ()) -> None:
-        self._name, self._type, self._inner, self._secrets = name, type_, inner, secrets
-        self.needs, self._trusted = inner.needs, is_ours(inner)
-
     def test(self, records: DecodedRecords) -> pa.BooleanArray:
-        """Raises as `NamedTransform.apply`."""
-        try:
-            found = self._inner.test(records)
-            return found if self._trusted else checked_choice(found, records)
-        except MemoryError:
-            raise
-        except Exception as error:
-            raise failed(self._name, self._type, records, error, self._secrets) from error
+        return self._called(self._inner.test, checked_choice, records)
 
 
 def failed(

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.config.report import quoted
-from parquet_sink.convert.decoded import Decoder, Float32, Inferred, Int32, Trees, Typed
+from parquet_sink.convert.decoded import Decoder, Float32, Inferred, Int32, Typed
 
 HeaderValue: TypeAlias = pa.Scalar | dict[str, object] | list[object]
 """A scalar, of type null for a null without a schema; an object or list without a schema is a tree."""
@@ -69,16 +69,11 @@ class Headers:
         """A value by its place in `pool`, or the bytes of one that was not decoded."""
         return self.pool[at] if at >= 0 else self.raw[-1 - at]
 
-    def names(self) -> tuple[np.ndarray, pa.StringArray]:
-        """All headers: the position of the record, and the name."""
-        positions, entries = self._flat()
-        return positions, entries.field("name")
-
     def has(self, name: str) -> pa.BooleanArray:
         """For each record whether it has a header of that name."""
-        positions, names = self.names()
+        positions, entries = self._flat()
         found = np.zeros(len(self), np.bool_)
-        found[positions[_is(names, (name,))]] = True
+        found[positions[_is(entries.field("name"), (name,))]] = True
         return pa.array(found)
 
     def last(self, name: str) -> np.ndarray:
@@ -187,15 +182,11 @@ def _pool(distinct: pa.BinaryArray, decoder: Decoder) -> tuple[list[HeaderValue]
     pool: list[HeaderValue] = [NULL] * len(distinct)
     for piece in found.pieces:
         assert not isinstance(piece, Inferred), "a decoder that learns was told to give trees"
-        values: Iterable[HeaderValue] = piece.rows if isinstance(piece, Typed) else _of_trees(piece)
+        values: Iterable[HeaderValue] = piece.rows if isinstance(piece, Typed) else map(of_tree, piece.trees)
         for place, value in zip(piece.positions.to_pylist(), values, strict=True):
             pool[place] = value
     reasons = {at: why.replace("value.converter", "header.converter") for at, why in found.invalid.items()}
     return pool, reasons
-
-
-def _of_trees(piece: Trees) -> Iterable[HeaderValue]:
-    return (of_tree(tree) for tree in piece.trees)
 
 
 def of_tree(tree: object) -> HeaderValue:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,7 @@ from parquet_sink.transform.headers import Headers
 
 Reason = tuple[Stage, str]
 """Why a record is rejected: the stage, and one sentence for the operator, without the content of any field."""
+_NO_TIMESTAMP = pa.scalar(0, pa.int64())
 
 
 @dataclass(frozen=True)
@@ -50,10 +52,23 @@ class DecodedRecords:
         """Only the records whose entry in `chosen`, a mask over the batch, is true."""
         return replace(
             self,
-            positions=self.positions.filter(_at(chosen, self.positions)),
+            positions=self.positions.filter(pa.array(chosen[self.positions.to_numpy()])),
             values=chosen_of(self.values, chosen),
             keys=None if self.keys is None else chosen_of(self.keys, chosen),
         )
+
+    def absent_from(self, pieces: Iterable[Piece]) -> pa.Int64Array:
+        """The positions of records that are in none of these values or keys: there it is null."""
+        there = np.zeros(len(self.batch), np.bool_)
+        for piece in pieces:
+            there[piece.positions.to_numpy()] = True
+        return self.positions.filter(pa.array(~there[self.positions.to_numpy()]))
+
+    def topics_now(self) -> pa.StringArray:
+        """For each record of the batch the topic's name as routing has left it."""
+        if self.topics is not None:
+            return self.topics
+        return pa.repeat(pa.scalar(self.batch.topic, pa.string()), len(self.batch))
 
     def without(self, dropped: Iterable[int]) -> "DecodedRecords":
         """All but the records at these positions, which are passed over: they have no row, and that is no failure."""
@@ -74,7 +89,7 @@ def merged(some: DecodedRecords, others: DecodedRecords, chosen: np.ndarray) -> 
     mask = pa.array(chosen)
     topics = None
     if some.topics is not None or others.topics is not None:
-        topics = pc.if_else(mask, *(_topics(one) for one in (some, others)))
+        topics = pc.if_else(mask, some.topics_now(), others.topics_now())
     return replace(
         some,
         positions=pa.array(np.union1d(some.positions.to_numpy(), others.positions.to_numpy())),
@@ -86,13 +101,10 @@ def merged(some: DecodedRecords, others: DecodedRecords, chosen: np.ndarray) -> 
     )
 
 
-def _topics(records: DecodedRecords) -> pa.StringArray | pa.StringScalar:
-    return pa.scalar(records.batch.topic) if records.topics is None else records.topics
-
-
 def chosen_of(pieces: tuple[Piece, ...], chosen: np.ndarray) -> tuple[Piece, ...]:
     """The records of pieces whose entry in `chosen`, a mask over the batch, is true."""
-    return tuple(piece for piece in (_of(one, chosen) for one in pieces) if len(piece.positions))
+    rows = (np.flatnonzero(chosen[one.positions.to_numpy()]) for one in pieces)
+    return tuple(rows_of(piece, own) for piece, own in zip(pieces, rows, strict=True) if len(own))
 
 
 def as_trees(piece: Trees | Inferred) -> Trees:
@@ -102,19 +114,65 @@ def as_trees(piece: Trees | Inferred) -> Trees:
     return Trees(piece.positions, [piece.tree(row) for row in range(len(piece.positions))])
 
 
-def _of(piece: Piece, chosen: np.ndarray) -> Piece:
-    kept = _at(chosen, piece.positions)
-    if kept.true_count == len(kept):
+def rows_of(piece: Piece, rows: np.ndarray) -> Piece:
+    """Some rows of a piece. rows: each once, increasing."""
+    if len(rows) == len(piece.positions):
         return piece
-    positions = piece.positions.filter(kept)
+    which = pa.array(rows)
+    positions = piece.positions.take(which)
     if isinstance(piece, Typed):
-        return Typed(positions, piece.rows.filter(kept))
+        return Typed(positions, piece.rows.take(which))
     if isinstance(piece, Trees):
-        return Trees(positions, [tree for tree, keep in zip(piece.trees, kept.to_pylist(), strict=True) if keep])
-    which = np.flatnonzero(kept.to_numpy(zero_copy_only=False))
-    return replace(piece, positions=positions, rows=piece.rows.filter(kept), tree=lambda row: piece.tree(which[row]))
+        return Trees(positions, [piece.trees[row] for row in rows.tolist()])
+    return replace(piece, positions=positions, rows=piece.rows.take(which), tree=lambda row: piece.tree(int(rows[row])))
 
 
-def _at(mask: np.ndarray, positions: pa.Int64Array) -> pa.BooleanArray:
-    """The entries of a mask over the batch at these positions."""
-    return pa.array(mask[positions.to_numpy()])
+@dataclass(frozen=True)
+class Origin:
+    """Where one record comes from.
+
+    topic: as routing has named it by now. timestamp_ms: epoch milliseconds; None: it has none.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp_ms: int | None
+
+
+class Origins:
+    """Where the records of one piece come from, in its order."""
+
+    def __init__(self, records: DecodedRecords, positions: pa.Int64Array) -> None:
+        self._records, self._positions = records, positions
+        self.partition = records.batch.partition
+
+    def __len__(self) -> int:
+        return len(self._positions)
+
+    def of(self, row: int) -> Origin:
+        """Of the record in this row."""
+        return self.at(self._positions[row].as_py())
+
+    def at(self, position: int) -> Origin:
+        """Of the record at this position of the batch."""
+        records, batch = self._records, self._records.batch
+        topic = batch.topic if records.topics is None else records.topics[position].as_py()
+        timestamp = batch.timestamps[position].as_py()
+        return Origin(topic, batch.partition, batch.offsets[position].as_py(), timestamp or None)
+
+    @cached_property
+    def topics(self) -> pa.StringArray:
+        """As routing has named them by now."""
+        return self._records.topics_now().take(self._positions)
+
+    @cached_property
+    def offsets(self) -> pa.Int64Array:
+        """Kafka's."""
+        return self._records.batch.offsets.take(self._positions)
+
+    @cached_property
+    def timestamps(self) -> pa.Int64Array:
+        """Epoch milliseconds, null for none."""
+        found = self._records.batch.timestamps.take(self._positions)
+        return pc.if_else(pc.equal(found, _NO_TIMESTAMP), pa.scalar(None, pa.int64()), found)

@@ -13,12 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.addons.sql import fields
-from parquet_sink.addons.sql.judged import KEY, Input, Names
+from parquet_sink.addons.sql.parts import KEY, Input, Names
 from parquet_sink.addons.sql.types import MILLISECONDS, fitted, type_of
 from parquet_sink.convert.decoded import Inferred, Piece, Trees, Typed
 from parquet_sink.convert.invalid import InvalidValue, show
-from parquet_sink.transform.fields.origin import Origins
-from parquet_sink.transform.records import DecodedRecords
+from parquet_sink.transform.records import DecodedRecords, Origins
 
 Reasons = dict[int, str]
 """By row of a piece, why a query cannot be asked of its record."""
@@ -169,12 +168,12 @@ class Columns:
             trees = _Kept(piece)
             for row in rows.tolist():
                 self._put(row, trees[int(at[row])], names, kinds, values)
-        loose = self._of_values(kinds, values)
+        untyped = self._of_values(kinds, values)
         whole = {kind: (where, pa.concat_arrays(found)) for kind, (where, found) in arrays.items()}
 
         def take(kind: int, rows: np.ndarray) -> pa.Array:
             if kind not in whole:
-                return loose.take(kind, rows)
+                return untyped.take(kind, rows)
             where, array = whole[kind]
             return _some(array, where[rows])
 

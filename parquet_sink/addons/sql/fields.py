@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.addons.sql.judged import Names, Star, Worked
+from parquet_sink.addons.sql.parts import ComputedColumn, Names, Star
 from parquet_sink.convert.invalid import InvalidValue, show
 
-Source = str | Worked
+Source = str | ComputedColumn
 """Where a column comes from: a field, or an expression."""
 _KINDS = {dict: "an object", list: "a list", str: "text", bool: "a boolean", int: "a number", float: "a number"}
 
@@ -65,7 +65,7 @@ def taken(rows: pa.Array, steps: Sequence[int]) -> pa.Array:
     return pc.struct_field(rows, list(steps)) if steps else rows
 
 
-def laid_out(star: Star, names: Sequence[str]) -> Sequence[tuple[str, Source]]:
+def expanded(star: Star, names: Sequence[str]) -> Sequence[tuple[str, Source]]:
     """The columns, in order, of a record with fields of these names; what it lacks and is replaced comes last.
 
     A name that EXCLUDE has leaves out whatever differs from it in case alone. Raises InvalidValue.

@@ -1,4 +1,4 @@
-"""The text of a query to what is run: judged, and worked out in DuckDB's words."""
+"""The text of a query to what is run: validated, and written as DuckDB's SQL for each kind of records."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,8 +8,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from parquet_sink.addons.sql.engine import Engine, QueryFailed, engine
-from parquet_sink.addons.sql.judge import QueryError, judged
-from parquet_sink.addons.sql.judged import Expression, Input, Item, Judged, Node
+from parquet_sink.addons.sql.parts import Expression, Input, Item, Node, ValidQuery
+from parquet_sink.addons.sql.validation import QueryError, validated
 
 _QUERIES: Final = 64
 _TRULY_WRONG: Final = ("No function matches", "UNNEST not supported", "Nested UNNEST", "does not exist")
@@ -22,25 +22,25 @@ class WrongQuery(ValueError):
 
 @dataclass(frozen=True)
 class Computed:
-    """An expression. text, loose: as SQL, for records with a schema and without one. shown: for messages.
+    """An expression. text, untyped: as SQL, for records with a schema and without one. shown: for messages.
 
-    unnested: what `unnest` takes in it, as text and loose.
+    unnested: what `unnest` takes in it, in both forms.
     """
 
     name: str
     text: str
-    loose: str
+    untyped: str
     shown: str
     unnested: tuple[tuple[str, str], ...] = ()
 
-    def lists(self, *, loose: bool) -> list[str]:
+    def lists(self, *, untyped: bool) -> list[str]:
         """What `unnest` takes in it."""
-        return [both[loose] for both in self.unnested]
+        return [both[untyped] for both in self.unnested]
 
 
 @dataclass(frozen=True)
 class Query:
-    """What is done for a record. text: as it was written; the rest as in `Judged`."""
+    """What is done for a record. text: as it was written; the rest as in `ValidQuery`."""
 
     text: str
     items: tuple[Item, ...]
@@ -61,26 +61,26 @@ def query(text: str) -> Query:
     work = engine()
     with work.lock:
         try:
-            made = _made(text, _judged(work, text), work)
+            made = _made(text, _validated(work, text), work)
             _check_binds(work, made)
         except QueryError as error:
             raise WrongQuery(_placed(text, error)) from None
     return made
 
 
-def _judged(work: Engine, text: str) -> Judged:
+def _validated(work: Engine, text: str) -> ValidQuery:
     parsed = work.parse(text)
     if parsed["error"]:
         if parsed.get("error_type") == "parser":
             raise QueryError(f"it is no SQL: {parsed['error_message']}", int(parsed.get("position") or 0))
         raise QueryError("write one SELECT statement; nothing else is possible")
     try:
-        return judged(parsed["statements"], work.kind_of)
+        return validated(parsed["statements"], work.kind_of)
     except (KeyError, TypeError, IndexError, AttributeError) as error:
         raise QueryError(f"DuckDB reads it in a way that is not known here ({type(error).__name__}: {error})") from None
 
 
-def _made(text: str, found: Judged, work: Engine) -> Query:
+def _made(text: str, found: ValidQuery, work: Engine) -> Query:
     computed = tuple(_computed(one, work) for one in found.expressions)
     where = found.condition
     condition = None if where is None else _conditional(where, work)
@@ -95,16 +95,16 @@ def _computed(one: Expression, work: Engine) -> Computed:
 
 def _conditional(where: Expression, work: Engine) -> Computed:
     texts = _in_turn(where.tree, work)
-    return replace(_computed(where, work), text=texts["text"], loose=texts["loose"])
+    return replace(_computed(where, work), text=texts["text"], untyped=texts["untyped"])
 
 
 def _in_turn(tree: Node, work: Engine) -> dict[str, str]:
-    """A condition as text and loose, whose parts are asked from left to right until one decides.
+    """A condition in both forms, whose parts are asked from left to right until one decides.
 
     DuckDB does so for AND and OR where it looks for records, and asks all parts where it looks for those that fail.
     """
     if tree["class"] != "CONJUNCTION":
-        return {"text": f"({work.text(tree)})", "loose": f"({work.text(_with_doubles(tree))})"}
+        return {"text": f"({work.text(tree)})", "untyped": f"({work.text(_with_doubles(tree))})"}
     *before, last = [_in_turn(one, work) for one in tree["children"]]
     for one in reversed(before):
         both = ("THEN {1} ELSE FALSE" if tree["type"] == "CONJUNCTION_AND" else "THEN TRUE ELSE {1}").format

@@ -7,11 +7,11 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from parquet_sink.addons.sql import loose, typed
+from parquet_sink.addons.sql import typed, untyped
 from parquet_sink.addons.sql.columns import Columns
-from parquet_sink.addons.sql.computing import Computing, Worked
+from parquet_sink.addons.sql.computing import Computing, Results
 from parquet_sink.addons.sql.engine import NoEngine, engine
-from parquet_sink.addons.sql.judged import KEY
+from parquet_sink.addons.sql.parts import KEY
 from parquet_sink.addons.sql.query import Query, WrongQuery, query
 from parquet_sink.addons.sql.types import is_plain
 from parquet_sink.config.key import Key, Origin, Type
@@ -78,45 +78,45 @@ class Sql:
     def _pieces(self, records: DecodedRecords, piece: Piece, failed: dict[int, str]) -> Iterator[Piece]:
         columns = Columns(records, piece, self._query.inputs, self._query.extracted)
         failed |= columns.bad
-        for worked in self._worked(columns, piece, failed):
-            if not len(worked.rows):
+        for results in self._results(columns, piece, failed):
+            if not len(results.rows):
                 continue
             if isinstance(piece, Typed):
                 try:
-                    yield typed.made(self._query, piece, worked)
+                    yield typed.made(self._query, piece, results)
                 except InvalidValue as error:
-                    failed |= dict.fromkeys(worked.rows.tolist(), str(error))
+                    failed |= dict.fromkeys(results.rows.tolist(), str(error))
             else:
-                yield from loose.made(self._query, piece, columns, worked, failed)
+                yield from untyped.made(self._query, piece, columns, results, failed)
 
-    def _worked(self, columns: Columns, piece: Piece, failed: dict[int, str]) -> Sequence[Worked]:
+    def _results(self, columns: Columns, piece: Piece, failed: dict[int, str]) -> Sequence[Results]:
         """What the expressions give, for records that come to the same types together."""
         asked = self._query
-        found: list[Worked] = []
+        found: list[Results] = []
         for kinds, rows in columns.groups():
             if asked.computed or asked.condition is not None:
                 types = [columns.types.found[kind] for kind in kinds]
                 both = zip(columns.columns, kinds, strict=True)
                 arrays = [column.take(kind, rows) for column, kind in both]
-                worked = self._computing.work(types, arrays, rows, loose=not isinstance(piece, Typed))
-                failed |= worked.failed
-                found.append(worked)
+                results = self._computing.work(types, arrays, rows, untyped=not isinstance(piece, Typed))
+                failed |= results.failed
+                found.append(results)
             else:
-                found.append(Worked(rows, []))
-        return _merged(found, loose=not isinstance(piece, Typed))
+                found.append(Results(rows, []))
+        return _merged(found, untyped=not isinstance(piece, Typed))
 
 
-def _merged(found: Sequence[Worked], *, loose: bool) -> Sequence[Worked]:
+def _merged(found: Sequence[Results], *, untyped: bool) -> Sequence[Results]:
     """Those together whose expressions came to the same types.
 
-    What has only nulls goes with any type while all of them stay without a schema: there a null has no type. loose:
+    What has only nulls goes with any type while all of them stay without a schema: there a null has no type. untyped:
     the records have none.
     """
-    merged: list[tuple[list[pa.DataType], list[Worked]]] = []
+    merged: list[tuple[list[pa.DataType], list[Results]]] = []
     for one in found:
         own = [array.type for array in one.arrays]
         for types, group in merged:
-            if types == own or (loose and _are_plain(types, own) and all(map(_go_together, types, own))):
+            if types == own or (untyped and _are_plain(types, own) and all(map(_go_together, types, own))):
                 types[:] = [b if pa.types.is_null(a) else a for a, b in zip(types, own, strict=True)]
                 group.append(one)
                 break
@@ -133,7 +133,7 @@ def _go_together(one: pa.DataType, other: pa.DataType) -> bool:
     return one == other or pa.types.is_null(one) or bool(pa.types.is_null(other))
 
 
-def _together(types: Sequence[pa.DataType], group: Sequence[Worked]) -> Worked:
+def _together(types: Sequence[pa.DataType], group: Sequence[Results]) -> Results:
     if len(group) == 1:
         return group[0]
     rows = np.concatenate([one.rows for one in group])
@@ -145,4 +145,4 @@ def _together(types: Sequence[pa.DataType], group: Sequence[Worked]) -> Worked:
             [pa.nulls(len(part), arrow) if pa.types.is_null(part.type) else part for part in parts]
         )
         arrays.append(whole.take(pa.array(order)))
-    return Worked(rows[order], arrays)
+    return Results(rows[order], arrays)

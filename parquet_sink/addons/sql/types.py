@@ -32,32 +32,32 @@ _SCALARS: Final[dict[str, tuple[str, pa.DataType]]] = {
 }
 """By DuckDB's type: what it is cast to there, and what it is then."""
 _OF_JSON: Final = frozenset({pa.null(), pa.bool_(), pa.int64(), pa.float64(), pa.string()})
-_LOOSE: Final = {pa.int32(): ("BIGINT", pa.int64()), pa.float32(): ("DOUBLE", pa.float64())}
+_UNTYPED: Final = {pa.int32(): ("BIGINT", pa.int64()), pa.float32(): ("DOUBLE", pa.float64())}
 
 
-def target(duck: Any, *, loose: bool) -> tuple[str, pa.DataType]:
+def target(duck: Any, *, untyped: bool) -> tuple[str, pa.DataType]:
     """What a type of DuckDB's becomes: a cast in SQL, and the type of records. Raises InvalidValue for what cannot be.
 
-    loose: of a record without a schema, whose numbers are int64 and double.
+    untyped: of a record without a schema, whose numbers are int64 and double.
     """
     kind = duck.id
     if kind in _SCALARS:
         sql, arrow = _SCALARS[kind]
-        return _LOOSE.get(arrow, (sql, arrow)) if loose else (sql, arrow)
+        return _UNTYPED.get(arrow, (sql, arrow)) if untyped else (sql, arrow)
     if kind == "decimal":
         digits = dict(duck.children)
         return str(duck), decimal_type(digits["precision"], digits["scale"])
     if kind in ("list", "array"):
-        sql, arrow = target(dict(duck.children)["child"], loose=loose)
+        sql, arrow = target(dict(duck.children)["child"], untyped=untyped)
         return f"{sql}[]", pa.list_(pa.field("item", arrow))
     if kind == "struct":
-        found = [(name, *target(child, loose=loose)) for name, child in duck.children]
+        found = [(name, *target(child, untyped=untyped)) for name, child in duck.children]
         if not found:
             raise InvalidValue("it is an object without fields, which no record can have")
         sql = ", ".join(f"{quoted(name)} {own}" for name, own, _ in found)
         return f"STRUCT({sql})", pa.struct([pa.field(name, arrow) for name, _, arrow in found])
     if kind == "map":
-        (key, key_arrow), (item, item_arrow) = (target(child, loose=loose) for _, child in duck.children)
+        (key, key_arrow), (item, item_arrow) = (target(child, untyped=untyped) for _, child in duck.children)
         return f"MAP({key}, {item})", pa.map_(key_arrow, pa.field("value", item_arrow))
     raise InvalidValue(f"it is of type {duck}, which no record can have; cast it, for example to VARCHAR")
 
@@ -133,7 +133,7 @@ def _floored(array: pa.Array) -> pa.Array:
     return array
 
 
-def no_moments(column: pa.ChunkedArray) -> np.ndarray:
+def no_timestamps(column: pa.ChunkedArray) -> np.ndarray:
     """Where DuckDB gave a date or time that no record can have: infinity, and the end of a day as its time."""
     if pa.types.is_time64(column.type):
         odd = pc.greater_equal(column.cast(pa.int64()), _DAY_US)

@@ -36,7 +36,7 @@ class DeclaredLoad:
     bursts: Bursts | None = None
     parquet_bytes: float | None = None
     skew: float = 0.0
-    topic: str = "stated"
+    topic: str = "declared"
 
     @property
     def described(self) -> str:
@@ -53,47 +53,49 @@ class DeclaredLoad:
         return ", ".join(words)
 
 
-def load_of(stated: DeclaredLoad) -> Load:
+def load_of(declared: DeclaredLoad) -> Load:
     """The load: records of the steady rate come independently of each other (a Poisson process, always the same one).
 
     Topic-partitions are out of step with each other, but for bursts, which come to all of them at once.
     """
-    shares = np.arange(1, stated.partitions + 1, dtype=float) ** -stated.skew
+    shares = np.arange(1, declared.partitions + 1, dtype=float) ** -declared.skew
     shares /= shares.sum()
-    per_record = stated.record_bytes * PARQUET_SHARE if stated.parquet_bytes is None else stated.parquet_bytes
-    sizes = Sizes.proportional(per_record, overhead=FILE_BYTES, record_bytes=stated.record_bytes)
+    per_record = declared.record_bytes * PARQUET_SHARE if declared.parquet_bytes is None else declared.parquet_bytes
+    sizes = Sizes.proportional(per_record, overhead=FILE_BYTES, record_bytes=declared.record_bytes)
     rng = np.random.default_rng(SEED)
     partitions = tuple(
-        PartitionLoad(stated.topic, number, _arrivals(stated, float(share), rng), sizes)
+        PartitionLoad(declared.topic, number, _arrivals(declared, float(share), rng), sizes)
         for number, share in enumerate(shares)
     )
-    return Load(partitions, stated.described)
+    return Load(partitions, declared.described)
 
 
-def _arrivals(stated: DeclaredLoad, share: float, rng: np.random.Generator) -> Arrivals:
+def _arrivals(declared: DeclaredLoad, share: float, rng: np.random.Generator) -> Arrivals:
     """One topic-partition's curve, over a whole number of bursts and enough records for their chance to show."""
-    rate = stated.rate * share
+    rate = declared.rate * share
     span_ms = max(LEAST_SPAN_MS, min(MOST_SPAN_MS, SHOWN_RECORDS / rate * 1000), LEAST_RECORDS / rate * 1000)
-    if stated.bursts is not None:
-        every_ms = stated.bursts.every_s * 1000
+    if declared.bursts is not None:
+        every_ms = declared.bursts.every_s * 1000
         span_ms = max(round(span_ms / every_ms), 1) * every_ms
-    begins, burst = _bursts(stated, share, span_ms)
+    begins, burst = _bursts(declared, share, span_ms)
     if rate * span_ms / 1000 + burst * len(begins) > MOST_RECORDS:
-        return _smooth(rate, begins, burst, stated.bursts, span_ms)
+        return _smooth(rate, begins, burst, declared.bursts, span_ms)
     count = max(round(rate * span_ms / 1000), 1)
-    if stated.bursts is None:
+    if declared.bursts is None:
         span_ms = count / rate * 1000
-    within = np.linspace(0.0, 1000 * stated.bursts.lasting_s if stated.bursts else 0.0, round(burst), endpoint=False)
+    within = np.linspace(
+        0.0, 1000 * declared.bursts.lasting_s if declared.bursts else 0.0, round(burst), endpoint=False
+    )
     times = np.concatenate([rng.uniform(0.0, span_ms, count), (begins[:, None] + within[None, :]).ravel()])
     return arrivals_of(np.sort(times), span_ms)
 
 
-def _bursts(stated: DeclaredLoad, share: float, span_ms: float) -> tuple[np.ndarray, float]:
+def _bursts(declared: DeclaredLoad, share: float, span_ms: float) -> tuple[np.ndarray, float]:
     """When bursts begin, and how many records each has here."""
-    if stated.bursts is None:
+    if declared.bursts is None:
         return np.empty(0), 0.0
-    every_ms = stated.bursts.every_s * 1000
-    return np.arange(0.0, span_ms - every_ms / 2, every_ms), stated.bursts.records * share
+    every_ms = declared.bursts.every_s * 1000
+    return np.arange(0.0, span_ms - every_ms / 2, every_ms), declared.bursts.records * share
 
 
 def _smooth(rate: float, begins: np.ndarray, burst: float, bursts: Bursts | None, span_ms: float) -> Arrivals:

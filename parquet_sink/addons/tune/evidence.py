@@ -33,7 +33,7 @@ UPLOADS_KNOWN: Final = 2_000
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known. told: what a reader should know of where it comes from, sentence by sentence.
+    """What is known. notes: what a reader should know of where it comes from, sentence by sentence.
 
     uploads, batches: where the durations of uploads and micro-batches come from. cost_us: CPU time of a record as
     measured, None for assumed. weighed: whether it is known how large records are in Kafka.
@@ -41,7 +41,7 @@ class Evidence:
 
     load: Load
     durations: Durations
-    told: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     uploads: str = ""
     batches: str = ""
     cost_us: float | None = None
@@ -67,7 +67,7 @@ def from_topics(
     load = _load(found, measured)
     cost = _cost_us(measured)
     durations = Durations() if cost is None else replace(Durations(), record_us=cost, cpu_record_us=cost)
-    return Evidence(load, durations, _told(found, measured, within_s), cost_us=cost)
+    return Evidence(load, durations, _notes(found, measured, within_s), cost_us=cost)
 
 
 def from_history(settings: SinkSettings, within_s: float | None, now_ms: int) -> Evidence:
@@ -82,8 +82,8 @@ def from_history(settings: SinkSettings, within_s: float | None, now_ms: int) ->
         )
     when = "" if within_s is None else f" of the last {duration_text(within_s)}"
     found = past.load_of(records, f"The history in {where}{when}")
-    told = (f"{found.untimed:,} files without timestamps are left out",) if found.untimed else ()
-    return Evidence(found.load, Durations(), told, weighed=False)
+    notes = (f"{found.untimed:,} files without timestamps are left out",) if found.untimed else ()
+    return Evidence(found.load, Durations(), notes, weighed=False)
 
 
 def with_measured(evidence: Evidence, settings: SinkSettings) -> Evidence:
@@ -95,8 +95,8 @@ def _with_batches(evidence: Evidence, settings: SinkSettings) -> Evidence:
     folder = naming.connector_folder(settings.files.tmp_dir, settings.name)
     events = events_of(Path(folder) / naming.STATE_FILE)
     durations, batches = durations_of([events], evidence.durations, tick_ms(settings.flush))
-    told = f"{batches:,} micro-batches of the last run" if batches else ""
-    return replace(evidence, durations=durations, batches=told)
+    measured = f"{batches:,} micro-batches of the last run" if batches else ""
+    return replace(evidence, durations=durations, batches=measured)
 
 
 def _with_uploads(evidence: Evidence, settings: SinkSettings) -> Evidence:
@@ -104,8 +104,8 @@ def _with_uploads(evidence: Evidence, settings: SinkSettings) -> Evidence:
         records = _history(settings, HistoryQuery(newest=UPLOADS_KNOWN))
     except HistoryUnusable:
         return evidence
-    durations, told = past.durations_of(records or (), evidence.durations)
-    return replace(evidence, durations=durations, uploads=told)
+    durations, uploads = past.durations_of(records or (), evidence.durations)
+    return replace(evidence, durations=durations, uploads=uploads)
 
 
 def _history(settings: SinkSettings, query: HistoryQuery) -> list[UploadRecord] | None:
@@ -146,27 +146,27 @@ def _cost_us(measured: dict[str, Measured]) -> float | None:
     return READ_US + float(np.average(costs, weights=weights))
 
 
-def _told(found: Sample, measured: dict[str, Measured], within_s: float | None) -> tuple[str, ...]:
-    told = []
+def _notes(found: Sample, measured: dict[str, Measured], within_s: float | None) -> tuple[str, ...]:
+    notes = []
     if found.window.shortened and within_s is not None:
-        told.append(
+        notes.append(
             f"The topics hold nothing older: {duration_text(found.window.span_ms / 1000)} in place of "
             f"{duration_text(within_s)}"
         )
     if found.incomplete:
-        told.append(
+        notes.append(
             f"{found.records:,} of {found.window.offsets:,} records were read; of {found.incomplete} topic-partitions "
             "when the others came was asked of the broker (--records N reads more)"
         )
     for topic, one in measured.items():
         if one.rejected:
-            told.append(f"{one.rejected:,} of {one.records:,} sampled records of {topic} have no row ({one.why})")
-    told += [
+            notes.append(f"{one.rejected:,} of {one.records:,} sampled records of {topic} have no row ({one.why})")
+    notes += [
         f"Topic {topic} is left out: none of its sampled records has a row"
         for topic in found.kept
         if topic not in measured
     ]
-    return tuple(told)
+    return tuple(notes)
 
 
 def _no_rows(settings: SinkSettings, found: Sample) -> str:

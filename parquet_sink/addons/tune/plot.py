@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 FORMATS: Final = (".png", ".svg", ".pdf")
 _TICKS: Final = (0.5, 1, 2, 5, 10, 20, 60, 120, 300, 600, 1_200, 3_600, 7_200, 14_400, 43_200, 86_400)
-_GREY, _BLUE, _RED, _ORANGE, _WISH = "#c9ced6", "#1f5fa8", "#c0392b", "#d98200", "#7a8799"
+_GREY, _BLUE, _RED, _ORANGE, _OBJECTIVE = "#c9ced6", "#1f5fa8", "#c0392b", "#d98200", "#7a8799"
 
 
 @dataclass(frozen=True)
 class Picture:
-    """What is drawn. tried: all settings that were simulated. limits: as wished, None where nothing was.
+    """What is drawn. tried: all settings that were simulated. limits: as asked for, None where nothing was.
 
     freshness: name of the percentile of the vertical axis, such as "p99".
     """
@@ -115,12 +115,12 @@ def _mark(axes: "Axes", one: Simulated, picture: Picture, marker: str, color: st
 
 def _objectives(axes: "Axes", picture: Picture) -> None:
     """What was asked for, as lines, so far as it is near what can be had."""
-    line: dict[str, Any] = {"color": _WISH, "ls": "--", "lw": 1.0, "zorder": 0}
+    line: dict[str, Any] = {"color": _OBJECTIVE, "ls": "--", "lw": 1.0, "zorder": 0}
     if picture.freshness_s is not None:
-        text = f"wished: {picture.freshness} of {duration_text(picture.freshness_s)}"
+        text = f"objective: {picture.freshness} of {duration_text(picture.freshness_s)}"
         axes.axhline(picture.freshness_s, label=text, **line)
     if picture.files_per_hour is not None:
-        text = f"wished: {count_text(picture.files_per_hour)} files an hour"
+        text = f"objective: {count_text(picture.files_per_hour)} files an hour"
         axes.axvline(picture.files_per_hour, label=text, **{**line, "ls": ":"})
 
 

@@ -6,23 +6,25 @@ rows that it is in doubt of, and these are taken one by one.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
 
+from parquet_sink.convert.arrays import either
 from parquet_sink.convert.decoded import Inferred, Piece, Tree, Trees, Typed
 from parquet_sink.model.records import VALUES_ONLY, RecordParts
-from parquet_sink.transform.fields.origin import Origin, Origins
-from parquet_sink.transform.fields.plain import from_plain, to_plain
+from parquet_sink.transform.fields.plain import columns_of, from_plain, read_as, records, to_plain
 from parquet_sink.transform.protocol import RecordFault, Side
-from parquet_sink.transform.records import DecodedRecords, as_trees
+from parquet_sink.transform.records import DecodedRecords, Origin, Origins, as_trees, rows_of
 
 _TYPES: Final = 256
 """Record types whose way is remembered."""
+Found: TypeAlias = tuple[pa.Array, pa.BooleanArray | None]
+"""A column, and rows whose value must be made by the exact form; None for none."""
 
 
 @dataclass(frozen=True)
@@ -87,12 +89,15 @@ class FieldTransform(ABC):
         return None
 
     def apply(self, records: DecodedRecords) -> DecodedRecords:
-        """As `transform.protocol.Transform` says."""
-        mine = (records.keys or ()) if self._on_key else records.values
+        pieces, rejected = self._changed(records, (records.keys or ()) if self._on_key else records.values)
+        found = replace(records, keys=pieces) if self._on_key else replace(records, values=pieces)
+        return found.reject(rejected)
+
+    def _changed(self, records: DecodedRecords, mine: tuple[Piece, ...]) -> tuple[tuple[Piece, ...], dict[int, str]]:
+        """What becomes of these keys or values; and by position why one cannot be changed."""
         work = _Work(self, records)
-        pieces = [*(changed for piece in mine for changed in work.piece(piece)), *work.tombstones(mine)]
-        found = replace(records, keys=tuple(pieces)) if self._on_key else replace(records, values=tuple(pieces))
-        return found.reject(work.rejected)
+        pieces = (*(changed for piece in mine for changed in work.piece(piece)), *work.tombstones(mine))
+        return pieces, work.rejected
 
     def change(self, arrow: pa.DataType) -> TypedChange:
         """`typed`, remembered. Raises RecordFault."""
@@ -125,12 +130,7 @@ class _Work:
 
     def tombstones(self, pieces: Iterable[Piece]) -> Sequence[Piece]:
         """Records that were tombstones, and are none any more."""
-        there = np.zeros(len(self._records.batch), np.bool_)
-        for piece in pieces:
-            there[piece.positions.to_numpy()] = True
-        every = self._records.positions.to_numpy()
-        absent = every[~there[every]]
-        return self._trees((position, None) for position in absent.tolist())
+        return self._trees((position, None) for position in self._records.absent_from(pieces).to_pylist())
 
     def _trees(self, trees: Iterable[tuple[int, object]]) -> Sequence[Trees]:
         origins = Origins(self._records, self._records.positions)
@@ -158,12 +158,10 @@ class _Work:
 
         changed = Inferred(piece.positions, found.rows, tree, found.lists)
         alone = _rows(found.doubtful)
-        gone = _rows(found.rows.is_null()) if found.rows.null_count else alone
-        if not len(alone):
-            return tuple(_without(changed, gone)) if len(gone) else (changed,)
+        left = np.delete(np.arange(len(found.rows)), np.union1d(alone, _rows(found.rows.is_null())))
         positions = piece.positions.to_numpy()[alone].tolist()
         others = self._trees((at, piece.tree(row)) for at, row in zip(positions, alone.tolist(), strict=True))
-        return (*_without(changed, np.union1d(alone, gone)), *others)
+        return (rows_of(changed, left), *others) if len(left) else others
 
     def _typed(self, piece: Typed) -> Sequence[Piece]:
         try:
@@ -175,15 +173,17 @@ class _Work:
         if found is None:
             return _valid(self._one_by_one(piece, change)[0])
         alone = _rows(found.doubtful)
-        whole = Typed(piece.positions, found.rows)
         if not len(alone):
-            return _valid(whole)
+            return _valid(Typed(piece.positions, found.rows))
         which = pa.array(alone)
         lone, made = self._one_by_one(Typed(piece.positions.take(which), piece.rows.take(which)), change)
-        kept = _kept(len(piece.positions), alone)
-        others = Typed(whole.positions.filter(kept), whole.rows.filter(kept))
-        order = np.argsort(np.concatenate([_rows(kept), alone[made]]))
-        return _valid(_together(others, lone, order))
+        kept = np.delete(np.arange(len(piece.positions)), alone)
+        order = pa.array(np.argsort(np.concatenate([kept, alone[made]])))
+        both = (
+            pa.concat_arrays([one.take(pa.array(kept)), other])
+            for one, other in ((piece.positions, lone.positions), (found.rows, lone.rows))
+        )
+        return _valid(Typed(*(array.take(order) for array in both)))
 
     def _one_by_one(self, piece: Typed, change: TypedChange) -> tuple[Typed, list[int]]:
         """The rows that could be changed, and which these are."""
@@ -204,35 +204,80 @@ def _rows(mask: pa.BooleanArray | None) -> np.ndarray:
     return np.array([], np.int64) if mask is None else np.flatnonzero(mask.to_numpy(zero_copy_only=False))
 
 
-def _kept(count: int, alone: np.ndarray) -> pa.BooleanArray:
-    kept = np.ones(count, np.bool_)
-    kept[alone] = False
-    return pa.array(kept)
-
-
-def _without(piece: Inferred, alone: np.ndarray) -> Iterator[Inferred]:
-    """The piece without some rows, if any is left."""
-    kept = _kept(len(piece.positions), alone)
-    if not kept.true_count:
-        return
-    which = np.flatnonzero(kept.to_numpy(zero_copy_only=False))
-    yield replace(
-        piece,
-        positions=piece.positions.filter(kept),
-        rows=piece.rows.filter(kept),
-        tree=lambda row: piece.tree(int(which[row])),
-    )
-
-
-def _together(one: Typed, other: Typed, order: np.ndarray) -> Typed:
-    """Two parts of a piece as one again."""
-    positions, rows = pa.concat_arrays([one.positions, other.positions]), pa.concat_arrays([one.rows, other.rows])
-    return Typed(positions.take(pa.array(order)), rows.take(pa.array(order)))
-
-
 def _valid(piece: Typed) -> Sequence[Typed]:
     """The piece without null rows, which are tombstones."""
     if piece.rows.null_count:
         valid = piece.rows.is_valid()
         piece = Typed(piece.positions.filter(valid), piece.rows.filter(valid))
     return (piece,) if len(piece.positions) else ()
+
+
+@dataclass(frozen=True)
+class FieldChange:
+    """What is done to one field. exact: to a plain value that is not null, raising RecordFault; column: to many.
+
+    arrow: the field's type then.
+    """
+
+    arrow: pa.DataType
+    exact: Callable[[object], object]
+    column: Callable[[pa.Array], Found]
+
+
+class FieldChanges(TypedChange):
+    """Some fields of a struct changed, each by itself; null stays null. changes: by name, in the order of fields."""
+
+    def __init__(self, arrow: pa.DataType, changes: Mapping[str, FieldChange]) -> None:
+        new = {name: change.arrow for name, change in changes.items()}
+        super().__init__(pa.struct([one.with_type(new.get(one.name, one.type)) for one in arrow]))
+        self._changes = changes
+
+    def value(self, value: object, origin: Origin) -> object:
+        assert isinstance(value, dict)
+        given = ((name, change, value[name]) for name, change in self._changes.items())
+        return {**value, **{name: change.exact(old) for name, change, old in given if old is not None}}
+
+    def columns(self, rows: pa.Array, origins: Origins) -> Columns:
+        arrays, doubtful = columns_of(rows), None
+        for name, change in self._changes.items():
+            arrays[name], doubt = change.column(arrays[name])
+            doubtful = either(doubtful, doubt)
+        return Columns(records(list(self.arrow), list(arrays.values()), len(rows)), doubtful)
+
+
+class FieldSelection(TypedChange):
+    """Some fields of a struct, as they are. arrow: a struct of these."""
+
+    def value(self, value: object, origin: Origin) -> object:
+        assert isinstance(value, dict)
+        return {one.name: value[one.name] for one in self.arrow}
+
+    def columns(self, rows: pa.Array, origins: Origins) -> Columns:
+        arrays = columns_of(rows)
+        return Columns(records(list(self.arrow), [arrays[one.name] for one in self.arrow], len(rows)))
+
+
+class WholeChange(TypedChange):
+    """The whole key or value changed."""
+
+    def __init__(self, change: FieldChange) -> None:
+        super().__init__(change.arrow)
+        self._change = change
+
+    def value(self, value: object, origin: Origin) -> object:
+        return self._change.exact(value)
+
+    def columns(self, rows: pa.Array, origins: Origins) -> Columns:
+        return Columns(*self._change.column(rows))
+
+
+def changed_read(piece: Inferred, names: Collection[str], change: Callable[[str, pa.Array], Found]) -> Columns | None:
+    """Some fields of records without a schema changed, null where there is none; None: one by one."""
+    if not piece.lists.isdisjoint(names):
+        return None
+    arrays, doubtful = columns_of(piece.rows), None
+    for name in names:
+        array = arrays[name] if name in arrays else pa.nulls(len(piece.rows))
+        arrays[name], doubt = change(name, array)
+        doubtful = either(doubtful, doubt)
+    return Columns(read_as(arrays, len(piece.rows)), doubtful, piece.lists)

@@ -1,27 +1,33 @@
 """Kafka Connect's Cast: fields, or the whole value, of another type."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.config.key import Check, Key, Origin, Type, Value
+from parquet_sink.config.key import Check, Type, Value
 from parquet_sink.config.report import did_you_mean, quoted
 from parquet_sink.config.values import Values
-from parquet_sink.convert.arrays import anywhere, either
+from parquet_sink.convert.arrays import anywhere
 from parquet_sink.convert.decoded import Inferred
-from parquet_sink.transform.fields.base import Columns, FieldTransform, TypedChange
-from parquet_sink.transform.fields.casting import columns
-from parquet_sink.transform.fields.casting.exact import TARGETS, of_tree, of_typed
-from parquet_sink.transform.fields.faults import field, no_object, no_struct
-from parquet_sink.transform.fields.keys import REPLACE_NULL
-from parquet_sink.transform.fields.origin import Origin as RecordOrigin
-from parquet_sink.transform.fields.origin import Origins
-from parquet_sink.transform.fields.structs import columns_of, fields_of, read_as, records
-from parquet_sink.transform.keys import TRANSFORM
+from parquet_sink.transform.fields import casting
+from parquet_sink.transform.fields.base import (
+    Columns,
+    FieldChange,
+    FieldChanges,
+    FieldTransform,
+    Found,
+    TypedChange,
+    WholeChange,
+    changed_read,
+)
+from parquet_sink.transform.fields.casting import TARGETS, of_tree, of_typed
+from parquet_sink.transform.fields.errors import field, object_of, struct_of
+from parquet_sink.transform.keys import REPLACE_NULL, connect_key
 from parquet_sink.transform.protocol import RecordFault, Side
+from parquet_sink.transform.records import Origin, Origins
 
 _NAME: Final = "Cast"
 _OTHER_NAMES: Final = {
@@ -68,69 +74,59 @@ class Cast(FieldTransform):
     """Casts fields to another type (`spec=amount:float64,id:string`), or the whole key or value (`spec=int32`)."""
 
     keys = (
-        Key(
+        connect_key(
             "spec",
-            TRANSFORM,
             Type.LIST,
             f"`field:type` for each field, separated by commas, or one type for the whole value: {', '.join(TARGETS)}.",
-            required=True,
             missing="write field:type, or a type alone for the whole value.",
             check=Check("field:type, or a type", _spec),
-            origin=Origin.CONNECT,
         ),
         REPLACE_NULL,
     )
 
     def __init__(self, values: Values, side: Side) -> None:
-        """As `transform.protocol.TransformClass` says."""
         super().__init__(side)
         pairs = [pair.rpartition(":") for pair in values.names("spec")]
         self._whole = next((target.strip().lower() for _, colon, target in pairs if not colon), None)
         self._targets = {name.strip(): target.strip().lower() for name, colon, target in pairs if colon}
 
-    def tree(self, tree: object, origin: RecordOrigin) -> object:
+    def tree(self, tree: object, origin: Origin) -> object:
         """As `FieldTransform` says; a field that is not there becomes null."""
         if tree is None:
             return None
         if self._whole is not None:
-            try:
-                return of_tree(tree, self._whole)
-            except RecordFault as error:
-                raise _of("", error) from None
-        if not isinstance(tree, dict):
-            raise no_object(_NAME, tree)
-        changed = dict(tree)
-        for name, target in self._targets.items():
-            try:
-                changed[name] = of_tree(tree.get(name), target)
-            except RecordFault as error:
-                raise _of(name, error) from None
-        return changed
+            return _cast_tree("", tree, self._whole)
+        own = object_of(_NAME, tree)
+        return {**own, **{name: _cast_tree(name, own.get(name), to) for name, to in self._targets.items()}}
 
     def typed(self, arrow: pa.DataType) -> TypedChange:
-        """As `FieldTransform` says."""
         if self._whole is not None:
-            return _Whole(arrow, self._whole)
-        if not pa.types.is_struct(arrow):
-            raise no_struct(_NAME, arrow)
-        return _Fields(arrow, self._targets)
+            return WholeChange(_change("", arrow, self._whole))
+        targets, old = self._targets, struct_of(_NAME, arrow)
+        changes = {one.name: _change(one.name, one.type, targets[one.name]) for one in old if one.name in targets}
+        return FieldChanges(arrow, changes)
 
     def inferred(self, piece: Inferred, origins: Origins) -> Columns | None:
-        """As `FieldTransform` says."""
-        if self._whole is not None or not piece.lists.isdisjoint(self._targets):
+        if self._whole is not None:
             return None
-        arrays = columns_of(piece.rows)
-        doubtful = None
-        for name, target in self._targets.items():
-            array = arrays[name] if name in arrays else pa.nulls(len(piece.rows))
-            arrays[name], doubt = columns.cast_read(array, target)
-            if doubt is not None and columns.is_of_json(array.type):
-                arrays[name], doubt = _read_again(piece, name, target, arrays[name], doubt)
-            doubtful = either(doubtful, doubt)
-        return Columns(read_as(arrays, len(piece.rows)), doubtful, piece.lists)
+
+        def change(name: str, array: pa.Array) -> Found:
+            found, doubt = casting.cast_read(array, self._targets[name])
+            if doubt is None or not casting.is_of_json(array.type):
+                return found, doubt
+            return _read_again(piece, name, self._targets[name], found, doubt)
+
+        return changed_read(piece, self._targets, change)
 
 
-def _read_again(piece: Inferred, name: str, target: str, cast: pa.Array, doubt: pa.BooleanArray) -> columns.Found:
+def _cast_tree(name: str, value: object, target: str) -> object:
+    try:
+        return of_tree(value, target)
+    except RecordFault as error:
+        raise _of(name, error) from None
+
+
+def _read_again(piece: Inferred, name: str, target: str, cast: pa.Array, doubt: pa.BooleanArray) -> Found:
     """The column, with the fields that are in doubt cast as they were written; and those that cannot be."""
     made: list[object] = []
     bad = doubt.to_numpy(zero_copy_only=False).copy()
@@ -145,52 +141,17 @@ def _read_again(piece: Inferred, name: str, target: str, cast: pa.Array, doubt: 
     return found, anywhere(pa.array(bad))
 
 
-class _Fields(TypedChange):
-    """Fields of a struct."""
+def _change(name: str, arrow: pa.DataType, target: str) -> FieldChange:
+    """A field of a type cast, or the whole value where it has no name."""
+    cast = of_typed(arrow, target)
 
-    def __init__(self, arrow: pa.DataType, targets: Mapping[str, str]) -> None:
-        old = fields_of(arrow)
-        self._targets = [targets.get(one.name) for one in old]
-        self._casts = {one.name: of_typed(one.type, targets[one.name]) for one in old if one.name in targets}
-        new = zip(old, self._targets, strict=True)
-        super().__init__(pa.struct([one.with_type(TARGETS[to]) if to else one for one, to in new]))
-
-    def value(self, value: object, origin: RecordOrigin) -> object:
-        assert isinstance(value, dict)
-        changed = dict(value)
-        for name, cast in self._casts.items():
-            if value[name] is not None:
-                try:
-                    changed[name] = cast(value[name])
-                except RecordFault as error:
-                    raise _of(name, error) from None
-        return changed
-
-    def columns(self, rows: pa.Array, origins: Origins) -> Columns:
-        arrays = []
-        doubtful = None
-        for array, target in zip(rows.flatten(), self._targets, strict=True):
-            found, doubt = columns.cast(array, target) if target else (array, None)
-            arrays.append(found)
-            doubtful = either(doubtful, doubt)
-        return Columns(records(fields_of(self.arrow), arrays, len(rows)), doubtful)
-
-
-class _Whole(TypedChange):
-    """A value as a whole."""
-
-    def __init__(self, arrow: pa.DataType, target: str) -> None:
-        super().__init__(TARGETS[target])
-        self._target, self._cast = target, of_typed(arrow, target)
-
-    def value(self, value: object, origin: RecordOrigin) -> object:
+    def exact(value: object) -> object:
         try:
-            return self._cast(value)
+            return cast(value)
         except RecordFault as error:
-            raise _of("", error) from None
+            raise _of(name, error) from None
 
-    def columns(self, rows: pa.Array, origins: Origins) -> Columns:
-        return Columns(*columns.cast(rows, self._target))
+    return FieldChange(TARGETS[target], exact, lambda array: casting.cast(array, target))
 
 
 def _of(name: str, error: RecordFault) -> RecordFault:

@@ -5,16 +5,15 @@ from typing import Final
 
 import pyarrow as pa
 
-from parquet_sink.config.key import Key, Origin, Type
+from parquet_sink.config.key import Type
 from parquet_sink.config.values import Values
 from parquet_sink.convert.decoded import Inferred
 from parquet_sink.transform.fields.base import Columns, FieldTransform, TypedChange
-from parquet_sink.transform.fields.faults import field, no_object, no_struct, twice
-from parquet_sink.transform.fields.origin import Origin as RecordOrigin
-from parquet_sink.transform.fields.origin import Origins
-from parquet_sink.transform.fields.structs import fields_of, read_as, records
-from parquet_sink.transform.keys import TRANSFORM
+from parquet_sink.transform.fields.errors import duplicate_field, field, object_of, struct_of
+from parquet_sink.transform.fields.plain import read_as, records
+from parquet_sink.transform.keys import connect_key
 from parquet_sink.transform.protocol import RecordFault, Side
+from parquet_sink.transform.records import Origin, Origins
 
 _NAME: Final = "Flatten"
 
@@ -23,35 +22,25 @@ class Flatten(FieldTransform):
     """Makes the fields of nested objects fields of the record, names joined by `delimiter`; lists stay as they are."""
 
     keys = (
-        Key(
+        connect_key(
             "delimiter",
-            TRANSFORM,
             Type.STRING,
             "What stands between the names that a field's name is joined of; it may be empty.",
             default=".",
             may_be_empty=True,
-            origin=Origin.CONNECT,
         ),
     )
 
     def __init__(self, values: Values, side: Side) -> None:
-        """As `transform.protocol.TransformClass` says."""
         super().__init__(side)
         self._delimiter = values.text("delimiter") or ""
 
-    def tree(self, tree: object, origin: RecordOrigin) -> object:
+    def tree(self, tree: object, origin: Origin) -> object:
         """As `FieldTransform` says; empty objects vanish, and of fields that get one name the last counts."""
-        if tree is None:
-            return None
-        if not isinstance(tree, dict):
-            raise no_object(_NAME, tree)
-        return dict(self._leaves(tree, ""))
+        return None if tree is None else dict(self._leaves(object_of(_NAME, tree), ""))
 
     def typed(self, arrow: pa.DataType) -> TypedChange:
-        """As `FieldTransform` says."""
-        if not pa.types.is_struct(arrow):
-            raise no_struct(_NAME, arrow)
-        return _Typed(self, arrow)
+        return _Typed(self, struct_of(_NAME, arrow))
 
     def inferred(self, piece: Inferred, origins: Origins) -> Columns | None:
         """As `FieldTransform` says; one by one where an object may have lists, which columns may not tell of."""
@@ -92,13 +81,13 @@ class _Typed(TypedChange):
         fields: dict[str, pa.Field] = {}
         for one in self._leaves(arrow, "", nullable=False):
             if one.name in fields:
-                raise twice(_NAME, one.name)
+                raise duplicate_field(_NAME, one.name)
             fields[one.name] = one
         super().__init__(pa.struct(list(fields.values())))
 
     def _leaves(self, arrow: pa.DataType, prefix: str, *, nullable: bool) -> Iterator[pa.Field]:
         """nullable: whether a struct on the way may be null."""
-        for one in fields_of(arrow):
+        for one in arrow:
             path, optional = self._flatten.joined(prefix, one.name), nullable or one.nullable
             if pa.types.is_map(one.type):
                 raise RecordFault(f"{_NAME} does not take maps, and {field(path)} is one")
@@ -107,8 +96,8 @@ class _Typed(TypedChange):
             else:
                 yield pa.field(path, one.type, nullable=optional)
 
-    def value(self, value: object, origin: RecordOrigin) -> object:
-        found: dict[str, object] = dict.fromkeys(one.name for one in fields_of(self.arrow))
+    def value(self, value: object, origin: Origin) -> object:
+        found: dict[str, object] = dict.fromkeys(one.name for one in self.arrow)
         self._fill(found, self._old, value, "")
         return found
 
@@ -116,7 +105,7 @@ class _Typed(TypedChange):
         if value is None:
             return
         assert isinstance(value, dict)
-        for one in fields_of(arrow):
+        for one in arrow:
             path = self._flatten.joined(prefix, one.name)
             if pa.types.is_struct(one.type):
                 self._fill(found, one.type, value[one.name], path)
@@ -124,7 +113,7 @@ class _Typed(TypedChange):
                 found[path] = value[one.name]
 
     def columns(self, rows: pa.Array, origins: Origins) -> Columns:
-        return Columns(records(fields_of(self.arrow), list(_opened(rows)), len(rows)))
+        return Columns(records(list(self.arrow), list(_opened(rows)), len(rows)))
 
 
 def _opened(rows: pa.StructArray) -> Iterator[pa.Array]:

@@ -7,53 +7,49 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.config.key import Check, Key, Origin, Type, Value
+from parquet_sink.config.key import Check, Type, Value
 from parquet_sink.config.report import quoted
 from parquet_sink.config.values import Values
 from parquet_sink.convert.arrays import either
 from parquet_sink.convert.decoded import Inferred
 from parquet_sink.transform.fields.base import Columns, FieldTransform, TypedChange
-from parquet_sink.transform.fields.faults import field, no_object, no_struct, twice
-from parquet_sink.transform.fields.keys import REPLACE_NULL
-from parquet_sink.transform.fields.origin import Origin as RecordOrigin
-from parquet_sink.transform.fields.origin import Origins
-from parquet_sink.transform.fields.structs import columns_of, fields_of, read_as, records
-from parquet_sink.transform.keys import TRANSFORM
+from parquet_sink.transform.fields.errors import duplicate_field, field, object_of, struct_of
+from parquet_sink.transform.fields.plain import columns_of, read_as, records
+from parquet_sink.transform.keys import REPLACE_NULL, connect_key
 from parquet_sink.transform.protocol import RecordFault, Side, WrongSettings
+from parquet_sink.transform.records import Origin, Origins
 
 _NAME: Final = "InsertField"
 _STATIC: Final = "static.field"
-_TIMESTAMP: Final = "timestamp.field"
 
 
 @dataclass(frozen=True)
 class _Source:
-    """What may be inserted. of: a record's; column: of many; plain, typed: the type without and with a schema."""
+    """What may be inserted: in words, of a record, of many, and its type where there is a schema."""
 
-    of: Callable[[RecordOrigin], object]
+    what: str
+    of: Callable[[Origin], object]
     column: Callable[[Origins], pa.Array]
-    plain: pa.DataType
     typed: pa.DataType
 
 
 _SOURCES: Final[Mapping[str, _Source]] = {
-    "topic.field": _Source(lambda one: one.topic, lambda all_: all_.topics, pa.string(), pa.string()),
+    "topic.field": _Source(
+        "the topic's name, as routing has left it", lambda one: one.topic, lambda many: many.topics, pa.string()
+    ),
     "partition.field": _Source(
+        "the topic-partition's number",
         lambda one: one.partition,
-        lambda all_: pa.repeat(pa.scalar(all_.partition, pa.int64()), len(all_)),
-        pa.int64(),
+        lambda many: pa.repeat(pa.scalar(many.partition, pa.int64()), len(many)),
         pa.int32(),
     ),
-    "offset.field": _Source(lambda one: one.offset, lambda all_: all_.offsets, pa.int64(), pa.int64()),
-    _TIMESTAMP: _Source(
-        lambda one: one.timestamp_ms, lambda all_: all_.timestamps, pa.int64(), pa.timestamp("ms", "UTC")
+    "offset.field": _Source("the offset", lambda one: one.offset, lambda many: many.offsets, pa.int64()),
+    "timestamp.field": _Source(
+        "the record's timestamp (epoch milliseconds, with a schema a Timestamp); records without one have none",
+        lambda one: one.timestamp_ms,
+        lambda many: many.timestamps,
+        pa.timestamp("ms", "UTC"),
     ),
-}
-_WHAT: Final = {
-    "topic.field": "the topic's name, as routing has left it",
-    "partition.field": "the topic-partition's number",
-    "offset.field": "the offset",
-    _TIMESTAMP: "the record's timestamp (epoch milliseconds, with a schema a Timestamp); records without one have none",
 }
 
 
@@ -79,38 +75,17 @@ class InsertField(FieldTransform):
 
     keys = (
         *(
-            Key(
-                name,
-                TRANSFORM,
-                Type.STRING,
-                f"The field that gets {what}. {_MARKS}",
-                check=_NAMED,
-                origin=Origin.CONNECT,
-            )
-            for name, what in _WHAT.items()
+            connect_key(name, Type.STRING, f"The field that gets {source.what}. {_MARKS}", check=_NAMED)
+            for name, source in _SOURCES.items()
         ),
-        Key(
-            _STATIC,
-            TRANSFORM,
-            Type.STRING,
-            f"The field that gets `static.value`. {_MARKS}",
-            check=_NAMED,
-            origin=Origin.CONNECT,
-        ),
-        Key(
-            "static.value",
-            TRANSFORM,
-            Type.STRING,
-            "The text that `static.field` gets.",
-            may_be_empty=True,
-            needs=_STATIC,
-            origin=Origin.CONNECT,
+        connect_key(_STATIC, Type.STRING, f"The field that gets `static.value`. {_MARKS}", check=_NAMED),
+        connect_key(
+            "static.value", Type.STRING, "The text that `static.field` gets.", may_be_empty=True, needs=_STATIC
         ),
         REPLACE_NULL,
     )
 
     def __init__(self, values: Values, side: Side) -> None:
-        """As `transform.protocol.TransformClass` says."""
         super().__init__(side)
         self._insertions: list[_Insertion] = []
         for key, source in _SOURCES.items():
@@ -129,23 +104,17 @@ class InsertField(FieldTransform):
             name = spec[:-1] if spec.endswith(("?", "!")) else spec
             self._insertions.append(_Insertion(name, spec.endswith("!"), source))
 
-    def tree(self, tree: object, origin: RecordOrigin) -> object:
+    def tree(self, tree: object, origin: Origin) -> object:
         """As `FieldTransform` says; what a record has not (a timestamp) leaves its field as it is."""
         if tree is None:
             return None
-        if not isinstance(tree, dict):
-            raise no_object(_NAME, tree)
         found = ((one.name, one.source.of(origin)) for one in self._insertions)
-        return {**tree, **{name: value for name, value in found if value is not None}}
+        return {**object_of(_NAME, tree), **{name: value for name, value in found if value is not None}}
 
     def typed(self, arrow: pa.DataType) -> TypedChange:
-        """As `FieldTransform` says."""
-        if not pa.types.is_struct(arrow):
-            raise no_struct(_NAME, arrow)
-        return _Typed(self._insertions, arrow)
+        return _Typed(self._insertions, struct_of(_NAME, arrow))
 
     def inferred(self, piece: Inferred, origins: Origins) -> Columns:
-        """As `FieldTransform` says."""
         arrays = columns_of(piece.rows)
         doubtful = None
         for one in self._insertions:
@@ -160,16 +129,16 @@ class InsertField(FieldTransform):
 class _Typed(TypedChange):
     def __init__(self, insertions: list[_Insertion], arrow: pa.DataType) -> None:
         self._insertions = insertions
-        fields = fields_of(arrow)
+        fields = list(arrow)
         names = {one.name for one in fields}
         for one in insertions:
             if one.name in names:
-                raise twice(_NAME, one.name)
+                raise duplicate_field(_NAME, one.name)
             names.add(one.name)
             fields.append(pa.field(one.name, one.source.typed, nullable=not one.required))
         super().__init__(pa.struct(fields))
 
-    def value(self, value: object, origin: RecordOrigin) -> object:
+    def value(self, value: object, origin: Origin) -> object:
         assert isinstance(value, dict)
         found = {one.name: one.source.of(origin) for one in self._insertions}
         for one in self._insertions:
@@ -186,9 +155,9 @@ class _Typed(TypedChange):
                 doubtful = either(doubtful, column.is_null())
                 column = pc.fill_null(column, 0)
             arrays.append(column.cast(one.source.typed))
-        return Columns(records(fields_of(self.arrow), arrays, len(rows)), doubtful)
+        return Columns(records(list(self.arrow), arrays, len(rows)), doubtful)
 
 
 def _fixed(text: str) -> _Source:
     scalar = pa.scalar(text, pa.string())
-    return _Source(lambda _: text, lambda all_: pa.repeat(scalar, len(all_)), pa.string(), pa.string())
+    return _Source("", lambda _: text, lambda many: pa.repeat(scalar, len(many)), pa.string())

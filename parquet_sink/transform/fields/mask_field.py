@@ -2,26 +2,30 @@
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from typing import Final, TypeAlias
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.config.key import Check, Key, Origin, Type, Value
+from parquet_sink.config.key import Check, Type, Value
 from parquet_sink.config.values import Values
-from parquet_sink.convert.arrays import anywhere, either
+from parquet_sink.convert.arrays import anywhere
 from parquet_sink.convert.decoded import Float32, Inferred, Int32
-from parquet_sink.transform.fields.base import Columns, FieldTransform, TypedChange
-from parquet_sink.transform.fields.faults import field, kind, no_object, no_struct, tree_kind
+from parquet_sink.transform.fields.base import (
+    Columns,
+    FieldChange,
+    FieldChanges,
+    FieldTransform,
+    TypedChange,
+    changed_read,
+)
+from parquet_sink.transform.fields.errors import field, kind, object_of, struct_of, tree_kind
 from parquet_sink.transform.fields.java import numbers
-from parquet_sink.transform.fields.keys import REPLACE_NULL
-from parquet_sink.transform.fields.origin import Origin as RecordOrigin
-from parquet_sink.transform.fields.origin import Origins
 from parquet_sink.transform.fields.plain import from_plain
-from parquet_sink.transform.fields.structs import columns_of, fields_of, read_as, records
 from parquet_sink.transform.fields.timestamp_converter import TYPES, in_tree
-from parquet_sink.transform.keys import TRANSFORM
+from parquet_sink.transform.keys import REPLACE_NULL, connect_key
 from parquet_sink.transform.protocol import RecordFault, Side
+from parquet_sink.transform.records import Origin, Origins
 
 _NAME: Final = "MaskField"
 
@@ -34,8 +38,6 @@ _EMPTY: Final[Mapping[type, object]] = {
     str: "",
     **{type(epoch): epoch for epoch in (in_tree(0, kind) for kind in TYPES)},
 }
-_Mask: TypeAlias = Callable[[], object]
-"""What takes a value's place. Raises RecordFault."""
 
 
 def _some_fields(value: Value) -> str | None:
@@ -50,60 +52,40 @@ class MaskField(FieldTransform):
     """Replaces what fields hold: by 0, false, an empty text, list or map, or by a text or number of one's own."""
 
     keys = (
-        Key(
+        connect_key(
             "fields",
-            TRANSFORM,
             Type.LIST,
             "The fields to mask.",
-            required=True,
             missing="name the fields to mask.",
             check=Check("at least one field", _some_fields),
-            origin=Origin.CONNECT,
         ),
-        Key(
+        connect_key(
             "replacement",
-            TRANSFORM,
             Type.STRING,
             "What takes the place of texts and numbers, converted to the field's type; other types are refused then.",
             default_text="0, false, an empty text, list or map",
             may_be_empty=True,
             check=Check("not empty", _some_text),
-            origin=Origin.CONNECT,
         ),
         REPLACE_NULL,
     )
 
     def __init__(self, values: Values, side: Side) -> None:
-        """As `transform.protocol.TransformClass` says."""
         super().__init__(side)
         self._fields, self._replacement = values.names("fields"), values.text("replacement")
 
-    def tree(self, tree: object, origin: RecordOrigin) -> object:
+    def tree(self, tree: object, origin: Origin) -> object:
         """As `FieldTransform` says; a field that is not there becomes null, and a tombstone is refused."""
-        if not isinstance(tree, dict):
-            raise no_object(_NAME, tree)
-        changed = dict(tree)
-        for name in self._fields:
-            changed[name] = self._masked(name, tree.get(name))
-        return changed
+        own = object_of(_NAME, tree)
+        return {**own, **{name: self._masked(name, own.get(name)) for name in self._fields}}
 
     def typed(self, arrow: pa.DataType) -> TypedChange:
-        """As `FieldTransform` says."""
-        if not pa.types.is_struct(arrow):
-            raise no_struct(_NAME, arrow)
-        return _Typed(arrow, self._fields, self._replacement)
+        old = struct_of(_NAME, arrow)
+        changes = {one.name: _change(one, self._replacement) for one in old if one.name in self._fields}
+        return FieldChanges(arrow, changes)
 
     def inferred(self, piece: Inferred, origins: Origins) -> Columns | None:
-        """As `FieldTransform` says."""
-        if not piece.lists.isdisjoint(self._fields):
-            return None
-        arrays = columns_of(piece.rows)
-        doubtful = None
-        for name in self._fields:
-            array = arrays[name] if name in arrays else pa.nulls(len(piece.rows))
-            arrays[name], doubt = self._read(name, array)
-            doubtful = either(doubtful, doubt)
-        return Columns(read_as(arrays, len(piece.rows)), doubtful, piece.lists)
+        return changed_read(piece, self._fields, self._read)
 
     def _masked(self, name: str, value: object) -> object:
         if value is None:
@@ -112,14 +94,6 @@ class MaskField(FieldTransform):
             return type(value)()
         if self._replacement is None:
             return _EMPTY[type(value)]
-        if isinstance(value, Int32):
-            whole = _replaced(name, int, tree_kind(value), self._replacement)
-            assert isinstance(whole, int)
-            return Int32(numbers.wrapped(whole, 32))
-        if isinstance(value, Float32):
-            part = _replaced(name, float, tree_kind(value), self._replacement)
-            assert isinstance(part, float)
-            return Float32(numbers.to_float32(part))
         return _replaced(name, type(value), tree_kind(value), self._replacement)
 
     def _read(self, name: str, array: pa.Array) -> tuple[pa.Array, pa.BooleanArray | None]:
@@ -135,29 +109,6 @@ class MaskField(FieldTransform):
             return _where_valid(array, masked), None
         except RecordFault:
             return array, anywhere(array.is_valid())
-
-
-class _Typed(TypedChange):
-    def __init__(self, arrow: pa.DataType, names: tuple[str, ...], replacement: str | None) -> None:
-        super().__init__(arrow)
-        self._masks = {one.name: _mask(one, replacement) for one in fields_of(arrow) if one.name in names}
-
-    def value(self, value: object, origin: RecordOrigin) -> object:
-        assert isinstance(value, dict)
-        return {
-            name: self._masks[name]() if name in self._masks and below is not None else below
-            for name, below in value.items()
-        }
-
-    def columns(self, rows: pa.Array, origins: Origins) -> Columns:
-        arrays = columns_of(rows)
-        doubtful = None
-        for name, mask in self._masks.items():
-            try:
-                arrays[name] = _where_valid(arrays[name], mask())
-            except RecordFault:
-                doubtful = either(doubtful, anywhere(arrays[name].is_valid()))
-        return Columns(records(fields_of(self.arrow), list(arrays.values()), len(rows)), doubtful)
 
 
 _SAMPLES: Final[Mapping[pa.DataType, object]] = {
@@ -181,14 +132,14 @@ def _where_valid(array: pa.Array, masked: object) -> pa.Array:
     return one.take(which)
 
 
-def _mask(one: pa.Field, replacement: str | None) -> _Mask:
+def _change(one: pa.Field, replacement: str | None) -> FieldChange:
     """What masks a field of a schema, worked out once."""
     try:
         masked = _empty(one) if replacement is None else _typed_replacement(one, replacement)
     except RecordFault as error:
         reason = str(error)
-        return lambda: _refuse(reason)
-    return lambda: masked
+        return FieldChange(one.type, lambda _: _refuse(reason), lambda array: (array, anywhere(array.is_valid())))
+    return FieldChange(one.type, lambda _: masked, lambda array: (_where_valid(array, masked), None))
 
 
 def _refuse(reason: str) -> object:
@@ -212,32 +163,32 @@ def _typed_replacement(one: pa.Field, replacement: str) -> object:
     arrow = one.type
     if pa.types.is_decimal(arrow):
         return _fitted(one, replacement)
-    sample = next((python for matches, python in _REPLACEABLE if matches(arrow)), object)
-    found = _replaced(one.name, sample, kind(arrow), replacement)
-    if pa.types.is_int32(arrow):
-        assert isinstance(found, int)
-        return numbers.wrapped(found, 32)
-    if pa.types.is_float32(arrow):
-        assert isinstance(found, float)
-        return numbers.to_float32(found)
-    return found
+    python = next((python for matches, python in _REPLACEABLE if matches(arrow)), object)
+    return _replaced(one.name, python, kind(arrow), replacement)
 
 
 _REPLACEABLE: Final[tuple[tuple[Callable[[pa.DataType], bool], type], ...]] = (
+    (pa.types.is_int32, Int32),
     (pa.types.is_integer, int),
+    (pa.types.is_float32, Float32),
     (pa.types.is_floating, float),
     (pa.types.is_string, str),
 )
+_NUMBERS: Final[Mapping[type, Callable[[Decimal], object]]] = {
+    int: numbers.decimal_as_int64,
+    Int32: lambda number: Int32(numbers.wrapped(numbers.decimal_as_int64(number), 32)),
+    float: float,
+    Float32: lambda number: Float32(numbers.to_float32(float(number))),
+}
 
 
 def _replaced(name: str, python: type, what: str, replacement: str) -> object:
-    """The replacement as a whole number, fraction or text. Raises RecordFault for other types, and for no number."""
+    """The replacement as a number or text of a type. Raises RecordFault for other types, and for no number."""
     if python is str:
         return replacement
-    if python not in (int, float):
+    if python not in _NUMBERS:
         raise RecordFault(f"{_NAME}: {field(name)} is {what}, which `replacement` cannot mask")
-    number = _number(name, replacement)
-    return numbers.decimal_as_int64(number) if python is int else float(number)
+    return _NUMBERS[python](_number(name, replacement))
 
 
 def _number(name: str, replacement: str) -> Decimal:

@@ -1,10 +1,10 @@
-"""Typed records as plain Python values, and back.
+"""Typed records as plain Python values, and back; records as their columns, and back.
 
 Dates, times and timestamps are the whole numbers that they are stored as (days, milliseconds), because Python has no
 dates beyond the year 9999. Maps are lists of pairs, structs are dicts with all fields, decimals are `decimal.Decimal`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
@@ -18,8 +18,7 @@ def plain_type(arrow: pa.DataType) -> pa.DataType:
     if pa.types.is_timestamp(arrow):
         return pa.int64()
     if pa.types.is_struct(arrow):
-        fields = (arrow.field(index) for index in range(arrow.num_fields))
-        return pa.struct([field.with_type(plain_type(field.type)) for field in fields])
+        return pa.struct([field.with_type(plain_type(field.type)) for field in arrow])
     if pa.types.is_list(arrow):
         return pa.list_(arrow.value_field.with_type(plain_type(arrow.value_type)))
     if pa.types.is_map(arrow):
@@ -39,3 +38,20 @@ def from_plain(values: Sequence[object], arrow: pa.DataType) -> pa.Array:
     plain = plain_type(arrow)
     made = pa.array(values, plain)
     return made if plain.equals(arrow) else reinterpreted(made, arrow)
+
+
+def columns_of(rows: pa.StructArray) -> dict[str, pa.Array]:
+    """The columns of records by name, in order."""
+    return dict(zip((field.name for field in rows.type), rows.flatten(), strict=True))
+
+
+def records(fields: Sequence[pa.Field], arrays: Sequence[pa.Array], count: int) -> pa.StructArray:
+    """Records of these fields, none of them null; there may be no field."""
+    if not fields:
+        return pa.array([{}] * count, pa.struct([]))
+    return pa.StructArray.from_arrays(arrays, fields=fields)
+
+
+def read_as(arrays: Mapping[str, pa.Array], count: int) -> pa.StructArray:
+    """Records without a schema that were read as these columns."""
+    return records([pa.field(name, array.type) for name, array in arrays.items()], list(arrays.values()), count)

@@ -5,83 +5,69 @@ from typing import Final
 
 import pyarrow as pa
 
-from parquet_sink.config.key import Key, Origin, Type
+from parquet_sink.config.key import Check, Type, Value
+from parquet_sink.config.report import quoted
 from parquet_sink.config.values import Values
 from parquet_sink.convert.decoded import Inferred
 from parquet_sink.transform.fields.base import Columns, FieldTransform, TypedChange
-from parquet_sink.transform.fields.faults import field, kind, no_object, no_struct, twice
-from parquet_sink.transform.fields.keys import PAIRS, REPLACE_NULL
-from parquet_sink.transform.fields.origin import Origin as RecordOrigin
-from parquet_sink.transform.fields.origin import Origins
-from parquet_sink.transform.fields.structs import columns_of, fields_of, read_as, records
-from parquet_sink.transform.keys import TRANSFORM
+from parquet_sink.transform.fields.errors import duplicate_field, field, kind, object_of, struct_of
+from parquet_sink.transform.fields.plain import columns_of, read_as, records
+from parquet_sink.transform.keys import REPLACE_NULL, connect_key
 from parquet_sink.transform.protocol import RecordFault, Side
+from parquet_sink.transform.records import Origin, Origins
 
 _NAME: Final = "ReplaceField"
+
+
+def _pairs(value: Value) -> str | None:
+    for pair in value if isinstance(value, tuple) else ():
+        if pair.count(":") != 1 or not all(pair.split(":")):
+            return f"{quoted(pair)} is no pair of names; write old:new, a colon between."
+    return None
+
+
+_PAIRS: Final = Check("pairs of names with a colon between", _pairs)
 
 
 class ReplaceField(FieldTransform):
     """Leaves fields out (`exclude`), keeps some alone (`include`), and renames them (`renames`); at the top level."""
 
     keys = (
-        Key(
-            "exclude",
-            TRANSFORM,
-            Type.LIST,
-            "Fields that are left out; it wins over `include`.",
-            origin=Origin.CONNECT,
-        ),
-        Key(
+        connect_key("exclude", Type.LIST, "Fields that are left out; it wins over `include`."),
+        connect_key(
             "include",
-            TRANSFORM,
             Type.LIST,
             "Fields that are kept, by their old names; all others are left out. Without it all are kept.",
-            origin=Origin.CONNECT,
         ),
-        Key(
-            "renames",
-            TRANSFORM,
-            Type.LIST,
-            "Fields with new names: `old:new`, separated by commas.",
-            check=PAIRS,
-            origin=Origin.CONNECT,
-        ),
+        connect_key("renames", Type.LIST, "Fields with new names: `old:new`, separated by commas.", check=_PAIRS),
         REPLACE_NULL,
         *(
-            Key(
+            connect_key(
                 name,
-                TRANSFORM,
                 Type.LIST,
                 f"The name of `{new}` before Kafka 2.6.",
                 deprecated=f"Kafka Connect ignores it since 4.0, and so does this; write `{new}`.",
-                origin=Origin.CONNECT,
             )
             for name, new in (("whitelist", "include"), ("blacklist", "exclude"))
         ),
     )
 
     def __init__(self, values: Values, side: Side) -> None:
-        """As `transform.protocol.TransformClass` says."""
         super().__init__(side)
         self._exclude, self._include = frozenset(values.names("exclude")), frozenset(values.names("include"))
         self._renames: Mapping[str, str] = dict(pair.split(":") for pair in values.names("renames"))
 
-    def tree(self, tree: object, origin: RecordOrigin) -> object:
+    def tree(self, tree: object, origin: Origin) -> object:
         """As `FieldTransform` says; of two fields that get one name, the later one counts."""
         if tree is None:
             return None
-        if not isinstance(tree, dict):
-            raise no_object(_NAME, tree)
-        return {self.renamed(name): value for name, value in tree.items() if self.keeps(name)}
+        own = object_of(_NAME, tree)
+        return {self.renamed(name): value for name, value in own.items() if self.keeps(name)}
 
     def typed(self, arrow: pa.DataType) -> TypedChange:
-        """As `FieldTransform` says."""
-        if not pa.types.is_struct(arrow):
-            raise no_struct(_NAME, arrow)
-        return _Typed(self, arrow)
+        return _Typed(self, struct_of(_NAME, arrow))
 
     def inferred(self, piece: Inferred, origins: Origins) -> Columns | None:
-        """As `FieldTransform` says."""
         kept = {name: array for name, array in columns_of(piece.rows).items() if self.keeps(name)}
         if len({*map(self.renamed, kept)}) < len(kept):
             return None
@@ -112,7 +98,7 @@ class ReplaceField(FieldTransform):
 
 class _Typed(TypedChange):
     def __init__(self, replace: ReplaceField, arrow: pa.DataType) -> None:
-        old = {one.name: one for one in fields_of(arrow)}
+        old = {one.name: one for one in arrow}
         known = frozenset(old)
         self._sources: dict[str, str] = {}
         fields: list[pa.Field] = []
@@ -121,21 +107,21 @@ class _Typed(TypedChange):
                 continue
             new = replace.renamed(name)
             if new in self._sources:
-                raise twice(_NAME, new)
+                raise duplicate_field(_NAME, new)
             self._sources[new] = _checked(replace.source(new, known), one, old)
             fields.append(one.with_name(new))
         super().__init__(pa.struct(fields))
 
-    def value(self, value: object, origin: RecordOrigin) -> object:
+    def value(self, value: object, origin: Origin) -> object:
         assert isinstance(value, dict)
         found = {new: value[source] for new, source in self._sources.items()}
-        for one in fields_of(self.arrow):
+        for one in self.arrow:
             if found[one.name] is None and not one.nullable:
                 raise RecordFault(f"{_NAME} would make {field(one.name)} null, which its schema forbids")
         return found
 
     def columns(self, rows: pa.Array, origins: Origins) -> Columns | None:
-        mine, fields = columns_of(rows), fields_of(self.arrow)
+        mine, fields = columns_of(rows), list(self.arrow)
         arrays = [mine[source] for source in self._sources.values()]
         if any(array.null_count and not one.nullable for one, array in zip(fields, arrays, strict=True)):
             return None

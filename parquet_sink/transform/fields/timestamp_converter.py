@@ -6,25 +6,30 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.config.key import Check, Key, Origin, Type, Value
+from parquet_sink.config.key import Check, Type, Value
 from parquet_sink.config.report import quoted
 from parquet_sink.config.values import Values
 from parquet_sink.convert.arrays import anywhere
 from parquet_sink.convert.calendars import DAY_MS
 from parquet_sink.convert.decoded import Inferred
-from parquet_sink.transform.fields.base import Columns, FieldTransform, TypedChange
-from parquet_sink.transform.fields.casting.columns import Found, by_values
-from parquet_sink.transform.fields.faults import field, kind, no_object, no_struct, tree_kind
+from parquet_sink.transform.fields.base import (
+    Columns,
+    FieldChange,
+    FieldChanges,
+    FieldTransform,
+    Found,
+    TypedChange,
+    WholeChange,
+    changed_read,
+)
+from parquet_sink.transform.fields.casting import by_values
+from parquet_sink.transform.fields.errors import field, kind, object_of, struct_of, tree_kind
 from parquet_sink.transform.fields.java.date_columns import epoch_ms as ms_of_texts
 from parquet_sink.transform.fields.java.date_columns import part
-from parquet_sink.transform.fields.java.date_format import DateFormat, PatternUnusable
-from parquet_sink.transform.fields.java.zones import NoDate
-from parquet_sink.transform.fields.keys import REPLACE_NULL
-from parquet_sink.transform.fields.origin import Origin as RecordOrigin
-from parquet_sink.transform.fields.origin import Origins
-from parquet_sink.transform.fields.structs import columns_of, fields_of, read_as, records
-from parquet_sink.transform.keys import TRANSFORM
+from parquet_sink.transform.fields.java.date_format import DateFormat, NoDate, PatternUnusable
+from parquet_sink.transform.keys import REPLACE_NULL, connect_key
 from parquet_sink.transform.protocol import RecordFault, Side, WrongSettings
+from parquet_sink.transform.records import Origin, Origins
 
 TYPES: Final[Mapping[str, pa.DataType]] = {
     "Date": pa.date32(),
@@ -46,6 +51,8 @@ _MS: Final = _NANOS["milliseconds"]
 _WHOLE_UNITS: Final = (_NANOS["seconds"], _MS)
 """A Unix time in these can be no farther than 64 bits hold."""
 _LIMIT: Final = 2**63
+_READ: Final = (pa.types.is_string, pa.types.is_int64, pa.types.is_null)
+"""Columns of records without a schema that are converted at once."""
 _COLUMNS: Final[Mapping[str, pa.DataType]] = {"string": pa.string(), "unix": pa.int64(), **TYPES}
 
 
@@ -82,46 +89,29 @@ class TimestampConverter(FieldTransform):
     """Makes texts, Unix times, Dates, Times or Timestamps of each other: of a field, or of the whole key or value."""
 
     keys = (
-        Key(
-            "field",
-            TRANSFORM,
-            Type.STRING,
-            "The field that holds the point in time.",
-            default_text="the whole key or value",
-            origin=Origin.CONNECT,
+        connect_key(
+            "field", Type.STRING, "The field that holds the point in time.", default_text="the whole key or value"
         ),
-        Key(
+        connect_key(
             "target.type",
-            TRANSFORM,
             Type.STRING,
             "What is made of it: a text by `format`, a Unix time in `unix.precision`, or a Date, Time or Timestamp.",
-            required=True,
             missing=f"write one of {', '.join(_COLUMNS)}.",
             choices=tuple(_COLUMNS),
-            origin=Origin.CONNECT,
         ),
-        Key(
+        connect_key(
             "format",
-            TRANSFORM,
             Type.STRING,
             "How texts are read and written: a pattern of Java's SimpleDateFormat, for example `yyyy-MM-dd HH:mm:ss`.",
             check=Check("a pattern of SimpleDateFormat", _pattern),
-            origin=Origin.CONNECT,
         ),
-        Key(
-            "unix.precision",
-            TRANSFORM,
-            Type.STRING,
-            "What Unix times count.",
-            default="milliseconds",
-            choices=tuple(_NANOS),
-            origin=Origin.CONNECT,
+        connect_key(
+            "unix.precision", Type.STRING, "What Unix times count.", default="milliseconds", choices=tuple(_NANOS)
         ),
         REPLACE_NULL,
     )
 
     def __init__(self, values: Values, side: Side) -> None:
-        """As `transform.protocol.TransformClass` says."""
         super().__init__(side)
         self._field, self._target = values.text("field") or "", values.text("target.type") or ""
         pattern, self._unit = values.text("format"), _NANOS[values.text("unix.precision") or "milliseconds"]
@@ -129,39 +119,27 @@ class TimestampConverter(FieldTransform):
             raise WrongSettings({"format": "It is missing, and target.type is string; write a pattern for the texts."})
         self._format = DateFormat(pattern) if pattern else None
 
-    def tree(self, tree: object, origin: RecordOrigin) -> object:
+    def tree(self, tree: object, origin: Origin) -> object:
         """As `FieldTransform` says; a field that is not there becomes null."""
         if tree is None:
             return None
         if not self._field:
             return self._changed_tree(tree)
-        if not isinstance(tree, dict):
-            raise no_object(_NAME, tree)
-        return {**tree, self._field: self._changed_tree(tree.get(self._field))}
+        own = object_of(_NAME, tree)
+        return {**own, self._field: self._changed_tree(own.get(self._field))}
 
     def typed(self, arrow: pa.DataType) -> TypedChange:
-        """As `FieldTransform` says."""
         if not self._field:
-            return _Whole(_COLUMNS[self._target], self.convert(arrow))
-        if not pa.types.is_struct(arrow):
-            raise no_struct(_NAME, arrow)
-        fields = fields_of(arrow)
-        mine = next((one for one in fields if one.name == self._field), None)
-        convert = None if mine is None else self.convert(mine.type)
-        new = _COLUMNS[self._target]
-        changed = pa.struct([one.with_type(new) if one.name == self._field else one for one in fields])
-        return _Field(changed, self._field, convert, self.column)
+            return WholeChange(self._converted(arrow))
+        at = struct_of(_NAME, arrow).get_field_index(self._field)
+        return FieldChanges(arrow, {} if at < 0 else {self._field: self._converted(arrow.field(at).type)})
 
     def inferred(self, piece: Inferred, origins: Origins) -> Columns | None:
-        """As `FieldTransform` says."""
-        arrays = columns_of(piece.rows)
-        if not self._field or self._field in piece.lists:
+        read = piece.rows.type
+        at = read.get_field_index(self._field)
+        if not self._field or (at >= 0 and not any(matches(read.field(at).type) for matches in _READ)):
             return None
-        array = arrays.get(self._field, pa.nulls(len(piece.rows)))
-        if not (pa.types.is_string(array.type) or pa.types.is_int64(array.type) or pa.types.is_null(array.type)):
-            return None
-        arrays[self._field], doubtful = self.column(array, self._read)
-        return Columns(read_as(arrays, len(piece.rows)), doubtful, piece.lists)
+        return changed_read(piece, (self._field,), lambda _, array: self.column(array, self._read))
 
     def column(self, array: pa.Array, convert: Callable[[object], object]) -> Found:
         """A column converted: many at once where that is possible, else value by value."""
@@ -185,12 +163,16 @@ class TimestampConverter(FieldTransform):
             return ms_of_texts(array, self._format.usual)
         return None
 
-    def convert(self, arrow: pa.DataType) -> Callable[[object], object]:
-        """How plain values of a type that are not null are converted. Raises RecordFault: none is."""
+    def _converted(self, arrow: pa.DataType) -> FieldChange:
+        """How values of a type are converted. Raises RecordFault: none is."""
         to_ms = next((to_ms for matches, to_ms in self._sources() if matches(arrow)), None)
         if to_ms is None:
             raise self._fault(f"{kind(arrow)} is no point in time")
-        return lambda value: self._checked(lambda: self._stored(to_ms(value)))
+
+        def exact(value: object) -> object:
+            return self._checked(lambda: self._stored(to_ms(value)))
+
+        return FieldChange(_COLUMNS[self._target], exact, lambda array: self.column(array, exact))
 
     def _sources(self) -> tuple[tuple[Callable[[pa.DataType], bool], Callable[[object], int]], ...]:
         return (
@@ -246,44 +228,6 @@ class TimestampConverter(FieldTransform):
 
     def _fault(self, reason: str) -> RecordFault:
         return RecordFault(f"{_NAME}: {field(self._field) if self._field else 'the whole value'}: {reason}")
-
-
-class _Field(TypedChange):
-    """A field of a struct. convert: None where the struct has no such field."""
-
-    def __init__(
-        self,
-        arrow: pa.DataType,
-        name: str,
-        convert: Callable[[object], object] | None,
-        column: Callable[[pa.Array, Callable[[object], object]], Found],
-    ) -> None:
-        super().__init__(arrow)
-        self._name, self._convert, self._column = name, convert, column
-
-    def value(self, value: object, origin: RecordOrigin) -> object:
-        assert isinstance(value, dict)
-        if self._convert is None or value[self._name] is None:
-            return value
-        return {**value, self._name: self._convert(value[self._name])}
-
-    def columns(self, rows: pa.Array, origins: Origins) -> Columns:
-        if self._convert is None:
-            return Columns(rows)
-        arrays, fields = columns_of(rows), fields_of(self.arrow)
-        arrays[self._name], doubtful = self._column(arrays[self._name], self._convert)
-        return Columns(records(fields, list(arrays.values()), len(rows)), doubtful)
-
-
-class _Whole(TypedChange):
-    """A value as a whole."""
-
-    def __init__(self, arrow: pa.DataType, convert: Callable[[object], object]) -> None:
-        super().__init__(arrow)
-        self._convert = convert
-
-    def value(self, value: object, origin: RecordOrigin) -> object:
-        return self._convert(value)
 
 
 def _whole(value: object) -> int:

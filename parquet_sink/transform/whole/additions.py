@@ -1,7 +1,7 @@
 """Fields of the same names and types that some records get beside their own: what KeyToValue and HeaderToValue add."""
 
 import binascii
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite, isnan
 from typing import Final, Literal, TypeAlias, cast
@@ -15,10 +15,11 @@ from parquet_sink.convert.calendars import DAY_MS
 from parquet_sink.convert.decoded import Inferred, Piece, Tree, Trees, Typed
 from parquet_sink.convert.invalid import InvalidValue, show
 from parquet_sink.convert.json.trees import text_of
-from parquet_sink.transform.fields.faults import kind, tree_kind
-from parquet_sink.transform.fields.plain import to_plain
-from parquet_sink.transform.fields.structs import columns_of, fields_of, records
-from parquet_sink.transform.keys import TRANSFORM
+from parquet_sink.transform.fields.errors import kind, tree_kind
+from parquet_sink.transform.fields.plain import columns_of, records, to_plain
+from parquet_sink.transform.headers import ABSENT, HeaderValue
+from parquet_sink.transform.keys import connect_key
+from parquet_sink.transform.records import as_trees, rows_of
 
 Existing: TypeAlias = Literal["fail", "keep", "replace"]
 Column: TypeAlias = pa.Array | list[object]
@@ -26,12 +27,20 @@ Column: TypeAlias = pa.Array | list[object]
 _SMALL: Final = (pa.int8(), pa.int16())
 _READ_AS: Final = (pa.string(), pa.bool_(), pa.int64(), pa.null())
 """Of what types the columns of an `Inferred` piece may be, beside those that are to be looked at."""
+_FEW: Final = 16
+"""Fewer values are not looked through for equal ones."""
+
+_ONE_TYPE: Final = (
+    *(pa.NullScalar, pa.BooleanScalar, pa.StringScalar, pa.BinaryScalar, pa.Date32Scalar),
+    *(pa.Int8Scalar, pa.Int16Scalar, pa.Int32Scalar, pa.Int64Scalar, pa.FloatScalar, pa.DoubleScalar),
+)
+"""Scalars of one type each: to look at the class takes a tenth of the time."""
 
 
 # Dates and times are text (ISO 8601, UTC), decimals text with all digits, bytes base64; a float32 has as few digits as
 # tell it from its neighbours; a number that is none is `NaN`, `Infinity` or `-Infinity` as text; a map with text for
 # keys is an object, any other a list of [key, value].
-def as_trees(array: pa.Array) -> list[object]:
+def untyped(array: pa.Array) -> list[object]:
     """One for each entry; null is None."""
     arrow = array.type
     if pa.types.is_string(arrow) or pa.types.is_boolean(arrow) or pa.types.is_integer(arrow) or pa.types.is_null(arrow):
@@ -77,9 +86,8 @@ def _number(value: float) -> object:
 
 def existing_key(what: str) -> Key:
     """The rule for names that the value has already."""
-    return Key(
+    return connect_key(
         "existing",
-        TRANSFORM,
         Type.STRING,
         f"What is done where the value has a field of that name already: `fail`: the record is invalid; `keep`: the "
         f"value's own stays; `replace`: {what} takes its place.",
@@ -91,9 +99,8 @@ def existing_key(what: str) -> Key:
 
 def prefix_key(what: str) -> Key:
     """What stands before names that are not given one by one."""
-    return Key(
+    return connect_key(
         "prefix",
-        TRANSFORM,
         Type.STRING,
         f"What stands before the name of each {what} that is not given another one.",
         default="",
@@ -141,8 +148,7 @@ class Additions:
         for group in groups:
             if not len(group.rows):
                 continue
-            part = piece if len(group.rows) == len(piece.positions) else _part(piece, group.rows)
-            found = self._added(part, group.columns)
+            found = self._added(rows_of(piece, group.rows), group.columns)
             if found is not None and len(found.positions):
                 yield found
 
@@ -153,7 +159,7 @@ class Additions:
             quick = _inferred(part, columns)
             if quick is not None:
                 return quick
-            part = Trees(part.positions, [part.tree(row) for row in range(len(part.positions))])
+            part = as_trees(part)
         return self._trees(part, columns)
 
     def _typed(self, part: Typed, columns: Mapping[str, Column]) -> Typed | None:
@@ -161,7 +167,7 @@ class Additions:
         if not pa.types.is_struct(arrow):
             self._reject(part.positions, f"{self._transform} adds fields to a struct, and the value is {kind(arrow)}")
             return None
-        fields = {field.name: field for field in fields_of(arrow)}
+        fields = {field.name: field for field in arrow}
         arrays = columns_of(part.rows)
         bad: dict[int, str] = {}
         for name, column in columns.items():
@@ -181,7 +187,7 @@ class Additions:
         return Typed(part.positions.take(left), part.rows.take(left))
 
     def _trees(self, part: Trees, columns: Mapping[str, Column]) -> Trees:
-        values = {name: one if isinstance(one, list) else as_trees(one) for name, one in columns.items()}
+        values = {name: one if isinstance(one, list) else untyped(one) for name, one in columns.items()}
         positions, trees = [], []
         for row, (position, tree) in enumerate(zip(part.positions.to_pylist(), part.trees, strict=True)):
             reason = self._why_not(tree, columns)
@@ -254,13 +260,68 @@ def _read_as(column: Column) -> pa.Array | None:
     return column if column.type in _READ_AS else None
 
 
-def _part(piece: Piece, which: np.ndarray) -> Piece:
-    """Some rows of a piece, in their order."""
-    taken = pa.array(which)
-    positions = piece.positions.take(taken)
-    if isinstance(piece, Typed):
-        return Typed(positions, piece.rows.take(taken))
-    if isinstance(piece, Trees):
-        return Trees(positions, [piece.trees[row] for row in which.tolist()])
-    inner: Callable[[int], Tree] = piece.tree
-    return replace(piece, positions=positions, rows=piece.rows.take(taken), tree=lambda row: inner(int(which[row])))
+class Pool:
+    """Values, and which types they have."""
+
+    def __init__(self, values: Sequence[HeaderValue]) -> None:
+        self._values = values
+        self._types: list[pa.DataType | None] = [pa.null()]
+        self._known: dict[object, int] = {pa.null(): 0, pa.NullScalar: 0}
+
+    def groups_by_row(self, fields: Iterable[Mapping[str, int]]) -> Iterator[Group]:
+        """Rows by the fields that they get, and the types of these.
+
+        fields: of each row, by the field's name, where its value is; the names may be any.
+        """
+        found: dict[tuple[tuple[str, int], ...], tuple[list[int], list[list[int]]]] = {}
+        for row, places in enumerate(fields):
+            signature = tuple((name, self._kind(at)) for name, at in places.items())
+            rows, values = found.setdefault(signature, ([], []))
+            rows.append(row)
+            values.append(list(places.values()))
+        for signature, (rows, values) in found.items():
+            places_of = np.array(values, np.int64).reshape(len(rows), len(signature)).T
+            named = zip(signature, places_of, strict=True)
+            yield Group(np.array(rows, np.int64), {name: self._column(kind, places) for (name, kind), places in named})
+
+    def groups(self, places: Mapping[str, np.ndarray]) -> Iterator[Group]:
+        """Rows by the types of their fields, which have the same names.
+
+        places: for each name, of which there is one at least, where each row's value is; ABSENT for none: null.
+        """
+        kinds = [self._kinds_of(one) for one in places.values()]
+        which = np.zeros(len(kinds[0]), np.int64)
+        for column in kinds:
+            _, which = np.unique(which * len(self._types) + column, return_inverse=True)
+        distinct, first = np.unique(which, return_index=True)
+        for number, row in zip(distinct.tolist(), first.tolist(), strict=True):
+            mine = np.flatnonzero(which == number)
+            named = zip(places.items(), kinds, strict=True)
+            yield Group(mine, {name: self._column(int(kind[row]), one[mine]) for (name, one), kind in named})
+
+    def _kinds_of(self, places: np.ndarray) -> np.ndarray:
+        distinct, which = np.unique(places, return_inverse=True)
+        kinds = np.array([0 if at == ABSENT else self._kind(at) for at in distinct.tolist()], np.int64)
+        return kinds[which]
+
+    def _kind(self, at: int) -> int:
+        value = self._values[at]
+        shape = type(value)
+        known: object = shape
+        if shape not in _ONE_TYPE:
+            known = value.type if isinstance(value, pa.Scalar) else None
+        if known not in self._known:
+            self._known[known] = len(self._types)
+            self._types.append(value.type if isinstance(value, pa.Scalar) else None)
+        return self._known[known]
+
+    def _column(self, kind: int, places: np.ndarray) -> Column:
+        arrow = self._types[kind]
+        if arrow is None:
+            return [self._values[at] for at in places.tolist()]
+        if pa.types.is_null(arrow):
+            return pa.nulls(len(places))
+        if len(places) < _FEW:
+            return pa.array([self._values[at] for at in places.tolist()], arrow)
+        distinct, which = np.unique(places, return_inverse=True)
+        return pa.array([self._values[at] for at in distinct.tolist()], arrow).take(pa.array(which))

@@ -11,20 +11,18 @@ from parquet_sink.config.values import Values
 from parquet_sink.convert.decoded import Piece
 from parquet_sink.model.records import RecordParts
 from parquet_sink.transform.headers import Headers
-from parquet_sink.transform.keys import TRANSFORM
+from parquet_sink.transform.keys import connect_key
 from parquet_sink.transform.protocol import Side, WrongSettings
 from parquet_sink.transform.records import DecodedRecords
-from parquet_sink.transform.whole.additions import Additions, Existing, Renaming, existing_key, prefix_key
-from parquet_sink.transform.whole.by_type import Pool
+from parquet_sink.transform.whole.additions import Additions, Existing, Pool, Renaming, existing_key, prefix_key
 
 
 class HeaderToValue:
     """Writes headers into the value, as the header converter decodes them; of a repeated name the last one counts."""
 
     keys: ClassVar[tuple[Key, ...]] = (
-        Key(
+        connect_key(
             "headers",
-            TRANSFORM,
             Type.LIST,
             "The headers to take, each as `name`, or as `name:field` where the field has another name. A record "
             "without such a header has null there.",
@@ -37,7 +35,6 @@ class HeaderToValue:
     )
 
     def __init__(self, values: Values, side: Side) -> None:
-        """As `transform.protocol.TransformClass` says."""
         if side == "key":
             raise WrongSettings({"type": "HeaderToValue works on values alone; leave $Key away."})
         self._names = Renaming.of(values.names("headers"), values.text("prefix") or "")

@@ -12,10 +12,10 @@ from parquet_sink.config.values import Values
 from parquet_sink.convert.decoded import Piece, Trees, Typed
 from parquet_sink.convert.invalid import show
 from parquet_sink.model.records import RecordParts
-from parquet_sink.transform.fields.faults import kind, tree_kind
-from parquet_sink.transform.fields.structs import columns_of
+from parquet_sink.transform.fields.errors import kind, tree_kind
+from parquet_sink.transform.fields.plain import columns_of
 from parquet_sink.transform.headers import HeaderValue, of_tree
-from parquet_sink.transform.keys import TRANSFORM
+from parquet_sink.transform.keys import connect_key
 from parquet_sink.transform.protocol import Side, WrongSettings
 from parquet_sink.transform.records import DecodedRecords, as_trees
 from parquet_sink.transform.whole.additions import (
@@ -23,11 +23,11 @@ from parquet_sink.transform.whole.additions import (
     Column,
     Existing,
     Group,
+    Pool,
     Renaming,
     existing_key,
     prefix_key,
 )
-from parquet_sink.transform.whole.by_type import Pool
 
 _NAME = "KeyToValue"
 
@@ -36,9 +36,8 @@ class KeyToValue:
     """Writes fields of the key into the value; a key that is no object becomes one field."""
 
     keys: ClassVar[tuple[Key, ...]] = (
-        Key(
+        connect_key(
             "fields",
-            TRANSFORM,
             Type.LIST,
             "The key's fields to take, each as `name`, or as `name:field` where the field has another name in the "
             "value. Of a null key they are null.",
@@ -46,9 +45,8 @@ class KeyToValue:
             default_text="all of the key's",
             origin=Origin.OWN,
         ),
-        Key(
+        connect_key(
             "key.field",
-            TRANSFORM,
             Type.STRING,
             "The field that a key becomes which has no fields (a number, a text); only where `fields` is not set.",
             default="key",
@@ -61,7 +59,6 @@ class KeyToValue:
     needs = RecordParts(keys=True)
 
     def __init__(self, values: Values, side: Side) -> None:
-        """As `transform.protocol.TransformClass` says."""
         if side == "key":
             raise WrongSettings({"type": "KeyToValue works on values alone; leave $Key away."})
         self._names = Renaming.of(values.names("fields"), values.text("prefix") or "")

@@ -1,4 +1,4 @@
-"""Kafka Connect's predicates: they choose the records that a transform is for."""
+"""Kafka Connect's predicates, which choose the records that a transform is for; and Filter, which drops these."""
 
 from typing import ClassVar, Final
 
@@ -6,11 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.config.key import Check, Key, Origin, Type, Value
+from parquet_sink.config.key import Check, Key, Type, Value
 from parquet_sink.config.values import Values
 from parquet_sink.model.records import VALUES_ONLY, RecordParts
-from parquet_sink.transform.keys import TRANSFORM
-from parquet_sink.transform.protocol import WrongSettings
+from parquet_sink.transform.keys import connect_key
+from parquet_sink.transform.protocol import Side, WrongSettings
 from parquet_sink.transform.records import DecodedRecords
 from parquet_sink.transform.whole.java_regex import JAVA_REGEX, NotKept, java_pattern
 
@@ -23,29 +23,24 @@ class TopicNameMatches:
     """True for records of topics whose whole name matches a pattern; of a routed record it is the new name."""
 
     keys: ClassVar[tuple[Key, ...]] = (
-        Key(
+        connect_key(
             "pattern",
-            TRANSFORM,
             Type.STRING,
             f"A Java regular expression that the whole name must match. {JAVA_REGEX}",
-            required=True,
             missing="give a regular expression for names of topics.",
             may_be_empty=True,
             check=Check("not empty", lambda value: None if value else "It is empty; give a regular expression."),
-            origin=Origin.CONNECT,
         ),
     )
     needs = VALUES_ONLY
 
     def __init__(self, values: Values) -> None:
-        """As `transform.protocol.PredicateClass` says."""
         try:
             self._pattern = java_pattern(values.text("pattern") or "")
         except NotKept as error:
             raise WrongSettings({"pattern": f"{values.quoted('pattern')} {error}"}) from None
 
     def test(self, records: DecodedRecords) -> pa.BooleanArray:
-        """As `transform.protocol.Predicate` says."""
         if records.topics is None:
             return pa.repeat(pa.scalar(self._matches(records.batch.topic)), len(records))
         named = records.topics.take(records.positions).dictionary_encode()
@@ -60,26 +55,21 @@ class HasHeaderKey:
     """True for records that have a header of a name, whatever its value."""
 
     keys: ClassVar[tuple[Key, ...]] = (
-        Key(
+        connect_key(
             "name",
-            TRANSFORM,
             Type.STRING,
             "The header's name.",
-            required=True,
             missing="name the header.",
             may_be_empty=True,
             check=Check("not empty", _not_empty),
-            origin=Origin.CONNECT,
         ),
     )
     needs: Final = RecordParts(headers=True, header_values=frozenset())
 
     def __init__(self, values: Values) -> None:
-        """As `transform.protocol.PredicateClass` says."""
         self._name = values.text("name") or ""
 
     def test(self, records: DecodedRecords) -> pa.BooleanArray:
-        """As `transform.protocol.Predicate` says."""
         if records.headers is None:
             return pa.repeat(pa.scalar(False, pa.bool_()), len(records))
         return records.headers.has(self._name).take(records.positions)
@@ -95,8 +85,18 @@ class RecordIsTombstone:
         """As `transform.protocol.PredicateClass` says."""
 
     def test(self, records: DecodedRecords) -> pa.BooleanArray:
-        """As `transform.protocol.Predicate` says."""
-        found = np.ones(len(records.batch), np.bool_)
-        for piece in records.values:
-            found[piece.positions.to_numpy()] = False
-        return pc.take(pa.array(found), records.positions)
+        return pc.is_in(records.positions, records.absent_from(records.values))
+
+
+class Filter:
+    """Drops the records that its predicate chooses; all of them without one."""
+
+    keys: ClassVar[tuple[Key, ...]] = ()
+    needs = VALUES_ONLY
+
+    def __init__(self, values: Values, side: Side) -> None:
+        """As `transform.protocol.TransformClass` says."""
+
+    def apply(self, records: DecodedRecords) -> DecodedRecords:
+        """No record is left."""
+        return records.where(np.zeros(len(records.batch), np.bool_))

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.config.key import Key, Origin, Type
+from parquet_sink.config.key import Key, Type
 from parquet_sink.config.values import Values
 from parquet_sink.model.records import VALUES_ONLY
 from parquet_sink.transform.fields.java.date_format import WRITTEN, DateFormat, PatternUnusable
-from parquet_sink.transform.keys import TRANSFORM
+from parquet_sink.transform.keys import connect_key
 from parquet_sink.transform.protocol import Side, WrongSettings
 from parquet_sink.transform.records import DecodedRecords
 from parquet_sink.transform.whole.java_regex import JAVA_REGEX, NotKept, java_pattern, java_replacement
@@ -20,43 +20,29 @@ from parquet_sink.transform.whole.java_regex import JAVA_REGEX, NotKept, java_pa
 _NO_TIMESTAMP: Final = "TimestampRouter needs the record's timestamp, and it has none"
 
 
-def _topics(records: DecodedRecords) -> pa.StringArray:
-    """Of all records of the batch, as they are named by now."""
-    if records.topics is not None:
-        return records.topics
-    return pa.repeat(pa.scalar(records.batch.topic, pa.string()), len(records.batch))
-
-
 class RegexRouter:
     """Renames topics whose whole name matches an expression."""
 
     keys: ClassVar[tuple[Key, ...]] = (
-        Key(
+        connect_key(
             "regex",
-            TRANSFORM,
             Type.STRING,
             f"A Java regular expression that the topic's whole name must match. {JAVA_REGEX}",
-            required=True,
             missing="give a regular expression for names of topics.",
             may_be_empty=True,
-            origin=Origin.CONNECT,
         ),
-        Key(
+        connect_key(
             "replacement",
-            TRANSFORM,
             Type.STRING,
             "The new name, with `$1` or `${name}` for groups of the expression. As in Kafka Connect it takes the place "
             "of the first match, which is the whole name unless a shorter part of it matches, too (`a|ab`).",
-            required=True,
             missing="give the topic's new name.",
             may_be_empty=True,
-            origin=Origin.CONNECT,
         ),
     )
     needs = VALUES_ONLY
 
     def __init__(self, values: Values, side: Side) -> None:
-        """As `transform.protocol.TransformClass` says."""
         key = "regex"
         try:
             self._pattern = java_pattern(values.text(key) or "")
@@ -66,8 +52,7 @@ class RegexRouter:
             raise WrongSettings({key: f"{values.quoted(key)} {error}"}) from None
 
     def apply(self, records: DecodedRecords) -> DecodedRecords:
-        """As `transform.protocol.Transform` says."""
-        return replace(records, topics=_each(_topics(records), self._routed))
+        return replace(records, topics=_each(records.topics_now(), self._routed))
 
     def _routed(self, topic: str) -> str:
         found = self._pattern.search(topic)
@@ -80,29 +65,24 @@ class TimestampRouter:
     """Renames topics by the record's timestamp."""
 
     keys: ClassVar[tuple[Key, ...]] = (
-        Key(
+        connect_key(
             "topic.format",
-            TRANSFORM,
             Type.STRING,
             "The new name, with `${topic}` and `${timestamp}` in it.",
             default="${topic}-${timestamp}",
             may_be_empty=True,
-            origin=Origin.CONNECT,
         ),
-        Key(
+        connect_key(
             "timestamp.format",
-            TRANSFORM,
             Type.STRING,
             "How the timestamp is written (UTC), as Java's SimpleDateFormat in English has it.",
             default="yyyyMMdd",
             may_be_empty=True,
-            origin=Origin.CONNECT,
         ),
     )
     needs = VALUES_ONLY
 
     def __init__(self, values: Values, side: Side) -> None:
-        """As `transform.protocol.TransformClass` says."""
         self._topic = values.text("topic.format") or ""
         try:
             self._format = DateFormat(values.text("timestamp.format") or "", WRITTEN)
@@ -116,7 +96,7 @@ class TimestampRouter:
         steps, which = np.unique(stamps // self._format.step_ms, return_inverse=True)
         written = pa.array([self._format.format(int(step) * self._format.step_ms) for step in steps], pa.string())
         texts = written.take(pa.array(which))
-        both = pa.StructArray.from_arrays([_topics(records), texts], ["topic", "timestamp"])
+        both = pa.StructArray.from_arrays([records.topics_now(), texts], ["topic", "timestamp"])
         named = [self._named(one["topic"], one["timestamp"]) for one in both.to_pylist()]
         without = records.positions.filter(pc.equal(batch.timestamps, 0).take(records.positions))
         routed = replace(records, topics=pa.array(named, pa.string()))

@@ -7,81 +7,60 @@ import pyarrow as pa
 
 from parquet_sink.config.key import Key
 from parquet_sink.config.values import Values
-from parquet_sink.convert.decoded import Inferred, Piece, Tree, Trees, Typed
+from parquet_sink.convert.decoded import Inferred
 from parquet_sink.convert.invalid import show
 from parquet_sink.model.records import RecordParts
-from parquet_sink.transform.fields.faults import kind, tree_kind
-from parquet_sink.transform.fields.keys import REPLACE_NULL
-from parquet_sink.transform.fields.structs import columns_of, fields_of, read_as, records
-from parquet_sink.transform.protocol import Side, WrongSettings
-from parquet_sink.transform.records import DecodedRecords
-from parquet_sink.transform.whole.lists import list_key
-from parquet_sink.transform.whole.tombstones import tombstones
+from parquet_sink.transform.fields.base import Columns, FieldSelection, FieldTransform, TypedChange
+from parquet_sink.transform.fields.errors import kind, tree_kind
+from parquet_sink.transform.fields.plain import columns_of, read_as
+from parquet_sink.transform.keys import REPLACE_NULL, list_key
+from parquet_sink.transform.protocol import RecordFault, Side, WrongSettings
+from parquet_sink.transform.records import DecodedRecords, Origin, Origins
 
 _NAME: Final = "ValueToKey"
 
 
-class ValueToKey:
+class ValueToKey(FieldTransform):
     """Replaces the key by an object of some fields of the value."""
 
     keys: ClassVar[tuple[Key, ...]] = (
         list_key("fields", "The value's fields that the new key has.", "name the fields of the new key."),
         REPLACE_NULL,
     )
-    needs = RecordParts(keys=True)
 
     def __init__(self, values: Values, side: Side) -> None:
-        """As `transform.protocol.TransformClass` says."""
+        super().__init__(side)
         if side == "key":
             raise WrongSettings({"type": "ValueToKey works on whole records; leave $Key away."})
         self._fields = values.names("fields")
 
+    @property
+    def needs(self) -> RecordParts:
+        return RecordParts(keys=True)
+
     def apply(self, records: DecodedRecords) -> DecodedRecords:
-        """As `transform.protocol.Transform` says; a tombstone is rejected."""
-        rejected = dict.fromkeys(
-            tombstones(records, records.values), f"{_NAME} takes fields of the value, which is null"
-        )
-        keys: list[Piece] = []
-        for piece in records.values:
-            if isinstance(piece, Typed):
-                keys += self._typed(piece, rejected)
-            elif isinstance(piece, Trees):
-                keys += self._trees(piece, rejected)
-            else:
-                keys.append(self._inferred(piece))
-        return replace(records, keys=tuple(keys)).reject(rejected)
+        """As `transform.protocol.Transform` says: what is made of the values becomes the keys."""
+        keys, rejected = self._changed(records, records.values)
+        return replace(records, keys=keys).reject(rejected)
 
-    def _typed(self, piece: Typed, rejected: dict[int, str]) -> list[Typed]:
-        reason = self._why_not(piece.rows.type)
-        if reason is not None:
-            rejected |= dict.fromkeys(piece.positions.to_pylist(), reason)
-            return []
-        arrays = columns_of(piece.rows)
-        own = {field.name: field for field in fields_of(piece.rows.type)}
-        rows = records([own[name] for name in self._fields], [arrays[name] for name in self._fields], len(piece.rows))
-        return [Typed(piece.positions, rows)]
-
-    def _why_not(self, arrow: pa.DataType) -> str | None:
-        if not pa.types.is_struct(arrow):
-            return f"{_NAME} takes fields of the value, and the value is {kind(arrow)}"
-        absent = next((name for name in self._fields if arrow.get_field_index(name) < 0), None)
-        return None if absent is None else f"{_NAME} does not find field {show((absent,))} in the value's schema"
-
-    def _trees(self, piece: Trees, rejected: dict[int, str]) -> list[Trees]:
-        positions, keys = [], []
-        for position, tree in zip(piece.positions.to_pylist(), piece.trees, strict=True):
-            if not isinstance(tree, dict):
-                rejected[position] = f"{_NAME} takes fields of the value, and the value is {tree_kind(tree)}"
-                continue
-            positions.append(position)
-            keys.append(self._key(tree))
-        return [Trees(pa.array(positions, pa.int64()), keys)] if keys else []
-
-    def _inferred(self, piece: Inferred) -> Inferred:
-        arrays = columns_of(piece.rows)
-        rows = read_as({name: arrays[name] for name in self._fields if name in arrays}, len(piece.rows))
-        lists = piece.lists & set(self._fields)
-        return replace(piece, rows=rows, tree=lambda row: self._key(piece.tree(row)), lists=lists)
-
-    def _key(self, tree: Tree) -> Tree:
+    def tree(self, tree: object, origin: Origin) -> object:
+        """As `FieldTransform` says; a field that is not there is null, and a tombstone is refused."""
+        if tree is None:
+            raise RecordFault(f"{_NAME} takes fields of the value, which is null")
+        if not isinstance(tree, dict):
+            raise RecordFault(f"{_NAME} takes fields of the value, and the value is {tree_kind(tree)}")
         return {name: tree.get(name) for name in self._fields}
+
+    def typed(self, arrow: pa.DataType) -> TypedChange:
+        """As `FieldTransform` says; a field that the schema has not is refused."""
+        if not pa.types.is_struct(arrow):
+            raise RecordFault(f"{_NAME} takes fields of the value, and the value is {kind(arrow)}")
+        absent = next((name for name in self._fields if arrow.get_field_index(name) < 0), None)
+        if absent is not None:
+            raise RecordFault(f"{_NAME} does not find field {show((absent,))} in the value's schema")
+        return FieldSelection(pa.struct([arrow.field(name) for name in self._fields]))
+
+    def inferred(self, piece: Inferred, origins: Origins) -> Columns:
+        arrays = columns_of(piece.rows)
+        mine = {name: arrays[name] for name in self._fields if name in arrays}
+        return Columns(read_as(mine, len(piece.rows)), lists=piece.lists & set(self._fields))

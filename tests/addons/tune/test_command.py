@@ -38,12 +38,12 @@ def connector(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_stated_load_needs_no_file(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_declared_load_needs_no_file(capsys: pytest.CaptureFixture[str]) -> None:
     """Words are enough: the report has the load, a table, the objectives, why, and a block to paste."""
     assert cli.main([*STATED, "--freshness", "5m", "--max-files-per-hour", "100"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("load: 30 an hour of 300 B, 2 topic-partitions\n")
-    assert "wish: p99 freshness of 5 min: kept" in out
+    assert "objective: p99 freshness of 5 min: kept" in out
     block = out.split("(simulated by parquet-sink tune)\n")[1].splitlines()
     assert [line.split("=")[0] for line in block] == [
         *("connect.ems.commit.size.bytes", "connect.ems.commit.records", "connect.ems.commit.interval.ms")
@@ -86,7 +86,7 @@ def test_json_is_all_that_is_printed(connector: Path, capsys: pytest.CaptureFixt
     assert "canary" not in out
 
 
-def test_the_order_of_wishes_is_their_importance(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_order_of_objectives_is_their_importance(capsys: pytest.CaptureFixture[str]) -> None:
     """Of two objectives that exclude each other the first one is kept."""
     fresh, few = ["--freshness", "10s"], ["--max-files-per-hour", "4"]
     kept = []

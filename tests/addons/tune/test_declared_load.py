@@ -1,4 +1,4 @@
-"""A stated load is what was said: its rate, bursts, shares and sizes."""
+"""A declared load is what was said: its rate, bursts, shares and sizes."""
 
 import pytest
 from hypothesis import given

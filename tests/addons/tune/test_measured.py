@@ -82,18 +82,18 @@ def test_files_of_one_range_tell_what_records_take() -> None:
 
 
 def test_a_run_tells_what_micro_batches_took(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A connector's last run counts beside a stated load; without one, or with a torn one, estimates stay."""
-    stated = Evidence(Load((), "stated"), GIVEN)
+    """A connector's last run counts beside a declared load; without one, or with a torn one, estimates stay."""
+    declared = Evidence(Load((), "declared"), GIVEN)
     connector = settings(tmp_path)
-    assert with_measured(stated, connector) == stated
+    assert with_measured(declared, connector) == declared
     path = Path(naming.connector_folder(str(tmp_path), connector.name)) / naming.STATE_FILE
     path.parent.mkdir()
     events = [event for number in range(11) for event in batch(100.0 * number, 0.4, 0.2, 0.3, first=10 * number)]
     with closing(SqliteStore(path)) as state:
         state.append_events([ConnectorRunning("c", 0.0), *events])
-    found = with_measured(stated, connector)
+    found = with_measured(declared, connector)
     assert found.batches == "10 micro-batches of the last run"
     assert found.durations.plan_ms + found.durations.range_ms == pytest.approx(400, abs=2)
     path.write_bytes(b"torn")
-    assert with_measured(stated, connector) == stated
+    assert with_measured(declared, connector) == declared
     assert f"state file {path} cannot be read" in caplog.text

@@ -48,7 +48,7 @@ def test_the_front_has_what_nothing_beats() -> None:
     assert front([]) == ()
 
 
-def test_the_first_wish_counts_first() -> None:
+def test_the_first_objective_counts_first() -> None:
     """Where fresh and few cannot both be had, the order of the objectives decides, and the other is missed by least."""
     found = [given(10, 4_000), given(29, 500), given(58, 250), given(120, 125)]
     assert choose(found, [FRESH, FEW], LOAD).chosen == found[1]
@@ -123,7 +123,7 @@ def test_nothing_to_choose_from() -> None:
         choose([], [FRESH], LOAD)
 
 
-def test_a_missed_wish_is_explained() -> None:
+def test_a_missed_objective_is_explained() -> None:
     """How near any settings come is said with figures."""
     found = [given(40, 4_000), given(3_600, 300)]
     assert "The freshest of all settings (interval 40 s) gives p99 40 s" in choose(found, [FRESH], LOAD).limits[0]
@@ -172,7 +172,7 @@ def test_the_grid_has_what_is_asked_and_what_is_set() -> None:
     assert 300 < len(grid()) < 1_000
 
 
-def test_a_wish_that_can_be_kept_is_kept() -> None:
+def test_an_objective_that_can_be_kept_is_kept() -> None:
     """From a load to the settings: thirty seconds of freshness with a simulated sink."""
     load = steady(6, 40)
     settings = [one for one in grid([FRESH]) if one.commit_records == 100_000 and one.commit_size_bytes == 10_000_000]

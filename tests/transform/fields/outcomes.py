@@ -8,9 +8,8 @@ import pyarrow as pa
 from parquet_sink.convert.decoded import Float32, Inferred, Int32, Piece, Trees, Typed
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.transform.fields.base import FieldTransform, TypedChange
-from parquet_sink.transform.fields.origin import Origin
 from parquet_sink.transform.fields.plain import to_plain
-from parquet_sink.transform.records import DecodedRecords
+from parquet_sink.transform.records import DecodedRecords, Origin
 
 
 @dataclass

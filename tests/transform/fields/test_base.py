@@ -10,8 +10,8 @@ import pytest
 from parquet_sink.convert.decoded import Inferred, Typed
 from parquet_sink.model.rejected import Stage
 from parquet_sink.transform.fields.base import Columns, FieldTransform, TypedChange
-from parquet_sink.transform.fields.origin import Origin, Origins
 from parquet_sink.transform.protocol import RecordFault, Side
+from parquet_sink.transform.records import Origin, Origins
 from tests.transform.fields.outcomes import OneByOne, inferred, outcomes, records_of, trees, typed
 
 ROW = pa.struct([pa.field("n", pa.int64())])

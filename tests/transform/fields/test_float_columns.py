@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from parquet_sink.convert.decoded import Inferred
 from parquet_sink.transform.fields.cast import Cast
-from parquet_sink.transform.fields.casting.columns import of_floats
-from parquet_sink.transform.fields.java import texts
+from parquet_sink.transform.fields.casting import of_floats
+from parquet_sink.transform.fields.java.numbers import of_float, of_float32
 from tests.transform.fields.blocks import decoded
 from tests.transform.fields.made import made
 
@@ -37,7 +37,7 @@ TOLD += [1e-7, -1.5e-7, 123456789.0, 120000000.0, 2.0**53, float("nan"), float("
 )
 def test_double(numbers: list[float | None]) -> None:
     """Of any size, null, zero with a sign, and no numbers."""
-    expected = [None if number is None else texts.of_float(number) for number in numbers]
+    expected = [None if number is None else of_float(number) for number in numbers]
     assert of_floats(pa.array(numbers, pa.float64())).to_pylist() == expected
 
 
@@ -45,13 +45,15 @@ def test_double(numbers: list[float | None]) -> None:
 def test_float(numbers: list[float | None]) -> None:
     """The digits that tell a number from its neighbours of 32 bits."""
     array = pa.array([None if one is None else np.float32(one) for one in numbers], pa.float32())
-    assert of_floats(array).to_pylist() == [None if one is None else texts.of_float32(one) for one in array.to_pylist()]
+    assert of_floats(array).to_pylist() == [
+        None if one is None else of_float32(one) for one in array.to_pylist()
+    ]
 
 
 @pytest.mark.parametrize("number", TOLD)
 def test_each_kind_of_number(number: float) -> None:
     """Alone in its column."""
-    assert of_floats(pa.array([number])).to_pylist() == [texts.of_float(number)]
+    assert of_floats(pa.array([number])).to_pylist() == [of_float(number)]
 
 
 def test_whole_numbers_among_fractions_stay_columns() -> None:

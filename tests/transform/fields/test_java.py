@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parquet_sink.convert.calendars import chosen_text
-from parquet_sink.transform.fields.java import numbers, texts
+from parquet_sink.transform.fields.java import numbers
 from parquet_sink.transform.fields.java.date_columns import epoch_ms
-from parquet_sink.transform.fields.java.date_format import WRITTEN, DateFormat, PatternUnusable
-from parquet_sink.transform.fields.java.zones import NoDate
+from parquet_sink.transform.fields.java.date_format import WRITTEN, DateFormat, NoDate, PatternUnusable
 
 
 @pytest.mark.parametrize(
@@ -36,7 +35,7 @@ from parquet_sink.transform.fields.java.zones import NoDate
 )
 def test_doubles_as_text(number: float, text: str) -> None:
     """`Double.toString`."""
-    assert texts.of_float(number) == text
+    assert numbers.of_float(number) == text
 
 
 @pytest.mark.parametrize(
@@ -51,13 +50,13 @@ def test_doubles_as_text(number: float, text: str) -> None:
 )
 def test_floats_as_text(number: float, text: str) -> None:
     """`Float.toString`: the shortest digits among floats of 32 bits."""
-    assert texts.of_float32(float(np.float32(number))) == text
+    assert numbers.of_float32(float(np.float32(number))) == text
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_text_of_doubles_is_read_back(number: float) -> None:
     """Whatever is printed is the same number when it is parsed."""
-    assert numbers.parse_float(texts.of_float(number)) == number
+    assert numbers.parse_float(numbers.of_float(number)) == number
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,7 @@
 import pyarrow as pa
 
 from parquet_sink.convert.decoded import Trees
-from parquet_sink.transform.whole.hoist_field import HoistField
-from parquet_sink.transform.whole.schema_metadata import SetSchemaMetadata
+from parquet_sink.transform.whole.structure import HoistField, SetSchemaMetadata
 from tests.transform.fields.made import made
 from tests.transform.fields.outcomes import outcomes, records_of, trees, typed
 

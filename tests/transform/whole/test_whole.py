@@ -28,8 +28,8 @@ from parquet_sink.transform.chain import Step, TransformChain
 from parquet_sink.transform.classes import find_predicate, find_transform
 from parquet_sink.transform.protocol import WrongSettings
 from parquet_sink.transform.records import DecodedRecords
-from parquet_sink.transform.whole.additions import Additions, Group, as_trees
-from parquet_sink.transform.whole.extract_field import IncompletePath, steps_of
+from parquet_sink.transform.whole.additions import Additions, Group, untyped
+from parquet_sink.transform.whole.structure import IncompletePath, steps_of
 from tests.transform.fields.outcomes import outcomes
 
 
@@ -236,4 +236,4 @@ def test_a_key_that_is_no_object_has_no_fields() -> None:
 )
 def test_typed_values_in_records_without_a_schema(arrow: pa.DataType, value: object, tree: object) -> None:
     """Text where JSON has no form."""
-    assert as_trees(pa.array([value, None], arrow)) == [tree, None]
+    assert untyped(pa.array([value, None], arrow)) == [tree, None]

@@ -68,9 +68,9 @@ def _whole(value: int) -> str:
 
 def number(value: float, *, of_32_bits: bool = False) -> str:
     """`Double.toString`, or `Float.toString`; what is no number is text."""
-    from parquet_sink.transform.fields.java import texts  # loads NumPy, which positions do without
+    from parquet_sink.transform.fields.java import numbers  # loads NumPy, which positions do without
 
-    found = texts.of_float32(value) if of_32_bits else texts.of_float(value)
+    found = numbers.of_float32(value) if of_32_bits else numbers.of_float(value)
     return found if math.isfinite(value) else text(found)
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from parquet_sink.addons.sources.encoding.faults import NotEncodable
-from parquet_sink.transform.fields.java.texts import of_float, of_float32
+from parquet_sink.transform.fields.java.numbers import of_float, of_float32
 
 
 def text_of(value: object, arrow: pa.DataType | None) -> str:

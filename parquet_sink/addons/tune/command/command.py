@@ -26,7 +26,7 @@ examples:
   parquet-sink tune --history --file-size 10MB --freshness p95:5m --apply orders.properties
   parquet-sink tune --rate 500/s --record-bytes 300 --partitions 12 --bursts 20000/5m --freshness 30s
 
-Wishes count in the order in which they stand: the first is kept before the second is looked at. Nothing is sent,
+Objectives count in the order in which they stand: the first is kept before the second is looked at. Nothing is sent,
 committed or changed, but for the file with --apply.
 """
 PROGRESS_S: Final = 5.0
@@ -250,7 +250,7 @@ class _ObjectiveOption(argparse.Action):
 
 
 def of(parse: Callable[[str], T]) -> Callable[[str], T]:
-    """A type for argparse whose ValueError is told in its own words."""
+    """A type for argparse whose ValueError is shown in its own words."""
 
     def parsed(text: str) -> T:
         try:
@@ -297,7 +297,7 @@ def _skew(text: str) -> float:
 
 def check(args: argparse.Namespace) -> None:
     """Raises InvalidConfiguration for options that do not go together, all at once."""
-    problems = [*_sources(args), *_stated(args)]
+    problems = [*_sources(args), *_declared(args)]
     if args.apply and args.file is None:
         problems.append("Invalid [--apply]. There is no connector file to write to; name it, or leave --apply away.")
     if args.file is None and args.rate is None:
@@ -326,8 +326,8 @@ def _sources(args: argparse.Namespace) -> Sequence[str]:
     return [f"Invalid [{given[1]}]. The load comes from one place, and {named} are given; keep one of them."]
 
 
-def _stated(args: argparse.Namespace) -> list[str]:
-    """What belongs to a stated load, and what it needs."""
+def _declared(args: argparse.Namespace) -> list[str]:
+    """What belongs to a declared load, and what it needs."""
     options = {name: f"--{name.replace('_', '-')}" for name in _STATED}
     if args.rate is None:
         return [

@@ -16,7 +16,7 @@ PEAKS: Final = 200
 """Parts of the time in which the busiest is looked for."""
 MOST_TOPICS: Final = 10
 TYPICAL: Final = 10_000
-"""Records of a file of which the Parquet bytes of one are told."""
+"""Records of a file for which the Parquet bytes of one are shown."""
 SIZE: Final = ems("commit.size.bytes")
 RECORDS: Final = ems("commit.records")
 INTERVAL: Final = ems("commit.interval.ms")
@@ -65,7 +65,7 @@ def lines(report: Report) -> Iterator[str]:
     yield f"{report.tried:,} settings were simulated; freshness is from arrival until the target has the file"
     yield ""
     for objective, kept in report.objectives:
-        yield f"wish: {objective}: {'kept' if kept else 'NOT kept'}"
+        yield f"objective: {objective}: {'kept' if kept else 'NOT kept'}"
     yield from (f"why: {printable(one)}" for one in report.why)
     yield from (f"limit: {printable(one)}" for one in report.limits)
     yield ""
@@ -154,7 +154,7 @@ def to_json(report: Report) -> str:
             "described": load.described,
             "records_per_second": load.records_per_second,
             "span_s": load.span_ms / 1000,
-            "notes": list(evidence.told),
+            "notes": list(evidence.notes),
             "partitions": [
                 {
                     "topic": one.topic,
@@ -198,7 +198,7 @@ def load_lines(evidence: Evidence, machine: Machine) -> Iterator[str]:
         yield f"  topic {printable(name)}: {_topic(partitions, weighed=evidence.weighed)}"
     if len(topics) > MOST_TOPICS:
         yield f"  and {len(topics) - MOST_TOPICS} more topics"
-    yield from (f"  {printable(text)}" for text in evidence.told)
+    yield from (f"  {printable(text)}" for text in evidence.notes)
     yield f"  {_costs(evidence)}"
     yield f"  {_machine(machine)}"
 

@@ -11,7 +11,6 @@ from parquet_sink.convert import calendars
 from parquet_sink.convert.calendars import CUTOVER, CUTOVER_YEAR, DAY_MS, gregorian_month, julian_month
 from parquet_sink.transform.fields.java.date_columns import usual
 from parquet_sink.transform.fields.java.numbers import saturated, truncated, wrapped
-from parquet_sink.transform.fields.java.zones import ZONES, NoDate
 
 _NOON: Final = 12
 LETTERS: Final = "yMdDEuaHkKhmsSzZX"
@@ -47,6 +46,13 @@ _FIELDS: Final[Mapping[str, Callable[[int], tuple[str, int]]]] = {
     "K": lambda hour: ("h", hour),
     "u": lambda day: ("E", day if 1 <= day <= 7 else day - 1),
 }
+_RFC: Final = re.compile(r"[+-]([01][0-9]|2[0-3])([0-5][0-9])", re.ASCII)
+_COLON: Final = re.compile(r"[+-](1[0-9]|2[0-3]|[0-9]{1,2}):([0-5][0-9])", re.ASCII)
+_HOURS: Final = re.compile(r"[+-]([01][0-9]|2[0-3])", re.ASCII)
+_ISO_COLON: Final = re.compile(r"[+-]([01][0-9]|2[0-3]):([0-5][0-9])", re.ASCII)
+_NAMES_OF_UTC: Final = ("coordinated universal time", "utc")
+_GMT: Final = "gmt"
+_ISO: Final = {1: _HOURS, 2: _RFC, 3: _ISO_COLON}
 
 
 @dataclass(frozen=True)
@@ -127,6 +133,10 @@ def _day(fields: Mapping[str, int], year: int, is_of_year: bool, *, julian: bool
 
 def _first(year: int, month: int, *, julian: bool) -> int:
     return julian_month(year, month) if julian else gregorian_month(year, month)
+
+
+class NoDate(ValueError):
+    """A text does not go on as the pattern says."""
 
 
 class PatternUnusable(ValueError):
@@ -277,7 +287,7 @@ class _Reading:
         if self.at >= len(self._text):
             raise NoDate
         if letter in "zZX":
-            offset, self.at = ZONES[letter](self._text, start, self.at, count)
+            offset, self.at = _ZONES[letter](self._text, start, self.at, count)
             self._set("zone", offset)
         elif letter in "Ea" or (letter == "M" and count >= _SHORT):
             self._set(letter, self._name(letter, start))
@@ -332,3 +342,35 @@ def _whole(digits: str, power: int) -> int:
     if number == wrapped(number, 64):
         return wrapped(number, 32)
     return 2**31 - 1 if number > 0 else -(2**31)
+
+
+# Time zones in texts: offsets, and the names of UTC. Other names are not known.
+def _general(text: str, start: int, at: int, count: int) -> tuple[int, int]:
+    """`z` and `Z`: an offset, `GMT` with one or without, or a name of UTC. Milliseconds, and where it ends."""
+    if text[at] in "+-":
+        return _offset(_RFC, text, at)
+    rest = text[at : at + 30].lower()
+    if text[start : start + 3].lower() == _GMT:
+        behind = start + len(_GMT)
+        return _offset(_COLON, text, behind) if text[behind : behind + 1] in ("+", "-") else (0, behind)
+    for name in _NAMES_OF_UTC:
+        if rest.startswith(name):
+            return 0, at + len(name)
+    raise NoDate
+
+
+def _iso(text: str, start: int, at: int, count: int) -> tuple[int, int]:
+    """`X`: `Z`, or an offset of hours (X), hours and minutes (XX), or these with a colon between (XXX)."""
+    return (0, at + 1) if text[at] == "Z" else _offset(_ISO[count], text, at)
+
+
+def _offset(form: re.Pattern[str], text: str, at: int) -> tuple[int, int]:
+    found = form.match(text, at)
+    if found is None:
+        raise NoDate
+    hours, *minutes = map(int, found.groups())
+    size = (hours * 60 + sum(minutes)) * 60_000
+    return (-size if text[at] == "-" else size), found.end()
+
+
+_ZONES: Final[Mapping[str, Callable[[str, int, int, int], tuple[int, int]]]] = {"z": _general, "Z": _general, "X": _iso}

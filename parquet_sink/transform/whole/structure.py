@@ -1,24 +1,23 @@
-"""Kafka Connect's ExtractField: one field takes the place of the record."""
+"""Kafka Connect's ExtractField, HoistField and SetSchemaMetadata: of the key or the value as a whole."""
 
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.config.key import Key, Origin, Type
+from parquet_sink.config.key import Type
 from parquet_sink.config.values import Values
 from parquet_sink.convert.decoded import Inferred
 from parquet_sink.convert.invalid import show
 from parquet_sink.transform.fields.base import Columns, FieldTransform, TypedChange
-from parquet_sink.transform.fields.faults import kind, no_object, no_struct, tree_kind
-from parquet_sink.transform.fields.keys import REPLACE_NULL
-from parquet_sink.transform.fields.origin import Origin as RecordOrigin
-from parquet_sink.transform.fields.origin import Origins
-from parquet_sink.transform.keys import TRANSFORM
+from parquet_sink.transform.fields.errors import kind, object_of, struct_of, tree_kind
+from parquet_sink.transform.keys import REPLACE_NULL, connect_key
 from parquet_sink.transform.protocol import RecordFault, Side, WrongSettings
+from parquet_sink.transform.records import Origin, Origins
 
 _TICK, _DOT = "`", "."
 _NAME: Final = "ExtractField"
+_METADATA: Final = ("schema.name", "schema.version")
 
 
 class IncompletePath(ValueError):
@@ -74,30 +73,20 @@ class ExtractField(FieldTransform):
     """Puts one field of the record in the record's place; it need not be an object then, and null is a tombstone."""
 
     keys = (
-        Key(
-            "field",
-            TRANSFORM,
-            Type.STRING,
-            "The field to extract.",
-            required=True,
-            missing="name the field to extract.",
-            may_be_empty=True,
-            origin=Origin.CONNECT,
+        connect_key(
+            "field", Type.STRING, "The field to extract.", missing="name the field to extract.", may_be_empty=True
         ),
-        Key(
+        connect_key(
             "field.syntax.version",
-            TRANSFORM,
             Type.STRING,
             "With `V2` dots in `field` lead to fields in fields, and a name that has dots stands between backticks.",
             default="V1",
             choices=("V1", "V2"),
-            origin=Origin.CONNECT,
         ),
         REPLACE_NULL,
     )
 
     def __init__(self, values: Values, side: Side) -> None:
-        """As `transform.protocol.TransformClass` says."""
         super().__init__(side)
         text = values.text("field") or ""
         try:
@@ -105,21 +94,17 @@ class ExtractField(FieldTransform):
         except IncompletePath as error:
             raise WrongSettings({"field": f"{values.quoted('field')} {error}"}) from None
 
-    def tree(self, tree: object, origin: RecordOrigin) -> object:
+    def tree(self, tree: object, origin: Origin) -> object:
         """As `FieldTransform` says; a field that is not there is null."""
         for step in self._steps:
             if tree is None:
                 return None
-            if not isinstance(tree, dict):
-                raise no_object(_NAME, tree)
-            tree = tree.get(step)
+            tree = object_of(_NAME, tree).get(step)
         return tree
 
     def typed(self, arrow: pa.DataType) -> TypedChange:
         """As `FieldTransform` says; a field that the schema has not is refused."""
-        if not pa.types.is_struct(arrow):
-            raise no_struct(_NAME, arrow)
-        found = arrow
+        found = struct_of(_NAME, arrow)
         path: list[int] = []
         for depth, step in enumerate(self._steps):
             if not pa.types.is_struct(found):
@@ -152,7 +137,7 @@ class _Extraction(TypedChange):
         super().__init__(arrow)
         self._steps, self._path = steps, path
 
-    def value(self, value: object, origin: RecordOrigin) -> object:
+    def value(self, value: object, origin: Origin) -> object:
         for step in self._steps:
             if value is None:
                 return None
@@ -162,3 +147,82 @@ class _Extraction(TypedChange):
 
     def columns(self, rows: pa.Array, origins: Origins) -> Columns:
         return Columns(pc.struct_field(rows, self._path))
+
+
+class HoistField(FieldTransform):
+    """Wraps the record, whatever it is, in an object with one field; of a tombstone that is null."""
+
+    keys = (
+        connect_key(
+            "field",
+            Type.STRING,
+            "The name of the only field.",
+            missing="name the field that the record becomes.",
+            may_be_empty=True,
+        ),
+    )
+
+    def __init__(self, values: Values, side: Side) -> None:
+        super().__init__(side)
+        self._field = values.text("field") or ""
+
+    def tree(self, tree: object, origin: Origin) -> object:
+        return {self._field: tree}
+
+    def typed(self, arrow: pa.DataType) -> TypedChange:
+        """As `FieldTransform` says: a schema has no field without a name, as in Connect."""
+        if not self._field:
+            raise RecordFault("HoistField makes a field without a name, which a schema cannot have")
+        return _Wrapping(self._field, arrow)
+
+    def inferred(self, piece: Inferred, origins: Origins) -> Columns:
+        lists = frozenset((self._field,)) if piece.lists else frozenset()
+        rows = pa.StructArray.from_arrays([piece.rows], fields=[pa.field(self._field, piece.rows.type)])
+        return Columns(rows, lists=lists)
+
+
+class _Wrapping(TypedChange):
+    def __init__(self, field: str, arrow: pa.DataType) -> None:
+        super().__init__(pa.struct([pa.field(field, arrow, nullable=False)]))
+        self._field = field
+
+    def value(self, value: object, origin: Origin) -> object:
+        return {self._field: value}
+
+    def columns(self, rows: pa.Array, origins: Origins) -> Columns:
+        return Columns(pa.StructArray.from_arrays([rows], fields=[self.arrow.field(0)]))
+
+
+class SetSchemaMetadata(FieldTransform):
+    """Requires a schema and leaves the record as it is: no name or version of a schema gets into files."""
+
+    keys = (
+        connect_key(_METADATA[0], Type.STRING, "The schema's new name.", may_be_empty=True),
+        connect_key(_METADATA[1], Type.INT, "The schema's new version."),
+        REPLACE_NULL,
+    )
+
+    def __init__(self, values: Values, side: Side) -> None:
+        super().__init__(side)
+        if not any(name in values.given for name in _METADATA):
+            raise WrongSettings({_METADATA[0]: f"Neither {_METADATA[0]} nor {_METADATA[1]} is set; set one of them."})
+
+    def tree(self, tree: object, origin: Origin) -> object:
+        """As `FieldTransform` says: only a tombstone may be without a schema."""
+        if tree is not None:
+            raise RecordFault("SetSchemaMetadata needs a schema, and the record has none")
+        return None
+
+    def typed(self, arrow: pa.DataType) -> TypedChange:
+        """As `FieldTransform` says: in Connect it fails for any schema but a struct's."""
+        if not pa.types.is_struct(arrow):
+            raise RecordFault("SetSchemaMetadata takes records, and this is none")
+        return _Same(arrow)
+
+
+class _Same(TypedChange):
+    def value(self, value: object, origin: Origin) -> object:
+        return value
+
+    def columns(self, rows: pa.Array, origins: Origins) -> Columns:
+        return Columns(rows)

@@ -1,4 +1,4 @@
-"""What a query is, once judged: items of its SELECT, expressions, and the columns that these look at."""
+"""The parts of a validated query: items of its SELECT, expressions, and the columns that these look at."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Expression:
-    """What DuckDB works out. tree: with inputs for columns; unnested: of which one record may have several, or none."""
+    """What DuckDB computes. tree: with inputs for columns; unnested: of which one record may have several, or none."""
 
     name: str
     tree: Node
@@ -34,7 +34,7 @@ class Expression:
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptColumn:
     """A field as it is, under a name."""
 
     name: str
@@ -42,7 +42,7 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Worked:
+class ComputedColumn:
     """What an expression gives, under its name. index: among the query's expressions."""
 
     name: str
@@ -54,15 +54,15 @@ class Star:
     """All fields as they are, in their order, but for some. excluded: names in lower case; the others as written."""
 
     excluded: frozenset[str] = frozenset()
-    replaced: Mapping[str, Worked] = field(default_factory=dict)
+    replaced: Mapping[str, ComputedColumn] = field(default_factory=dict)
     renamed: Mapping[str, str] = field(default_factory=dict)
 
 
-Item = Kept | Worked | Star
+Item = KeptColumn | ComputedColumn | Star
 
 
 @dataclass(frozen=True)
-class Judged:
+class ValidQuery:
     """A query that may run. extracted: names by which it takes fields of objects that it has as a whole."""
 
     items: tuple[Item, ...]

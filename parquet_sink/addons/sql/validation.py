@@ -10,17 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from parquet_sink.addons.sql.functions import CLOCK, FUNCTIONS, OPERATORS, TYPES, UNNEST, too_long
-from parquet_sink.addons.sql.judged import (
+from parquet_sink.addons.sql.parts import (
     METADATA,
+    ComputedColumn,
     Expression,
     Input,
     Item,
-    Judged,
-    Kept,
+    KeptColumn,
     Names,
     Node,
     Star,
-    Worked,
+    ValidQuery,
 )
 from parquet_sink.convert.invalid import show
 
@@ -94,13 +94,13 @@ class QueryError(ValueError):
         self.reason, self.at = reason, at
 
 
-def judged(statements: Sequence[Node], kind_of: Callable[[str], str]) -> Judged:
+def validated(statements: Sequence[Node], kind_of: Callable[[str], str]) -> ValidQuery:
     """What a query is. kind_of: what a function is to DuckDB, a key of `_KINDS`. Raises QueryError."""
     if len(statements) != 1:
         raise QueryError("write one SELECT statement" if not statements else "write one statement, not several")
     if _there(statements[0].get("named_param_map")):
         raise QueryError("it has a parameter: write the value")
-    return _Judge(kind_of).select(statements[0]["node"])
+    return _Validator(kind_of).select(statements[0]["node"])
 
 
 def _there(part: object) -> bool:
@@ -116,7 +116,7 @@ def _refused(what: str, node: Mapping[str, Any]) -> QueryError:
     return QueryError(_why(what), _place(node))
 
 
-class _Judge:
+class _Validator:
     def __init__(self, kind_of: Callable[[str], str]) -> None:
         self._kind_of = kind_of
         self._tables: frozenset[str] = frozenset()
@@ -126,7 +126,7 @@ class _Judge:
         self._unnested: list[Node] = []
         self._bound: frozenset[str] = frozenset()
 
-    def select(self, node: Node) -> Judged:
+    def select(self, node: Node) -> ValidQuery:
         self._bound = _all_parameters(node)
         if node["type"] != "SELECT_NODE":
             sets = node["type"] == "SET_OPERATION_NODE"
@@ -142,7 +142,7 @@ class _Judge:
             if condition.unnested:
                 raise _refused("unnest in WHERE: it makes rows, so it stands in SELECT", where)
         _check_names(items)
-        return Judged(
+        return ValidQuery(
             tuple(items),
             tuple(self._expressions),
             condition,
@@ -187,11 +187,11 @@ class _Judge:
                 raise QueryError("an expression needs a name: put AS and the name behind it", _place(node))
             return self._worked(name, node)
         name = node.get("alias") or (names[-1] if names else source)
-        return self._worked(name, node) if source else Kept(name, names)
+        return self._worked(name, node) if source else KeptColumn(name, names)
 
-    def _worked(self, name: str, node: Node) -> Worked:
+    def _worked(self, name: str, node: Node) -> ComputedColumn:
         self._expressions.append(self._expression(name, node))
-        return Worked(name, len(self._expressions) - 1)
+        return ComputedColumn(name, len(self._expressions) - 1)
 
     def _star(self, node: Node) -> Star:
         if _there(node.get("columns")) or _there(node.get("expr")):

@@ -1,31 +1,179 @@
-"""Whole columns cast to another type; what `exact` gives value by value is the definition."""
+"""Values cast to another type, as Kafka Connect's Cast does it: one by one, which is the definition, and columns."""
 
-from collections.abc import Callable
-from typing import Final, TypeAlias
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.convert.arrays import anywhere, either, reinterpreted
-from parquet_sink.transform.fields.casting.exact import BITS, TARGETS, of_typed
-from parquet_sink.transform.fields.java import texts
+from parquet_sink.convert.calendars import DAY_MS, chosen_text
+from parquet_sink.convert.decoded import Float32, Int32
+from parquet_sink.transform.fields.base import Found
+from parquet_sink.transform.fields.errors import kind, tree_kind
+from parquet_sink.transform.fields.java import numbers
 from parquet_sink.transform.fields.plain import from_plain, plain_type, to_plain
 from parquet_sink.transform.protocol import RecordFault
 
+CastTo: TypeAlias = Callable[[object], object]
+"""A value that is not null to one of the target. Raises RecordFault."""
+
+BITS: Final[Mapping[str, int]] = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
+TARGETS: Final[Mapping[str, pa.DataType]] = {
+    "int8": pa.int32(),
+    "int16": pa.int32(),
+    "int32": pa.int32(),
+    "int64": pa.int64(),
+    "float32": pa.float32(),
+    "float64": pa.float64(),
+    "boolean": pa.bool_(),
+    "string": pa.string(),
+}
+"""By Connect's names, the type of a column."""
 _POINT_ZERO: Final = pa.scalar(".0", pa.string())
 _NOTHING: Final = pa.scalar("", pa.string())
 _PLAIN: Final = (1e-3, 1e7)
 _PARTS: Final = r"^(?P<sign>-?)(?P<whole>[0-9]+)\.?(?P<part>[0-9]*)(?:e(?P<power>[-+]?[0-9]+))?$"
-Mask: TypeAlias = pa.BooleanArray | None
-Found: TypeAlias = tuple[pa.Array, Mask]
-"""A column of the target's type, and rows that must be cast one by one."""
 _WHOLE: Final = r"^-?[0-9]{1,18}$"
 _FRACTION: Final = r"^-?[0-9]{1,17}(\.[0-9]{1,17})?$"
 _DTYPES: Final = {"int8": np.int8, "int16": np.int16, "int32": np.int32, "int64": np.int64}
 _FLOATS: Final = {"float32": np.float32, "float64": np.float64}
 _OF_JSON: Final = (
     *(pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_string, pa.types.is_null),
+)
+
+
+def of_tree(value: object, target: str) -> object:
+    """A value without a schema. Raises RecordFault."""
+    if value is None:
+        return None
+    if type(value) not in _TREES:
+        raise RecordFault(f"{tree_kind(value)} cannot be cast to {target}")
+    found = _TREES[type(value)](value, target)
+    return _SIZED[target](found) if target in _SIZED else found
+
+
+def of_typed(arrow: pa.DataType, target: str) -> CastTo:
+    """How plain values of a type are cast (see `fields.plain`)."""
+    for matches, cast in _TYPED:
+        if matches(arrow):
+            return lambda value: cast(value, target)
+    return lambda _: _refuse(arrow, target)
+
+
+def _refuse(arrow: pa.DataType, target: str) -> object:
+    raise RecordFault(f"{kind(arrow)} cannot be cast to {target}")
+
+
+def _integer(value: object, target: str) -> object:
+    assert isinstance(value, int)
+    if target in BITS:
+        return numbers.wrapped(value, BITS[target])
+    if target == "float32":
+        return numbers.to_float32(value)
+    if target == "float64":
+        return float(value)
+    return value != 0 if target == "boolean" else str(value)
+
+
+def _float(value: object, target: str) -> object:
+    assert isinstance(value, float)
+    return numbers.of_float(value) if target == "string" else _fraction(value, target)
+
+
+def _float32(value: object, target: str) -> object:
+    assert isinstance(value, float)
+    return numbers.of_float32(value) if target == "string" else _fraction(value, target)
+
+
+def _fraction(value: float, target: str) -> object:
+    if target == "int64":
+        return numbers.truncated(value, 64)
+    if target in BITS:
+        return numbers.wrapped(numbers.truncated(value, 32), BITS[target])
+    if target == "boolean":
+        return numbers.truncated(value, 64) != 0
+    return numbers.to_float32(value) if target == "float32" else value
+
+
+def _decimal(value: object, target: str) -> object:
+    assert isinstance(value, Decimal)
+    if target in BITS:
+        return numbers.wrapped(numbers.decimal_as_int64(value), BITS[target])
+    if target == "boolean":
+        return numbers.decimal_as_int64(value) != 0
+    if target == "float32":
+        return numbers.parse_float32(str(value))
+    return float(value) if target == "float64" else str(value)
+
+
+def _boolean(value: object, target: str) -> object:
+    if target == "string":
+        return "true" if value else "false"
+    if target == "boolean":
+        return value
+    return int(bool(value)) if target in BITS else float(bool(value))
+
+
+def _string(value: object, target: str) -> object:
+    assert isinstance(value, str)
+    if target == "string":
+        return value
+    if target == "boolean":
+        return value.lower() == "true"
+    try:
+        if target in BITS:
+            return numbers.parse_integer(value, BITS[target])
+        return numbers.parse_float32(value) if target == "float32" else numbers.parse_float(value)
+    except numbers.NoNumber:
+        raise RecordFault(f"its text is not a number that {target} can hold") from None
+
+
+def _bytes(value: object, target: str) -> object:
+    assert isinstance(value, bytes)
+    if target != "string":
+        raise RecordFault(f"bytes cannot be cast to {target}, only to string")
+    return b64encode(value).decode()
+
+
+def _date(value: object, target: str) -> object:
+    assert isinstance(value, int)
+    return chosen_text(value * DAY_MS) if target == "string" else _integer(value, target)
+
+
+def _time(value: object, target: str) -> object:
+    assert isinstance(value, int)
+    return chosen_text(value) if target == "string" else _integer(value, target)
+
+
+_SIZED: Final[Mapping[str, Callable[[Any], object]]] = {
+    **dict.fromkeys(("int8", "int16", "int32"), Int32),
+    "int64": int,
+    "float32": Float32,
+    "float64": float,
+}
+_TREES: Final[Mapping[type, Callable[[object, str], object]]] = {
+    int: _integer,
+    Int32: _integer,
+    float: _float,
+    Float32: _float32,
+    bool: _boolean,
+    str: _string,
+}
+_TYPED: Final[tuple[tuple[Callable[[pa.DataType], bool], Callable[[object, str], object]], ...]] = (
+    (pa.types.is_integer, _integer),
+    (pa.types.is_float64, _float),
+    (pa.types.is_float32, _float32),
+    (pa.types.is_decimal, _decimal),
+    (pa.types.is_boolean, _boolean),
+    (pa.types.is_string, _string),
+    (pa.types.is_binary, _bytes),
+    (pa.types.is_date32, _date),
+    (pa.types.is_time32, _time),
+    (pa.types.is_timestamp, _time),
 )
 
 
@@ -58,7 +206,7 @@ def _scientific(array: pa.Array) -> pa.StringArray:
     alone = pc.or_(parts.is_null(), pc.fill_null(pc.less_equal(pc.binary_length(digits), 1), False))
     if not alone.true_count:
         return found
-    text = texts.of_float32 if pa.types.is_float32(array.type) else texts.of_float
+    text = numbers.of_float32 if pa.types.is_float32(array.type) else numbers.of_float
     exact = pa.array([text(value) for value in array.filter(alone).to_pylist()], pa.string())
     return pc.replace_with_mask(found, alone, exact)
 

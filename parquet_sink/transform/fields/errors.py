@@ -1,4 +1,4 @@
-"""What is wrong with a record, in the words of Kafka Connect's types and without its content."""
+"""Errors of records that cannot be transformed, in the words of Kafka Connect's types and without any content."""
 
 from collections.abc import Callable
 from typing import Final
@@ -55,16 +55,20 @@ def field(name: str) -> str:
     return f"field {show((name,))}" if name else "the field without a name"
 
 
-def no_object(transform: str, tree: object) -> RecordFault:
-    """For a record without a schema that has no fields."""
-    return RecordFault(f"{transform} changes fields of an object, and this is {tree_kind(tree)}")
+def object_of(transform: str, tree: object) -> dict[str, object]:
+    """The fields of a record without a schema. Raises RecordFault where it has none."""
+    if not isinstance(tree, dict):
+        raise RecordFault(f"{transform} changes fields of an object, and this is {tree_kind(tree)}")
+    return tree
 
 
-def no_struct(transform: str, arrow: pa.DataType) -> RecordFault:
-    """For a record with a schema that has no fields."""
-    return RecordFault(f"{transform} changes fields of a struct, and this is {kind(arrow)}")
+def struct_of(transform: str, arrow: pa.DataType) -> pa.StructType:
+    """The type of records that have fields. Raises RecordFault for any other type."""
+    if not pa.types.is_struct(arrow):
+        raise RecordFault(f"{transform} changes fields of a struct, and this is {kind(arrow)}")
+    return arrow
 
 
-def twice(transform: str, name: str) -> RecordFault:
+def duplicate_field(transform: str, name: str) -> RecordFault:
     """For a schema that would have a field twice."""
     return RecordFault(f"{transform} would give the schema {field(name)} twice")

@@ -1,6 +1,6 @@
 """What a query makes of records without a schema.
 
-They stay without one where all that the query works out can be in one: numbers, booleans, texts, lists and objects.
+They stay without one where all that the query computes can be in one: numbers, booleans, texts, lists and objects.
 With a date, a timestamp, a decimal or bytes among it they get a schema, each that of its own fields.
 """
 
@@ -14,17 +14,16 @@ import pyarrow.compute as pc
 
 from parquet_sink.addons.sql import fields
 from parquet_sink.addons.sql.columns import Columns, alike
-from parquet_sink.addons.sql.computing import Worked
-from parquet_sink.addons.sql.fields import is_doubtful, laid_out
-from parquet_sink.addons.sql.judged import Item, Kept, Names, Star
-from parquet_sink.addons.sql.judged import Worked as Result
+from parquet_sink.addons.sql.computing import Results
+from parquet_sink.addons.sql.fields import expanded, is_doubtful
+from parquet_sink.addons.sql.parts import ComputedColumn, Item, KeptColumn, Names, Star
 from parquet_sink.addons.sql.query import Query
-from parquet_sink.addons.sql.typed import two
+from parquet_sink.addons.sql.typed import duplicate_column
 from parquet_sink.addons.sql.types import fitted, is_plain, type_of
 from parquet_sink.convert.decoded import Inferred, Piece, Tree, Trees, Typed
 from parquet_sink.convert.invalid import InvalidValue, show
 
-Loose = Trees | Inferred
+Untyped = Trees | Inferred
 _PLAIN = (str, int, float, bool, type(None))
 
 
@@ -35,21 +34,21 @@ class _Cell:
     index: int
 
 
-def made(query: Query, piece: Loose, columns: Columns, worked: Worked, failed: dict[int, str]) -> Iterator[Piece]:
+def made(query: Query, piece: Untyped, columns: Columns, results: Results, failed: dict[int, str]) -> Iterator[Piece]:
     """The rows; why a record has none goes to `failed`, by row of the piece."""
-    if not all(is_plain(array.type) for array in worked.arrays):
+    if not all(is_plain(array.type) for array in results.arrays):
         make = _from_trees if any(isinstance(item, Star) for item in query.items) else _from_columns
-        yield from make(query, piece, columns, worked, failed)
+        yield from make(query, piece, columns, results, failed)
         return
-    worked = _finite(query, worked, failed)
-    inferred = _inferred(query, piece, worked) if isinstance(piece, Inferred) else None
+    results = _finite(query, results, failed)
+    inferred = _inferred(query, piece, results) if isinstance(piece, Inferred) else None
     if inferred is not None:
         yield inferred
         return
     positions, trees = [], []
     every = piece.positions.to_numpy()
-    cells = [array.to_pylist() for array in worked.arrays]
-    for at, row in enumerate(worked.rows.tolist()):
+    cells = [array.to_pylist() for array in results.arrays]
+    for at, row in enumerate(results.rows.tolist()):
         try:
             trees.append(_tree(query, _source(piece, row), [cell[at] for cell in cells]))
             positions.append(int(every[row]))
@@ -59,7 +58,7 @@ def made(query: Query, piece: Loose, columns: Columns, worked: Worked, failed: d
         yield Trees(pa.array(positions, pa.int64()), trees)
 
 
-def _source(piece: Loose, row: int) -> object:
+def _source(piece: Untyped, row: int) -> object:
     return piece.trees[row] if isinstance(piece, Trees) else piece.tree(row)
 
 
@@ -69,13 +68,13 @@ def _tree(query: Query, tree: object, cells: Sequence[object]) -> Tree:
     for item in query.items:
         if isinstance(item, Star):
             pairs = list(_star(item, tree, cells))
-        elif isinstance(item, Kept):
+        elif isinstance(item, KeptColumn):
             pairs = [(item.name, fields.of_tree(tree, item.names))]
         else:
             pairs = [(item.name, cells[item.index])]
         for name, value in pairs:
             if name in found:
-                raise InvalidValue(two(name))
+                raise InvalidValue(duplicate_column(name))
             found[name] = value
     return found
 
@@ -83,31 +82,31 @@ def _tree(query: Query, tree: object, cells: Sequence[object]) -> Tree:
 def _star(star: Star, tree: object, cells: Sequence[object]) -> Iterator[tuple[str, object]]:
     if not isinstance(tree, dict):
         raise InvalidValue("the value is no object, and the query asks for all its fields")
-    for name, source in laid_out(star, list(tree)):
+    for name, source in expanded(star, list(tree)):
         yield name, tree[source] if isinstance(source, str) else cells[source.index]
 
 
-def _finite(query: Query, worked: Worked, failed: dict[int, str]) -> Worked:
+def _finite(query: Query, results: Results, failed: dict[int, str]) -> Results:
     """Without records that have a number that is none, which only a schema permits."""
     bad: set[int] = set()
-    for one, array in zip(query.computed, worked.arrays, strict=True):
+    for one, array in zip(query.computed, results.arrays, strict=True):
         if pa.types.is_floating(array.type):
             if not pc.all(pc.is_finite(array)).as_py() and len(array) > array.null_count:
                 odd = pc.fill_null(pc.invert(pc.is_finite(array)), fill_value=False)
-                rows = worked.rows[odd.to_numpy(zero_copy_only=False)].tolist()
+                rows = results.rows[odd.to_numpy(zero_copy_only=False)].tolist()
             else:
                 rows = []
         elif pa.types.is_nested(array.type):
-            rows = [worked.rows[at] for at, value in enumerate(array.to_pylist()) if not _is_finite(value)]
+            rows = [results.rows[at] for at, value in enumerate(array.to_pylist()) if not _is_finite(value)]
         else:
             rows = []
         why = f"column {show((one.name,))} of the query is no finite number, as a record without a schema must have"
         failed.update((int(row), why) for row in rows)
         bad.update(int(row) for row in rows)
     if not bad:
-        return worked
-    kept = ~np.isin(worked.rows, list(bad))
-    return Worked(worked.rows[kept], [array.filter(pa.array(kept)) for array in worked.arrays])
+        return results
+    kept = ~np.isin(results.rows, list(bad))
+    return Results(results.rows[kept], [array.filter(pa.array(kept)) for array in results.arrays])
 
 
 def _is_finite(value: object) -> bool:
@@ -118,43 +117,43 @@ def _is_finite(value: object) -> bool:
     return not isinstance(value, float) or isfinite(value)
 
 
-def _inferred(query: Query, piece: Inferred, worked: Worked) -> Inferred | None:
+def _inferred(query: Query, piece: Inferred, results: Results) -> Inferred | None:
     """All at once, as columns; None where they must be made one by one."""
-    if query.unnests or any(pa.types.is_nested(array.type) for array in worked.arrays):
+    if query.unnests or any(pa.types.is_nested(array.type) for array in results.arrays):
         return None
     columns: list[tuple[str, pa.Array, bool]] = []
     for item in query.items:
         if isinstance(item, Star):
             if is_doubtful(item, piece.rows.type.names):
                 return None
-            columns += _all_columns(item, piece, worked)
-        elif isinstance(item, Kept):
+            columns += _all_columns(item, piece, results)
+        elif isinstance(item, KeptColumn):
             kept = _kept(piece, item.names)
             if kept is None:
                 return None
-            columns.append((item.name, kept.take(pa.array(worked.rows)), _is_list(piece, item.names)))
+            columns.append((item.name, kept.take(pa.array(results.rows)), _is_list(piece, item.names)))
         else:
-            columns.append((item.name, worked.arrays[item.index], False))
+            columns.append((item.name, results.arrays[item.index], False))
     names = [name for name, _, _ in columns]
     if len(set(names)) < len(names) or not names:
         return None
-    rows = worked.rows
+    rows = results.rows
     structs = pa.StructArray.from_arrays([array for _, array, _ in columns], names=names)
 
     def tree(row: int) -> Tree:
-        return _tree(query, piece.tree(int(rows[row])), [array[row].as_py() for array in worked.arrays])
+        return _tree(query, piece.tree(int(rows[row])), [array[row].as_py() for array in results.arrays])
 
     lists = frozenset(name for name, _, is_list in columns if is_list)
     return Inferred(piece.positions.take(pa.array(rows)), structs, tree, lists)
 
 
-def _all_columns(star: Star, piece: Inferred, worked: Worked) -> Iterator[tuple[str, pa.Array, bool]]:
-    chosen = pa.array(worked.rows)
-    for name, source in laid_out(star, piece.rows.type.names):
+def _all_columns(star: Star, piece: Inferred, results: Results) -> Iterator[tuple[str, pa.Array, bool]]:
+    chosen = pa.array(results.rows)
+    for name, source in expanded(star, piece.rows.type.names):
         if isinstance(source, str):
             yield name, piece.rows.field(source).take(chosen), source in piece.lists
         else:
-            yield name, worked.arrays[source.index], False
+            yield name, results.arrays[source.index], False
 
 
 def _kept(piece: Inferred, names: Names) -> pa.Array | None:
@@ -180,34 +179,34 @@ def _is_list(piece: Inferred, names: Names) -> bool:
 
 
 def _from_columns(
-    query: Query, piece: Loose, columns: Columns, worked: Worked, failed: dict[int, str]
+    query: Query, piece: Untyped, columns: Columns, results: Results, failed: dict[int, str]
 ) -> Iterator[Typed]:
     """Records with a schema, of fields that the query names."""
-    kept = {item: columns.kept(item.names) for item in query.items if isinstance(item, Kept)}
+    kept = {item: columns.kept(item.names) for item in query.items if isinstance(item, KeptColumn)}
     failed |= columns.bad
-    places = np.flatnonzero(~np.isin(worked.rows, list(columns.bad))) if columns.bad else np.arange(len(worked.rows))
-    rows = worked.rows[places]
+    places = np.flatnonzero(~np.isin(results.rows, list(columns.bad))) if columns.bad else np.arange(len(results.rows))
+    rows = results.rows[places]
     for kinds, which in alike(list(kept.values()), rows):
         chosen = pa.array(places[which])
         found = {item: column.take(kind, rows[which]) for (item, column), kind in zip(kept.items(), kinds, strict=True)}
-        arrays = [found[item] if isinstance(item, Kept) else _cell(item, worked, chosen) for item in query.items]
+        arrays = [found[item] if isinstance(item, KeptColumn) else _cell(item, results, chosen) for item in query.items]
         names = [item.name for item in query.items if not isinstance(item, Star)]
         positions = piece.positions.take(pa.array(rows[which]))
         yield Typed(positions, pa.StructArray.from_arrays(arrays, names=names))
 
 
-def _cell(item: Item, worked: Worked, chosen: pa.Array) -> pa.Array:
-    assert isinstance(item, Result)
-    return worked.arrays[item.index].take(chosen)
+def _cell(item: Item, results: Results, chosen: pa.Array) -> pa.Array:
+    assert isinstance(item, ComputedColumn)
+    return results.arrays[item.index].take(chosen)
 
 
 def _from_trees(
-    query: Query, piece: Loose, columns: Columns, worked: Worked, failed: dict[int, str]
+    query: Query, piece: Untyped, columns: Columns, results: Results, failed: dict[int, str]
 ) -> Iterator[Typed]:
     """Records with a schema, each of its own fields in their order."""
     groups: dict[object, tuple[tuple[str, ...], list[int], list[list[object]]]] = {}
     ways = _Ways(query)
-    for at, row in enumerate(worked.rows.tolist()):
+    for at, row in enumerate(results.rows.tolist()):
         try:
             names, values = ways.of(_source(piece, row))
             values = [_fitted(value) for value in values]
@@ -219,16 +218,16 @@ def _from_trees(
         places.append(at)
         found.append(values)
     for names, places, found in groups.values():
-        yield _of_one_schema(piece, worked, names, np.array(places), found)
+        yield _of_one_schema(piece, results, names, np.array(places), found)
 
 
 class _Ways:
-    """From a record to names and values of its columns; where these are is worked out once for the same fields."""
+    """From a record to names and values of its columns; where these are is found once for the same fields."""
 
     def __init__(self, query: Query) -> None:
         self._query = query
         self._cells = [_Cell(index) for index in range(len(query.computed))]
-        self._flat = all(len(item.names) == 1 for item in query.items if isinstance(item, Kept))
+        self._flat = all(len(item.names) == 1 for item in query.items if isinstance(item, KeptColumn))
         self._known: dict[tuple[str, ...], tuple[tuple[str, ...], list[object]] | str] = {}
 
     def of(self, tree: object) -> tuple[tuple[str, ...], list[object]]:
@@ -265,13 +264,13 @@ def _kind(value: object) -> object:
 
 
 def _of_one_schema(
-    piece: Loose, worked: Worked, names: Sequence[str], places: np.ndarray, found: Sequence[Sequence[object]]
+    piece: Untyped, results: Results, names: Sequence[str], places: np.ndarray, found: Sequence[Sequence[object]]
 ) -> Typed:
     chosen, arrays = pa.array(places), []
     for first, values in zip(found[0], zip(*found, strict=True), strict=True):
         if isinstance(first, _Cell):
-            arrays.append(worked.arrays[first.index].take(chosen))
+            arrays.append(results.arrays[first.index].take(chosen))
         else:
             arrays.append(pa.array(values, type_of(first)))
-    positions = piece.positions.take(pa.array(worked.rows[places]))
+    positions = piece.positions.take(pa.array(results.rows[places]))
     return Typed(positions, pa.StructArray.from_arrays(arrays, names=list(names)))

@@ -163,7 +163,7 @@ def test_functions_are_stable() -> None:
 
 
 def test_engine_is_locked() -> None:
-    """Even a query that nobody judged reads no file, loads nothing, and changes no setting."""
+    """Even a query that was not validated reads no file, loads nothing, and changes no setting."""
     work = engine()
     for statement in (
         "SELECT * FROM read_text('/etc/passwd')",

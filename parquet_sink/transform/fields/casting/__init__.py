@@ -1,1 +1,0 @@
-"""Values cast from one type to another: exactly, one by one, and columns at once."""
