@@ -1,6 +1,7 @@
 """From settings to a `TransformChain`, made once in a process, so that it is kept from micro-batch to micro-batch."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final, Generic, TypeVar
 
 import numpy as np
@@ -111,37 +112,31 @@ def needs_of(steps: tuple[StepSettings, ...]) -> RecordParts:
 
 def _step(settings: StepSettings) -> Step:
     transform, predicate = settings.transform, settings.predicate
-    named = NamedTransform(f"transforms.{transform.name}", transform.type, _transform(transform), transform.secrets)
+    with _found("transforms", transform):
+        transforms, side = find_transform(transform.type)
+        inner = transforms(transform.values(transforms.keys), side)
+    named = NamedTransform(f"transforms.{transform.name}", transform.type, inner, transform.secrets)
     name = f"transforms.{transform.name} ({transform.type})"
     written_out = class_name(transform.type)
     if predicate is None:
         return Step(named, name=name, class_name=written_out)
-    checks = _predicate(predicate)
-    asked = NamedPredicate(f"predicates.{predicate.name}", predicate.type, checks, predicate.secrets)
-    return Step(named, asked, settings.negate, name, written_out)
+    with _found("predicates", predicate):
+        predicates = find_predicate(predicate.type)
+        choice = predicates(predicate.values(predicates.keys))
+    chooses = NamedPredicate(f"predicates.{predicate.name}", predicate.type, choice, predicate.secrets)
+    return Step(named, chooses, settings.negate, name, written_out)
 
 
-def _transform(settings: ClassSettings) -> Transform:
+@contextmanager
+def _found(kind: str, settings: ClassSettings) -> Iterator[None]:
+    """Raises TransformFailed where a class cannot be loaded that was there when the file was read."""
     try:
-        found, side = find_transform(settings.type)
-        return found(settings.values(found.keys), side)
+        yield
     except PluginUnusable as error:
-        raise _absent("transforms", settings, error) from None
-
-
-def _predicate(settings: ClassSettings) -> Predicate:
-    try:
-        found = find_predicate(settings.type)
-        return found(settings.values(found.keys))
-    except PluginUnusable as error:
-        raise _absent("predicates", settings, error) from None
-
-
-def _absent(kind: str, settings: ClassSettings, error: Exception) -> TransformFailed:
-    return TransformFailed(
-        f"{kind}.{settings.name}.type: {error} It was found where the connector was started; it must be on every "
-        "machine that runs Spark tasks."
-    )
+        raise TransformFailed(
+            f"{kind}.{settings.name}.type: {error} It was found where the connector was started; it must be on every "
+            "machine that runs Spark tasks."
+        ) from None
 
 
 class _Named(Generic[_Inner]):
@@ -186,7 +181,8 @@ def failed(
     key = (batch.topic, batch.partition)
     where = f"topic {batch.topic}, topic-partition {batch.partition}, offsets {_offsets(records)}"
     if isinstance(error, RetryLater):
-        return RetryLater(f"{where}: {name} ({type_}) cannot work now: {_words(error, secrets)}.").at(key)
+        why = printable(plugin_errors.without(str(error), secrets)).rstrip(".")
+        return RetryLater(f"{where}: {name} ({type_}) cannot work now: {why}.").at(key)
     if isinstance(error, ConnectorError):
         return error
     return TransformFailed(
@@ -194,10 +190,6 @@ def failed(
         "and nothing from there on is committed. Correct its code, which must reject a record that it cannot take, or "
         "its settings, then start again."
     ).at(key)
-
-
-def _words(error: Exception, secrets: tuple[str, ...]) -> str:
-    return printable(plugin_errors.without(str(error), secrets)).rstrip(".")
 
 
 def _offsets(records: DecodedRecords) -> str:

@@ -124,7 +124,7 @@ def _limit(own: np.ndarray, other: np.ndarray) -> int:
 
 
 def _skip(taken: pa.Table, name: str, other: _Cursor) -> None:
-    """What was taken is passed over in another file."""
+    """Skips in another file what was taken."""
     offsets = taken.column("offset").to_numpy()
     again = int(np.searchsorted(other.offsets, offsets[-1], side="right"))
     if not again:
@@ -135,7 +135,8 @@ def _skip(taken: pa.Table, name: str, other: _Cursor) -> None:
         at = shared.column("offset")[0]
         raise StorageFailed(
             f"Files {name} and {other.name} have different records of one topic-partition at the same offsets, from "
-            f"{at} on: the topic was made anew between them. Reshape them apart, each into a folder of its own."
+            f"{at} on: the topic was deleted and created again between them. Reshape them separately, each into a "
+            "folder of its own."
         )
 
 

@@ -1,4 +1,4 @@
-"""Raw files in file stores, and what a reshape notes in one: names tell what is in a file; it is fetched to be read."""
+"""Raw files in file stores, and what a reshape notes in one: names say what is in a file; it is fetched to be read."""
 
 import fnmatch
 import os
@@ -34,7 +34,7 @@ def split(address: str) -> tuple[str, str]:
 
 
 def find(address: str, store: FileStore) -> tuple[list[RawFile], list[str]]:
-    """Raw files below a prefix, or of a pattern; and files whose names do not tell what is in them.
+    """Raw files below a prefix, or of a pattern; and files whose names do not say what is in them.
 
     store: at the address' root. Raises StoreUnusable.
     """
@@ -45,18 +45,18 @@ def find(address: str, store: FileStore) -> tuple[list[RawFile], list[str]]:
         path = f"{root}/{found.name}"
         if not found.name.endswith(".parquet") or not _meant(rest, found.name):
             continue
-        told = parts_of(found.name.rpartition("/")[2])
-        if told is None:
+        named = parts_of(found.name.rpartition("/")[2])
+        if named is None:
             unnamed.append(path)
         else:
             files.append(
                 RawFile(
                     path=path,
-                    topic=told.topic,
-                    partition=told.partition,
-                    first=told.first_offset,
-                    last=told.last_offset,
-                    rows=told.records,
+                    topic=named.topic,
+                    partition=named.partition,
+                    first=named.first_offset,
+                    last=named.last_offset,
+                    rows=named.records,
                 )
             )
     return files, unnamed
@@ -98,11 +98,11 @@ class Reader:
                 os.unlink(local)
 
 
-def _checked(found: RawFile | None, told: RawFile) -> RawFile:
+def _checked(found: RawFile | None, named: RawFile) -> RawFile:
     if found is None or (found.topic, found.partition, found.first, found.last, found.rows) != (
-        *(told.topic, told.partition, told.first, told.last, told.rows),
+        *(named.topic, named.partition, named.first, named.last, named.rows),
     ):
-        raise NotRaw("its name tells of other records than it has")
+        raise NotRaw("its records are not those that its name says")
     return found
 
 

@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 class StandardInput:
-    """The file is made anew at `start`, for this user alone. One connector of a process may read it."""
+    """The file is made again at `start`, for this user alone. One connector of a process may read it."""
 
     _reader: ClassVar["StandardInput | None"] = None
     _taking: ClassVar[threading.Lock] = threading.Lock()

@@ -7,7 +7,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.config.key import Check, Type, Value
+from parquet_sink.config.key import Check, Type
 from parquet_sink.config.values import Values
 from parquet_sink.convert.arrays import anywhere
 from parquet_sink.convert.decoded import Float32, Inferred, Int32
@@ -40,14 +40,6 @@ _EMPTY: Final[Mapping[type, object]] = {
 }
 
 
-def _some_fields(value: Value) -> str | None:
-    return None if value else "It names no field; name the fields to mask."
-
-
-def _some_text(value: Value) -> str | None:
-    return None if value else "It is empty; write what takes the place of values, or remove the key."
-
-
 class MaskField(FieldTransform):
     """Replaces what fields hold: by 0, false, an empty text, list or map, or by a text or number of one's own."""
 
@@ -57,7 +49,9 @@ class MaskField(FieldTransform):
             Type.LIST,
             "The fields to mask.",
             missing="name the fields to mask.",
-            check=Check("at least one field", _some_fields),
+            check=Check(
+                "at least one field", lambda value: None if value else "It names no field; name the fields to mask."
+            ),
         ),
         connect_key(
             "replacement",
@@ -65,7 +59,12 @@ class MaskField(FieldTransform):
             "What takes the place of texts and numbers, converted to the field's type; other types are refused then.",
             default_text="0, false, an empty text, list or map",
             may_be_empty=True,
-            check=Check("not empty", _some_text),
+            check=Check(
+                "not empty",
+                lambda value: (
+                    None if value else "It is empty; write what takes the place of values, or remove the key."
+                ),
+            ),
         ),
         REPLACE_NULL,
     )

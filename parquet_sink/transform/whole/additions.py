@@ -9,7 +9,6 @@ from typing import Final, Literal, TypeAlias, cast
 import numpy as np
 import pyarrow as pa
 
-from parquet_sink.config.key import Key, Origin, Type
 from parquet_sink.convert import calendars
 from parquet_sink.convert.calendars import DAY_MS
 from parquet_sink.convert.decoded import Inferred, Piece, Tree, Trees, Typed
@@ -18,7 +17,6 @@ from parquet_sink.convert.json.trees import text_of
 from parquet_sink.transform.fields.errors import kind, tree_kind
 from parquet_sink.transform.fields.plain import columns_of, records, to_plain
 from parquet_sink.transform.headers import ABSENT, HeaderValue
-from parquet_sink.transform.keys import connect_key
 from parquet_sink.transform.records import as_trees, rows_of
 
 Existing: TypeAlias = Literal["fail", "keep", "replace"]
@@ -82,50 +80,6 @@ def _number(value: float) -> object:
     if isfinite(value):
         return value
     return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
-
-
-def existing_key(what: str) -> Key:
-    """The rule for names that the value has already."""
-    return connect_key(
-        "existing",
-        Type.STRING,
-        f"What is done where the value has a field of that name already: `fail`: the record is invalid; `keep`: the "
-        f"value's own stays; `replace`: {what} takes its place.",
-        default="fail",
-        choices=("fail", "keep", "replace"),
-        origin=Origin.OWN,
-    )
-
-
-def prefix_key(what: str) -> Key:
-    """What stands before names that are not given one by one."""
-    return connect_key(
-        "prefix",
-        Type.STRING,
-        f"What stands before the name of each {what} that is not given another one.",
-        default="",
-        may_be_empty=True,
-        origin=Origin.OWN,
-    )
-
-
-@dataclass(frozen=True)
-class Renaming:
-    """Which are taken, and how they are called then. chosen: old and new names; None: all, behind the prefix."""
-
-    chosen: Mapping[str, str] | None
-    prefix: str
-
-    @classmethod
-    def of(cls, listed: Sequence[str], prefix: str) -> "Renaming":
-        """listed: `name` or `name:new`; nothing: all."""
-        pairs = (one.partition(":") for one in listed)
-        chosen = {old: new if colon else prefix + old for old, colon, new in pairs}
-        return cls(chosen or None, prefix)
-
-    def new(self, name: str) -> str:
-        """The name of a field or header in the value."""
-        return self.prefix + name if self.chosen is None else self.chosen[name]
 
 
 @dataclass(frozen=True)

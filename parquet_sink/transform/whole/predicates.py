@@ -6,17 +6,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.config.key import Check, Key, Type, Value
+from parquet_sink.config.key import Check, Key, Type
 from parquet_sink.config.values import Values
 from parquet_sink.model.records import VALUES_ONLY, RecordParts
 from parquet_sink.transform.keys import connect_key
 from parquet_sink.transform.protocol import Side, WrongSettings
 from parquet_sink.transform.records import DecodedRecords
 from parquet_sink.transform.whole.java_regex import JAVA_REGEX, NotKept, java_pattern
-
-
-def _not_empty(value: Value) -> str | None:
-    return None if value else "It is empty; name a header."
 
 
 class TopicNameMatches:
@@ -61,7 +57,7 @@ class HasHeaderKey:
             "The header's name.",
             missing="name the header.",
             may_be_empty=True,
-            check=Check("not empty", _not_empty),
+            check=Check("not empty", lambda value: None if value else "It is empty; name a header."),
         ),
     )
     needs: Final = RecordParts(headers=True, header_values=frozenset())

@@ -9,7 +9,7 @@ from parquet_sink.config.key import Type
 from parquet_sink.config.values import Values
 from parquet_sink.convert.decoded import Inferred
 from parquet_sink.convert.invalid import show
-from parquet_sink.transform.fields.base import Columns, FieldTransform, TypedChange
+from parquet_sink.transform.fields.base import Columns, FieldChanges, FieldTransform, TypedChange
 from parquet_sink.transform.fields.errors import kind, object_of, struct_of, tree_kind
 from parquet_sink.transform.keys import REPLACE_NULL, connect_key
 from parquet_sink.transform.protocol import RecordFault, Side, WrongSettings
@@ -217,12 +217,4 @@ class SetSchemaMetadata(FieldTransform):
         """As `FieldTransform` says: in Connect it fails for any schema but a struct's."""
         if not pa.types.is_struct(arrow):
             raise RecordFault("SetSchemaMetadata takes records, and this is none")
-        return _Same(arrow)
-
-
-class _Same(TypedChange):
-    def value(self, value: object, origin: Origin) -> object:
-        return value
-
-    def columns(self, rows: pa.Array, origins: Origins) -> Columns:
-        return Columns(rows)
+        return FieldChanges(arrow, {})

@@ -27,7 +27,7 @@ def test_each_record_comes_once_in_order(given_files: list[tuple[list[int], int]
 
 
 def test_different_records_at_an_offset_are_refused() -> None:
-    """A topic that was made anew counts from 0 again; nothing tells which of the two is meant."""
+    """A topic that was created again counts from 0 again; nothing tells which of the two is meant."""
     named = [("old", iter([orders([0, 1, 2])])), ("new", iter([orders([2, 3], text=b"other")]))]
     with pytest.raises(StorageFailed, match="Files old and new have different records .* from 2 on: the topic"):
         list(merged(named))

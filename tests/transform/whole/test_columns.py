@@ -17,10 +17,9 @@ from parquet_sink.convert.decoded import Trees, Typed
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.transform import headers as record_headers
 from parquet_sink.transform.records import DecodedRecords
-from parquet_sink.transform.whole.header_to_value import HeaderToValue
-from parquet_sink.transform.whole.key_to_value import KeyToValue
 from parquet_sink.transform.whole.record_headers import HeaderFrom
 from parquet_sink.transform.whole.structure import ExtractField, HoistField, SetSchemaMetadata
+from parquet_sink.transform.whole.to_value import HeaderToValue, KeyToValue
 from parquet_sink.transform.whole.value_to_key import ValueToKey
 from tests.transform.fields.blocks import NAMES, decoded, json_values, parts, typed_records, without_columns
 from tests.transform.fields.made import made

@@ -40,8 +40,8 @@ def _stored(text: str, opened: Callable[[str], FileStore], problems: list[str]) 
     except StoreUnusable as error:
         problems.append(f"Invalid [FILES]. {text}: {error}")
         return ()
-    told = "its name does not tell which offsets it has; fetch it, and give the local file."
-    problems += [f"Invalid [FILES]. {path}: {told}" for path in unnamed]
+    reason = "its name does not say which offsets it has; fetch it, and give the local file."
+    problems += [f"Invalid [FILES]. {path}: {reason}" for path in unnamed]
     if not files and not unnamed:
         problems.append(f"Invalid [FILES]. {text}: there is no .parquet file; correct the prefix.")
     return files

@@ -196,7 +196,7 @@ def _marked(path: str, position: int, mark: Mark, waiting: tuple[Sighted, ...]) 
         return None
     if following.inode == mark.inode:
         log.warning(
-            "file %s was truncated, or written anew: it is read from its beginning; what was added to it behind "
+            "file %s was truncated or rewritten: it is read from its beginning; what was added to it behind "
             "position %d and not read before is lost",
             path,
             position,
@@ -233,9 +233,9 @@ def _is_shorter(now: Opened, path: str, position: int) -> bool:
 
 def _warn_of_trust(path: str, position: int) -> None:
     log.warning(
-        "file %s is read from position %d on, and nothing tells whether it is the file that was read up to there: "
+        "file %s is read from position %d on, and it is unknown whether this is the file that was read up to there: "
         "somebody set the position, Kafka Connect stored it, or the files below connect.ems.tmp.dir were lost. If the "
-        "file was rotated or written anew since, the lines before that position in it, and those that were not read of "
+        "file was rotated or rewritten since, the lines before that position in it, and those that were not read of "
         "the one before, are not sent",
         path,
         position,

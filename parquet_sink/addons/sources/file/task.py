@@ -120,7 +120,7 @@ class FileTask:
         self._head = head(file.descriptor, file.position)
 
     def _read(self, file: Opened) -> bytes | None:
-        """What comes next; None: what was read last stands there no more, so the file was emptied or written anew."""
+        """What comes next; None: what was read last stands there no more, so the file was emptied or rewritten."""
         last = self._lines.latest
         data = os.pread(file.descriptor, _CHUNK + len(last), self._lines.read - len(last))
         if not data.startswith(last):
@@ -132,7 +132,7 @@ class FileTask:
         return data
 
     def _check_length(self) -> None:
-        """A line that is too long is told before all of it is in memory. Held is one line at most, and a chunk."""
+        """A line that is too long is reported before all of it is in memory. Held is one line at most, and a chunk."""
         if self._lines.held > self._longest + _CHUNK:
             raise too_long(self._path, self._lines.position, self._lines.held - _CHUNK, self._longest)
 
@@ -203,7 +203,7 @@ def _position(offset: Place | None, path: str) -> int:
     found = 0 if offset is None else offset.get(POSITION)
     if isinstance(found, bool) or not isinstance(found, int) or found < 0:
         raise SourceFailed(
-            f"The stored position of file {path} is {found!r}, which is no number of bytes; set it anew by PATCH "
+            f"The stored position of file {path} is {found!r}, which is not a number of bytes; set it again by PATCH "
             "/connectors/NAME/offsets, or remove it by DELETE."
         )
     return found

@@ -141,11 +141,11 @@ class _Run:
             self._sent[text_of(record.source_partition)] = record.source_offset
 
     def _pass_over(self, record: SourceRecord, why: Unwritable) -> None:
-        """Raises SourceFailed unless such records are passed over."""
+        """Raises SourceFailed unless such records are skipped."""
         where = f"record behind which {text_of(record.source_partition)} is at {_offset(record)}"
         if not self._settings.tolerant or not why.may_pass:
             cure = "Correct the source, or the connector's transforms and converters"
-            passing = ", or set errors.tolerance=all to pass such records over" if why.may_pass else ""
+            passing = ", or set errors.tolerance=all to skip such records" if why.may_pass else ""
             raise SourceFailed(
                 f"The {where} cannot be sent: {why.reason}. {why.cure or cure + passing}. Everything before it is in "
                 "Kafka, and the position stays before it."
@@ -153,7 +153,7 @@ class _Run:
         self._passed_over += 1
         self._fault = self._fault or f"{where}: {why.reason}"
         if self._settings.log:
-            log.warning("connector %s: passed over the %s: %s", self._settings.name, where, why.reason)
+            log.warning("connector %s: skipped the %s: %s", self._settings.name, where, why.reason)
 
     def acknowledged(self) -> None:
         """Step 5 is done for all that was sent."""

@@ -139,7 +139,7 @@ class SourceReader(PlanningReader):
 
 
 class SourceWriter(DataSourceStreamArrowWriter):
-    """Made anew for each micro-batch."""
+    """Made again for each micro-batch."""
 
     def __init__(self, given: Given) -> None:
         self._given = given

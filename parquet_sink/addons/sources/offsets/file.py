@@ -79,7 +79,7 @@ class FileStorage:
         if data.startswith(_JAVA):
             raise StorageFailed(
                 f"{self._path} [{KEY}] was written by Kafka Connect, in Java's own form, which is not read here. Name "
-                "another file; sources then begin anew, unless their positions are set by PATCH "
+                "another file; sources then start from the beginning, unless their positions are set by PATCH "
                 "/connectors/NAME/offsets."
             )
         return _parsed(data, self._path) if data else {}
@@ -141,7 +141,7 @@ def _parsed(data: bytes, path: str) -> dict[str, Places]:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise StorageFailed(
             f"{path} [{KEY}] holds no positions of this version; put back a copy of it, name another file, or remove "
-            "it: sources then begin anew."
+            "it: sources then start from the beginning."
         ) from None
 
 

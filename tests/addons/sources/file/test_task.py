@@ -379,7 +379,7 @@ def test_a_position_that_is_none_is_told(path: Path, position: str | float) -> N
     """A stored position of another form is an error, and not the beginning of the file."""
     follower = Follower(path)
     follower.place = {"position": position}
-    with pytest.raises(SourceFailed, match="no number of bytes"):
+    with pytest.raises(SourceFailed, match="not a number of bytes"):
         follower.run()
 
 
