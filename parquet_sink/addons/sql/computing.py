@@ -157,7 +157,7 @@ class Computing:
         made = [from_duck(table.column(at + 1), arrow) for at, arrow in enumerate(plan.arrows)]
         failed: dict[int, str] = {}
         for one, found in zip(self.query.computed, table.columns[1:], strict=True):
-            failed |= dict.fromkeys(rows[no_timestamps(found)].tolist(), _no_moment(one))
+            failed |= dict.fromkeys(rows[no_timestamps(found)].tolist(), _no_timestamp(one))
         if not failed:
             return Results(rows, made)
         kept = ~np.isin(rows, list(failed))
@@ -230,7 +230,7 @@ def _cannot(one: Computed) -> str:
     return f"{what} of the query cannot be computed for it: {shortened(one.shown)}"
 
 
-def _no_moment(one: Computed) -> str:
+def _no_timestamp(one: Computed) -> str:
     return f"column {show((one.name,))} of the query is infinity or 24:00, which no date or time of a record can be"
 
 

@@ -104,7 +104,7 @@ def test_unnest_of_an_object(chosen: str) -> None:
     assert list(asked.rejected) == [2, 4]
 
 
-def test_moments_that_no_record_has() -> None:
+def test_timestamps_that_no_record_has() -> None:
     """Infinity and 24:00, which DuckDB has and rows have not, reject their record, with all its rows."""
     values = [{"id": 1, "t": ["2024-02-29"]}, {"id": 2, "t": ["2024-02-29", "-infinity"]}, {"id": 3, "t": ["infinity"]}]
     for kind in ("DATE", "TIMESTAMP", "TIMESTAMPTZ"):

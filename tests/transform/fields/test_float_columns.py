@@ -45,9 +45,7 @@ def test_double(numbers: list[float | None]) -> None:
 def test_float(numbers: list[float | None]) -> None:
     """The digits that tell a number from its neighbours of 32 bits."""
     array = pa.array([None if one is None else np.float32(one) for one in numbers], pa.float32())
-    assert of_floats(array).to_pylist() == [
-        None if one is None else of_float32(one) for one in array.to_pylist()
-    ]
+    assert of_floats(array).to_pylist() == [None if one is None else of_float32(one) for one in array.to_pylist()]
 
 
 @pytest.mark.parametrize("number", TOLD)
