@@ -48,7 +48,7 @@ from parquet_sink.transform.fields.plain import to_plain
 from parquet_sink.transform.keys import TRANSFORM_KEYS
 from parquet_sink.transform.protocol import Transform
 from parquet_sink.transform.records import DecodedRecords
-from tests.transform.fields.outcomes import OneByOne
+from tests.transform.fields.outcomes import exact_form
 
 _KEYS: tuple[Key, ...] = TRANSFORM_KEYS
 _NULL = (None, None)
@@ -91,7 +91,7 @@ def _one_by_one(named: Transform) -> None:
     """Take its forms for columns from a transform: the form that defines is left."""
     assert isinstance(named, NamedTransform)
     if isinstance(named._inner, FieldTransform):
-        named._inner = OneByOne(named._inner)
+        named._inner = exact_form(named._inner)
 
 
 def outcomes(case: Case, rng: Random, *, columns: bool) -> Outcomes:

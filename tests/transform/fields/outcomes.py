@@ -1,6 +1,6 @@
 """What a transform made of each record, in one form for trees, typed records and records read as columns."""
 
-from dataclasses import dataclass
+from copy import copy
 from typing import Any
 
 import pyarrow as pa
@@ -12,20 +12,15 @@ from parquet_sink.transform.fields.plain import to_plain
 from parquet_sink.transform.records import DecodedRecords, Origin
 
 
-@dataclass
-class OneByOne(FieldTransform):
-    """Another transform without its forms for columns: the definition."""
-
-    other: FieldTransform
-
-    def __post_init__(self) -> None:
-        super().__init__("key" if self.other.needs.keys else "value")
-
-    def tree(self, tree: object, origin: Origin) -> object:
-        return self.other.tree(tree, origin)
-
-    def typed(self, arrow: pa.DataType) -> TypedChange:
-        return _OneByOne(self.other.typed(arrow))
+def exact_form(transform: FieldTransform) -> FieldTransform:
+    """The transform without its forms for columns: the definition."""
+    found, typed = copy(transform), transform.typed
+    vars(found).update(
+        typed=lambda arrow: _OneByOne(typed(arrow)),
+        inferred=lambda piece, origins: None,
+        _change=found._typed_or_why,
+    )
+    return found
 
 
 class _OneByOne(TypedChange):

@@ -12,7 +12,7 @@ from parquet_sink.model.rejected import Stage
 from parquet_sink.transform.fields.base import Columns, FieldTransform, TypedChange
 from parquet_sink.transform.protocol import RecordFault, Side
 from parquet_sink.transform.records import Origin, Origins
-from tests.transform.fields.outcomes import OneByOne, inferred, outcomes, records_of, trees, typed
+from tests.transform.fields.outcomes import exact_form, inferred, outcomes, records_of, trees, typed
 
 ROW = pa.struct([pa.field("n", pa.int64())])
 
@@ -79,7 +79,7 @@ def test_each_record_by_itself(kind: str, one_by_one: bool) -> None:
         "trees": trees(*values),
         "inferred": inferred(pa.array(values, ROW), values),
     }[kind]
-    transform = OneByOne(Doubled()) if one_by_one else Doubled()
+    transform = exact_form(Doubled()) if one_by_one else Doubled()
     out = transform.apply(records_of(piece, count=7))
     assert out.rejected == {2: (Stage.TRANSFORMATION, "the number is negative")}
     assert out.positions.to_pylist() == [0, 1, 3, 4, 5, 6]

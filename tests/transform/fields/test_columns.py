@@ -14,7 +14,7 @@ from parquet_sink.transform.fields.timestamp_converter import TimestampConverter
 from parquet_sink.transform.records import DecodedRecords
 from tests.transform.fields.blocks import NAMES, decoded, json_values, parts, typed_records, without_columns
 from tests.transform.fields.made import made
-from tests.transform.fields.outcomes import OneByOne, outcomes
+from tests.transform.fields.outcomes import exact_form, outcomes
 
 NAME = st.sampled_from([*NAMES, "new"])
 SOME = st.lists(NAME, max_size=3, unique=True).map(",".join)
@@ -80,7 +80,7 @@ settings.register_profile("columns", suppress_health_check=[HealthCheck.too_slow
 def applied(kind: Any, keys: dict[str, str], records: DecodedRecords, *, one_by_one: bool = False) -> dict[int, object]:
     """What becomes of records."""
     transform = made(kind, keys)
-    return outcomes((OneByOne(transform) if one_by_one else transform).apply(records))
+    return outcomes((exact_form(transform) if one_by_one else transform).apply(records))
 
 
 @settings(settings.get_profile("columns"), max_examples=50)

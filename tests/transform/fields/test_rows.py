@@ -20,7 +20,7 @@ from parquet_sink.transform.fields.replace_field import ReplaceField
 from parquet_sink.transform.fields.timestamp_converter import TimestampConverter
 from tests.transform.doubles import Identity
 from tests.transform.fields.made import made
-from tests.transform.fields.outcomes import OneByOne
+from tests.transform.fields.outcomes import exact_form
 
 TIMES: dict[str, str] = {"field": "at", "target.type": "Timestamp", "format": "yyyy-MM-dd"}
 CHAIN: list[tuple[Any, dict[str, str]]] = [
@@ -76,7 +76,7 @@ OBFUSCATED = ShapeSettings(obfuscation=ObfuscationSettings(("customer", "quantit
 @pytest.mark.parametrize("settings", [ShapeSettings(), OBFUSCATED, ShapeSettings(lowercase=True)])
 def test_rows_do_not_depend_on_columns_or_cuts(cut: int, settings: ShapeSettings) -> None:
     """A chain of transforms gives the same rows by its exact forms, and however records are cut into batches."""
-    expected = shaped([OneByOne(made(kind, keys)) for kind, keys in CHAIN], 600, settings)
+    expected = shaped([exact_form(made(kind, keys)) for kind, keys in CHAIN], 600, settings)
     assert shaped([made(kind, keys) for kind, keys in CHAIN], cut, settings) == expected
     rows, rejected = expected
     assert len(rows) + len(rejected) == 600

@@ -23,7 +23,7 @@ from parquet_sink.transform.whole.to_value import HeaderToValue, KeyToValue
 from parquet_sink.transform.whole.value_to_key import ValueToKey
 from tests.transform.fields.blocks import NAMES, decoded, json_values, parts, typed_records, without_columns
 from tests.transform.fields.made import made
-from tests.transform.fields.outcomes import OneByOne, outcomes
+from tests.transform.fields.outcomes import exact_form, outcomes
 
 NAME = st.sampled_from([*NAMES, "new"])
 SOME = st.lists(NAME, min_size=1, max_size=3, unique=True)
@@ -139,7 +139,7 @@ def without_a_schema(draw: st.DrawFn) -> DecodedRecords:
 def test_fields_with_a_schema(transform: tuple[Any, dict[str, str]], records: DecodedRecords, cut: int) -> None:
     """Typed records, by columns and one by one."""
     one = made(*transform)
-    expected = outcomes(OneByOne(one).apply(records))
+    expected = outcomes(exact_form(one).apply(records))
     assert outcomes(one.apply(records)) == expected
     first, second = (outcomes(one.apply(part)) for part in parts(records, cut))
     assert first | second == expected

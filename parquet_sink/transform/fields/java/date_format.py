@@ -56,7 +56,7 @@ _ISO: Final = {1: _HOURS, 2: _RFC, 3: _ISO_COLON}
 
 
 @dataclass(frozen=True)
-class Moment:
+class CalendarFields:
     """An instant by its fields. year: 1 and more, before that also, in the era before; month: from 1."""
 
     is_ad: bool
@@ -69,16 +69,16 @@ class Moment:
     """weekday: 1 for Monday to 7. time: milliseconds of the day."""
 
 
-def moment(epoch_ms: int) -> Moment:
+def calendar_fields(epoch_ms: int) -> CalendarFields:
     """The fields of an instant."""
     day, time = divmod(epoch_ms, DAY_MS)
     year, month, of_month = calendars.gregorian(day) if day >= CUTOVER else calendars.julian(day)
     first = _first(year, 1, julian=year <= CUTOVER_YEAR)
     shown = year if year > 0 else 1 - year
-    return Moment(year > 0, shown, month, of_month, day - first + 1, (day + 3) % 7 + 1, time)
+    return CalendarFields(year > 0, shown, month, of_month, day - first + 1, (day + 3) % 7 + 1, time)
 
 
-def week(at: Moment) -> tuple[int, int]:
+def week(at: CalendarFields) -> tuple[int, int]:
     """Week year and week of the year: weeks begin on Sunday, and the first one has 1 January in it."""
     year = at.year if at.is_ad else 1 - at.year
     days = _first(year + 1, 1, julian=year < CUTOVER_YEAR) - _first(year, 1, julian=year <= CUTOVER_YEAR)
@@ -89,7 +89,7 @@ def week(at: Moment) -> tuple[int, int]:
     return year, (at.of_year - 1 + first_weekday) // 7 + 1
 
 
-def week_of_month(at: Moment) -> int:
+def week_of_month(at: CalendarFields) -> int:
     """Likewise, of the month."""
     first_weekday = (at.weekday - (at.day - 1)) % 7
     return (at.day - 1 + first_weekday) // 7 + 1
@@ -155,7 +155,7 @@ class DateFormat:
 
     def format(self, epoch_ms: int) -> str:
         """An instant as text."""
-        found = moment(epoch_ms)
+        found = calendar_fields(epoch_ms)
         return "".join(text if not count else _SHOWN[text](found, count) for text, count in self._tokens)
 
     def parse(self, text: str) -> int:
@@ -221,25 +221,25 @@ def _check(letter: str, count: int, letters: str) -> None:
         raise PatternUnusable(f"has {letter} {count} times, more than can be; write fewer")
 
 
-def _padded(value: Callable[[Moment], int]) -> Callable[[Moment, int], str]:
+def _padded(value: Callable[[CalendarFields], int]) -> Callable[[CalendarFields, int], str]:
     return lambda found, count: str(value(found)).zfill(count)
 
 
-def _named(names: tuple[str, ...], value: Callable[[Moment], int]) -> Callable[[Moment, int], str]:
+def _named(names: tuple[str, ...], value: Callable[[CalendarFields], int]) -> Callable[[CalendarFields, int], str]:
     return lambda found, count: names[value(found) - 1][: None if count > _SHORT else _SHORT]
 
 
-def _year(of: Callable[[Moment], int]) -> Callable[[Moment, int], str]:
+def _year(of: Callable[[CalendarFields], int]) -> Callable[[CalendarFields, int], str]:
     return lambda found, count: str(of(found)).zfill(count)[-2:] if count == 2 else str(of(found)).zfill(count)
 
 
-def _month(found: Moment, count: int) -> str:
+def _month(found: CalendarFields, count: int) -> str:
     if count < _SHORT:
         return str(found.month).zfill(count)
     return _named(_MONTHS, lambda one: one.month)(found, count)
 
 
-_SHOWN: Final[Mapping[str, Callable[[Moment, int], str]]] = {
+_SHOWN: Final[Mapping[str, Callable[[CalendarFields, int], str]]] = {
     "G": lambda found, _: "AD" if found.is_ad else "BC",
     "y": _year(lambda one: one.year),
     "Y": _year(lambda one: week(one)[0]),
