@@ -60,13 +60,13 @@ class ClassSettings:
 class ClassCheck:
     """A class whose settings are to be checked. what: for messages. make: makes one, and raises what is wrong.
 
-    others: keys beside its own that were validated before. on_class: reports what is wrong with the class itself.
+    others: keys beside its own that were validated before. class_key: the key, in full, that names the class.
     """
 
     what: str
     keys: tuple[Key, ...]
     make: Callable[[Values], object]
-    on_class: Callable[[str], None]
+    class_key: str
     others: Collection[str] = ()
 
 
@@ -158,18 +158,19 @@ def _warn(checked: ClassCheck, values: Values, found: Resolved, report: Prefixed
     warn_about(checked.keys, values, names, unknown, report)
 
 
-def _make(checked: ClassCheck, values: Values, report: Report) -> None:
+def _make(checked: ClassCheck, values: Values, report: PrefixedReport) -> None:
     try:
         checked.make(values)
     except WrongSettings as error:
         for name, reason in error.reasons.items():
             if name == "type":
-                checked.on_class(reason)
+                report.outer.problem(checked.class_key, reason)
             else:
                 report.problem(name, reason)
     except Exception as error:  # noqa: BLE001 - whatever another's code raises, the file that names it is reported
         said = "" if any(key.secret for key in checked.keys) else f": {printable(str(error))}"
-        checked.on_class(f"Its class fails with these settings ({type(error).__name__}{said}); correct the class.")
+        reason = f"Its class fails with these settings ({type(error).__name__}{said}); correct the class."
+        report.outer.problem(checked.class_key, reason)
 
 
 def _texts(keys: tuple[Key, ...], found: Resolved) -> Texts:

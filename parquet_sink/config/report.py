@@ -22,17 +22,17 @@ class Report:
 
 
 class PrefixedReport(Report):
-    """Tells another report, with something before each key."""
+    """Passes on to another report, `outer`, with something before each key."""
 
     def __init__(self, report: Report, prefix: str) -> None:
-        self.prefix, self._report = prefix, report
+        self.prefix, self.outer = prefix, report
         self.problems, self.warnings = report.problems, report.warnings
 
     def problem(self, key: str, reason: str) -> None:
-        self._report.problem(self.prefix + key, reason)
+        self.outer.problem(self.prefix + key, reason)
 
     def warn(self, key: str, reason: str) -> None:
-        self._report.warn(self.prefix + key, reason)
+        self.outer.warn(self.prefix + key, reason)
 
 
 def quoted(text: str) -> str:

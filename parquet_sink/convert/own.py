@@ -78,23 +78,20 @@ class OneByOne(ABC):
 
 
 def check(name: str, side: Side, found: Resolved, machine: Machine, report: Report) -> Texts | None:
-    """The settings of a class, judged by its own keys; None when something is wrong. name: as the file has it."""
+    """The settings of a class, validated by its own keys; None when something is wrong. name: as the file has it."""
     class_, key = plugins.find(CONVERTER_CLASSES, name), f"{side}.converter"
     prefixed = PrefixedReport(report, f"{key}.")
-
-    def on_class(reason: str) -> None:
-        report.problem(key, reason)
 
     def make(values: Values) -> object:
         if (whole := _whole(class_)) is None:
             return class_(values, side)
         if side not in whole.sides:
-            on_class(f"It converts no {side}s; name another converter.")
+            report.problem(key, f"It converts no {side}s; name another converter.")
         declared.check(whole, values, prefixed)
         whole.check(values, machine, prefixed)
         return None
 
-    return validate(ClassCheck("converter", tuple(class_.keys), make, on_class), found, prefixed)
+    return validate(ClassCheck("converter", tuple(class_.keys), make, key), found, prefixed)
 
 
 def settings(own: ClassSettings, machine: Machine) -> CustomConverter:

@@ -105,22 +105,18 @@ def _misspelt(kind: _Kind, found: Resolved, report: PrefixedReport) -> None:
             report.warn(name, f"It is unknown and has no effect.{hint}")
 
 
-def _class(kind: _Kind, type_: str, found: Resolved, report: Report) -> ClassCheck | None:
+def _class(kind: _Kind, type_: str, found: Resolved, report: PrefixedReport) -> ClassCheck | None:
     """The keys of a class, and what makes one of them."""
     from parquet_sink.plugins import PluginUnusable
     from parquet_sink.transform.classes import find_predicate, find_transform  # load Arrow: only where one is named
 
-    others = [key.name for key in kind.own]
-
-    def on_class(reason: str) -> None:
-        report.problem("type", reason)
-
+    others, key = [one.name for one in kind.own], f"{report.prefix}type"
     try:
         if kind is _PREDICATES:
             predicate = find_predicate(type_)
-            return ClassCheck(kind.what, tuple(predicate.keys), predicate, on_class, others)
+            return ClassCheck(kind.what, tuple(predicate.keys), predicate, key, others)
         transform, side = find_transform(type_)
-        return ClassCheck(kind.what, tuple(transform.keys), lambda values: transform(values, side), on_class, others)
+        return ClassCheck(kind.what, tuple(transform.keys), lambda values: transform(values, side), key, others)
     except PluginUnusable as error:
         hidden = f"What {quoted(found.shown['type'])} stands for is no {kind.what} that can be used; correct it."
         report.problem("type", hidden if "type" in found.provided else f"{error}{_as_the_other(kind, type_)}")

@@ -80,8 +80,5 @@ def _made(name: str, class_: ProviderClass, texts: Mapping[str, str], machine: M
         else:
             made.append(GuardedProvider(name, class_(values)))
 
-    def on_class(reason: str) -> None:
-        report.problem(f"{PREFIX}{name}.{CLASS}", reason)
-
-    wrong = validate(ClassCheck("config provider", tuple(class_.keys), make, on_class), resolved, prefixed) is None
-    return BrokenProvider(name) if wrong else made[0]
+    check = ClassCheck("config provider", tuple(class_.keys), make, f"{PREFIX}{name}.{CLASS}")
+    return BrokenProvider(name) if validate(check, resolved, prefixed) is None else made[0]

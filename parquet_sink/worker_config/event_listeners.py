@@ -73,8 +73,6 @@ def _make(name: str, class_: ListenerClass, values: Values, report: Report, foun
     def make(own: Values) -> None:
         found[name] = class_(own)
 
-    def on_class(reason: str) -> None:
-        report.problem(f"{LIST}.{name}.{CLASS}", reason)
-
     params = section(values, [one for one in values.texts if one.startswith(prefix)], prefix)
-    validate(ClassCheck("event listener", tuple(class_.keys), make, on_class), params, PrefixedReport(report, prefix))
+    check = ClassCheck("event listener", tuple(class_.keys), make, f"{LIST}.{name}.{CLASS}")
+    validate(check, params, PrefixedReport(report, prefix))
