@@ -24,7 +24,7 @@ from parquet_sink.connectors.loading import load
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.model.records import RecordBatch
-from parquet_sink.rows.shaper import Shaper
+from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.transform.building import chain_for
 from parquet_sink.worker_config.worker_file import load_worker
 from tests.factories import accepted
@@ -184,7 +184,7 @@ def test_every_transform_of_the_benchmark_gives_rows(name: str) -> None:
     worker = load_worker({}, source="none", bootstrap_option="localhost:9092").require()
     settings = load({**CONNECTOR, **keys_of([name])}, worker, source="bench").require()
     keys, headers = [record.get("key")] * 50, [record.get("headers", ())] * 50
-    shaper = Shaper(settings.shape, None, decoder_for(settings.value), chain_for(settings.transforms, settings.key))
+    shaper = RowBuilder(settings.shape, None, decoder_for(settings.value), chain_for(settings.transforms, settings.key))
     (run,) = accepted(shaper, RecordBatch.of("t", 0, range(50), [1] * 50, values, keys, headers))
     assert run.records == 50
 
@@ -197,7 +197,7 @@ def test_every_format_of_the_benchmark_is_read(name: str, registry: RegistryServ
     properties = {**CONNECTOR, **one.keys, **({REGISTRY_URL: registry.url} if one.uses_registry else {})}
     worker = load_worker({}, source="none", bootstrap_option="localhost:9092").require()
     settings = load(properties, worker, source="bench").require()
-    shaper = Shaper(settings.shape, None, decoder_for(settings.value))
+    shaper = RowBuilder(settings.shape, None, decoder_for(settings.value))
     (run,) = accepted(shaper, RecordBatch.of("t", 0, range(50), [0] * 50, values))
     assert run.records == 50
     hidden = settings.shape.obfuscation is not None

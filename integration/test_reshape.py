@@ -18,7 +18,7 @@ from parquet_sink.cli.main import main
 from parquet_sink.connectors.check import check_files
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected
-from parquet_sink.rows.raw import RawShaper
+from parquet_sink.rows.raw import RawRowBuilder
 from parquet_sink.rows.run import Run
 from parquet_sink.task.reject_policy import StopAtRejected
 from parquet_sink.task.task import steps_for
@@ -127,7 +127,7 @@ def by_raw_files(
     folder: Path, path: Path, batch: RecordBatch, cuts: list[tuple[int, int]]
 ) -> tuple[list[Row], list[Row]]:
     """The same by raw files of these records, which may overlap and leave none out."""
-    (run,) = RawShaper().shape(batch)
+    (run,) = RawRowBuilder().shape(batch)
     assert isinstance(run, Run)
     raw = folder / "raw"
     raw.mkdir()

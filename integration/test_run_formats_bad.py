@@ -22,7 +22,7 @@ from parquet_sink.addons.devkit.ports import free_port
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
-from parquet_sink.rows.shaper import Shaper
+from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.worker.loop.status import Status
 from tests.factories import accepted
@@ -47,7 +47,7 @@ def shape_of(kind: str) -> dict[str, Any]:
 
 def met(settings: SinkSettings, values: list[bytes]) -> tuple[int, InvalidRecord]:
     """How many rows come before the invalid record, and what is said of it."""
-    shaper = Shaper(settings.shape, None, decoder_for(settings.value))
+    shaper = RowBuilder(settings.shape, None, decoder_for(settings.value))
     count = 0
     try:
         for run in accepted(shaper, RecordBatch.of("t", 0, range(len(values)), [0] * len(values), values)):

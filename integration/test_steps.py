@@ -43,7 +43,7 @@ class Step:
 PROCESS = {
     "before 1, records arrive": Step("RangeReader._acquire", "before"),
     "after 1": Step("RangeReader._release", "after"),
-    "before 2, rows": Step("Shaper.shape", "before"),
+    "before 2, rows": Step("RowBuilder.shape", "before"),
     "after 2": Step("Accumulator.add", "before"),
     "before 3, local files": Step("Accumulator._close_file", "before"),
     "after 3": Step("Accumulator._close_file", "after"),

@@ -18,6 +18,7 @@ _MOVED: Final = {
     "pipeline": "task",
     "kafka.keys": "kafka.settings",
     "rows.keys": "rows.settings",
+    "shape.shaper": "rows.row_builder",
     "shape": "rows",
     "targets.target": "targets.settings",
 }

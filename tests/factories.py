@@ -11,9 +11,9 @@ from parquet_sink.files.storage import prepare_connector
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected
+from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.rows.run import Run
 from parquet_sink.rows.settings import ShapeSettings
-from parquet_sink.rows.shaper import Shaper
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.spark import handoff
 from parquet_sink.state.sqlite.store import SqliteStore
@@ -76,7 +76,7 @@ def run_of(connector: SinkSettings, folder: Path) -> Iterator[handoff.Handoff[Si
         yield handoff.write(connector, folder, program.ids)
 
 
-def accepted(shaper: Shaper, block: RecordBatch) -> Iterator[Run]:
+def accepted(shaper: RowBuilder, block: RecordBatch) -> Iterator[Run]:
     """The runs before the first rejected record, which is raised as InvalidRecord: as the policy "stop" has it."""
     for one in shaper.shape(block):
         if isinstance(one, Rejected):

@@ -23,7 +23,7 @@ DEEP: Final = b'{"a":' * 100_000
 BOUNDED: Final[Mapping[str, str]] = {
     "convert/json/profile.py": "what it learned, of a bounded depth; what calls it with lists catches the error",
     "rows/json_text.py": "names and text alone",
-    "rows/schema/learned.py": "settings alone",
+    "rows/schema/topic_columns.py": "settings alone",
     "convert/json/trees.py": "a tree of `parse_any`, whose depth is bounded",
     "convert/json/envelope.py": "a list of `parse`, whose depth is bounded",
     "addons/devkit/demo/orders.py": "its own records",

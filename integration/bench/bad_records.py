@@ -21,8 +21,8 @@ from integration.registry import RegistryServer
 from parquet_sink.connectors.check import check_files
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.model.records import RecordBatch
+from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.rows.run import Run
-from parquet_sink.rows.shaper import Shaper
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.transform.building import chain_for
 
@@ -308,9 +308,9 @@ def _blocks(values: Sequence[bytes]) -> list[RecordBatch]:
 def _once(settings: SinkSettings, blocks: Sequence[RecordBatch]) -> tuple[float, int]:
     """µs per record, with what a first block teaches known; and how many records were rejected."""
     chain = chain_for(settings.transforms, settings.key)
-    taught = Shaper(settings.shape, None, decoder_for(settings.value), chain)
+    taught = RowBuilder(settings.shape, None, decoder_for(settings.value), chain)
     list(taught.shape(blocks[0], across_rejected=True))
-    shaper = Shaper(settings.shape, taught.known, decoder_for(settings.value), chain)
+    shaper = RowBuilder(settings.shape, taught.known, decoder_for(settings.value), chain)
     rejected = 0
     began = time.process_time()
     for block in blocks:

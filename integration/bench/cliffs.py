@@ -15,8 +15,8 @@ from typing import Final
 import orjson
 
 from parquet_sink.model.records import RecordBatch
+from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.rows.settings import ShapeSettings
-from parquet_sink.rows.shaper import Shaper
 
 ROUNDS: Final = 3
 BLOCK: Final = 5_000
@@ -150,7 +150,7 @@ def measure(case: Case) -> tuple[float, int]:
 
 
 def _once(case: Case, blocks: list[RecordBatch]) -> tuple[float, int]:
-    shaper = Shaper(case.settings)
+    shaper = RowBuilder(case.settings)
     runs = 0
     began = time.process_time()
     for block in blocks:

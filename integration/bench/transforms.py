@@ -20,8 +20,8 @@ from parquet_sink.connectors.check import check_files
 from parquet_sink.convert.decoded import Decoded, LearningDecoder, Reading
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.model.records import RecordBatch
+from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.rows.run import Run
-from parquet_sink.rows.shaper import Shaper
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.transform.building import chain_for
 from parquet_sink.transform.chain import TransformChain
@@ -105,7 +105,7 @@ def _tasks(settings: SinkSettings, blocks: Sequence[RecordBatch], decoded: Seque
     """Transforming, with the decoding of keys and headers; all from bytes to columns."""
     chain = chain_for(settings.transforms, settings.key)
     alone = chain if chain is not None else TransformChain(())
-    taught = Shaper(settings.shape, None, decoder_for(settings.value), chain)
+    taught = RowBuilder(settings.shape, None, decoder_for(settings.value), chain)
     list(taught.shape(blocks[0]))
 
     def transform() -> None:
@@ -113,7 +113,7 @@ def _tasks(settings: SinkSettings, blocks: Sequence[RecordBatch], decoded: Seque
             alone.apply(block, _Before(found))
 
     def to_rows() -> None:
-        shaper = Shaper(settings.shape, taught.known, decoder_for(settings.value), chain)
+        shaper = RowBuilder(settings.shape, taught.known, decoder_for(settings.value), chain)
         for block in blocks:
             assert all(isinstance(one, Run) for one in shaper.shape(block)), "a record has no row"
 

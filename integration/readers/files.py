@@ -12,7 +12,7 @@ from parquet_sink.files.accumulator import Accumulator, Place
 from parquet_sink.files.rotation import Limits, Reason
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.model.records import RecordBatch
-from parquet_sink.rows.shaper import Shaper
+from parquet_sink.rows.row_builder import RowBuilder
 from tests.factories import accepted
 
 PARTITION: Final = 3
@@ -36,7 +36,7 @@ def write(sample: Sample, folder: Path) -> str:
     decoder = _Given(pa.array(sample.rows, sample.schema))
     settings = FileSettings(str(folder), codec=sample.codec, row_group_size_bytes=sample.group_bytes)
     place = Place("readers", f"topic-{sample.number}", PARTITION, f"{sample.number:032x}")
-    accumulator, shaper = Accumulator(place, _LIMITS, settings), Shaper(sample.settings, None, decoder)
+    accumulator, shaper = Accumulator(place, _LIMITS, settings), RowBuilder(sample.settings, None, decoder)
     for block in _blocks(sample):
         for run in accepted(shaper, block):
             assert accumulator.add(run) == []

@@ -71,11 +71,11 @@ if TYPE_CHECKING:  # the same names for the type checker
     from parquet_sink.model.records import RecordParts as RecordParts
     from parquet_sink.model.source_records import SourceRecord as SourceRecord
     from parquet_sink.net.settings import HttpSettings as HttpSettings
+    from parquet_sink.rows.row_builder import Shaper as Shaper
     from parquet_sink.rows.run import Run as Run
     from parquet_sink.rows.settings import OBFUSCATION_KEYS as OBFUSCATION_KEYS
     from parquet_sink.rows.settings import SHAPE_KEYS as SHAPE_KEYS
     from parquet_sink.rows.settings import ShapeSettings as ShapeSettings
-    from parquet_sink.rows.shaper import Shaper as Shaper
     from parquet_sink.settings.connector import ConnectorSettings as ConnectorSettings
     from parquet_sink.settings.connector import ErrorSettings as ErrorSettings
     from parquet_sink.settings.connector import RestartSettings as RestartSettings

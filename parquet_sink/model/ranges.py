@@ -91,7 +91,7 @@ def logged(log: tuple[Attempt, ...], attempt: Attempt) -> tuple[Attempt, ...]:
 
 @dataclass(frozen=True)
 class Known:
-    """What earlier files of a topic taught. schema: as `Shaper` serialises it.
+    """What earlier files of a topic taught. schema: as `RowBuilder` serialises it.
 
     Sizes are those of Parquet files; a record has several rows, or none, where lists are exploded.
     """

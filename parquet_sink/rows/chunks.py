@@ -41,30 +41,32 @@ class Chunks:
         if pc.any(too_long).as_py():
             return self._cut_some(texts, too_long)
         data = texts.cast(pa.binary())
-        doubtful = self._is_doubtful(data, lengths)
-        cuts = [self._pieces(text) for text in data.filter(doubtful).to_pylist()]
-        rows = pc.indices_nonzero(doubtful).to_pylist()
+        uneven = self._parts_characters(data, lengths)
+        cuts = [self._pieces(text) for text in data.filter(uneven).to_pylist()]
+        rows = pc.indices_nonzero(uneven).to_pylist()
         most = max((len(cut) for cut in cuts if cut is not None), default=0)
         used = min(self._count, max(-(-longest // self._size), most))
         columns = []
         for number in range(used):
             column = self._slice(data, lengths, number)
             if rows:
-                column = pc.replace_with_mask(column, doubtful, _nth(cuts, number))
+                column = pc.replace_with_mask(column, uneven, _nth(cuts, number))
             columns.append(column.cast(pa.string()))
-        misfits = {row: self._misfit(data[row].as_py()) for row, cut in zip(rows, cuts, strict=True) if cut is None}
-        return (*columns, *self._nulls(len(texts), self._count - used)), misfits
+        too_long_texts = {
+            row: self._why_too_long(data[row].as_py()) for row, cut in zip(rows, cuts, strict=True) if cut is None
+        }
+        return (*columns, *self._nulls(len(texts), self._count - used)), too_long_texts
 
     def _cut_some(
         self, texts: pa.StringArray, too_long: pa.BooleanArray
     ) -> tuple[tuple[pa.Array, ...], dict[int, str]]:
         """As `cut`, where some texts have more bytes than all columns together, and cost the others nothing."""
-        columns, misfits = self.cut(pc.if_else(too_long, _EMPTY, texts))
+        columns, too_long_texts = self.cut(pc.if_else(too_long, _EMPTY, texts))
         for row in pc.indices_nonzero(too_long).to_pylist():
-            misfits[row] = self._misfit(texts[row].as_py().encode())
-        return tuple(pc.if_else(too_long, _NULL, column) for column in columns), misfits
+            too_long_texts[row] = self._why_too_long(texts[row].as_py().encode())
+        return tuple(pc.if_else(too_long, _NULL, column) for column in columns), too_long_texts
 
-    def _is_doubtful(self, texts: pa.BinaryArray, lengths: pa.Int32Array) -> pa.BooleanArray:
+    def _parts_characters(self, texts: pa.BinaryArray, lengths: pa.Int32Array) -> pa.BooleanArray:
         """Texts of which a cut every `size` bytes would part a character; none is longer than all columns together."""
         found = pa.repeat(_FALSE, len(texts))
         for cut in range(self._size, pc.max(lengths).as_py(), self._size):
@@ -98,7 +100,7 @@ class Chunks:
         column = pc.binary_slice(texts, start, start + self._size)
         return pc.if_else(pc.greater(lengths, start), column, pa.scalar(None, pa.binary())) if number else column
 
-    def _misfit(self, data: bytes) -> str:
+    def _why_too_long(self, data: bytes) -> str:
         """Names the keys, what the text has, and how many chunks, or how large ones, it would take."""
         count, size = ems("flattener.jsonblob.chunks"), ems("data.fallback.varchar.length")
         chunks = f"{count}: its text has {len(data):,} bytes, which {self._count:,} chunks of {self._size:,} bytes"

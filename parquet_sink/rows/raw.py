@@ -32,7 +32,7 @@ RAW_PARTS: Final = RecordParts(keys=True, headers=True, timestamp_types=True)
 """What of a record is read beside its value."""
 
 
-class RawShaper:
+class RawRowBuilder:
     """Gives a run for each block. It learns nothing, and rejects nothing."""
 
     known: Final = None

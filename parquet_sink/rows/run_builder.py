@@ -1,7 +1,7 @@
 """Through the records of a block in offset order: the topic's columns take each in, and rows that share them are runs.
 
 What happens to a record depends on the records before it, never on how these were cut into blocks. The order of steps
-for one record: `piece_shaper` has the first ones (to columns of the record's own schema), then here
+for one record: `column_builder` has the first ones (to columns of the record's own schema), then here
 
   6. the topic's columns take in the record's: added, widened, or started anew
   7. primary keys are checked; a record that has no row leaves no trace in the columns
@@ -13,32 +13,43 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from parquet_sink.convert.arrays import either
 from parquet_sink.convert.decoded import Tree
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.model.rejected import Rejected, Stage
-from parquet_sink.rows import metadata
-from parquet_sink.rows.column_batch import (
+from parquet_sink.rows import added_columns
+from parquet_sink.rows.added_columns import PrimaryKeys
+from parquet_sink.rows.flatten.trees import NOT_SHARED, PendingRows, rows_of, value_types_of
+from parquet_sink.rows.run import (
     ColumnBatch,
     InferredBatch,
+    Interleaving,
+    Records,
     RejectedBatch,
+    Run,
     TombstoneBatch,
     TreeBatch,
+    join,
     rejection_of,
+    to_run,
 )
-from parquet_sink.rows.flatten.tree_rows import NOT_SHARED, PendingRows, rows_of, value_types_of
-from parquet_sink.rows.interleave import Interleaving, join
-from parquet_sink.rows.lone_rows import LoneRows
-from parquet_sink.rows.primary_keys import PrimaryKeys
-from parquet_sink.rows.run import Records, Run, to_run
-from parquet_sink.rows.schema.evolution import first_misfit, widens
-from parquet_sink.rows.schema.topic_columns import CUTS, Step, TopicColumns
-from parquet_sink.rows.schema.value_types import Change, Row, ValueTypes, fits
+from parquet_sink.rows.schema.evolution import first_inexact, takes, widens
+from parquet_sink.rows.schema.topic_columns import CUTS, Change, Row, Step, TopicColumns, ValueTypes, fits
 from parquet_sink.rows.settings import ShapeSettings
-from parquet_sink.rows.tombstone_fit import TombstoneFit, brought
+from parquet_sink.rows.tombstones import TombstoneFit, as_number
 
 _NO_COLUMN: Final = "every field is null or left out, and no column is known"
+
+
+MOST_LOOKS: Final = 64
+"""Looks at the rows of one batch because the topic's columns changed; after these all are taken as trees."""
+
+_EXACT: Final = pa.scalar(2**53, pa.int64())
+_EXACT_NEGATIVE: Final = pa.scalar(-(2**53), pa.int64())
 
 
 @dataclass(frozen=True)
@@ -60,6 +71,53 @@ class _Keys:
     arrays: dict[str, pa.Array]
 
 
+class FallbackRows:
+    """Rows of a batch that was read as columns, and change the topic's columns or may not be taken as they are.
+
+    Such a row is taken as a tree, for which `RunBuilder` has the rules; all others fit the topic's columns.
+    """
+
+    def __init__(self, part: InferredBatch, topic: TopicColumns, keys: PrimaryKeys, needs_column: bool) -> None:
+        """needs_column: while the topic has no column, all rows are taken as trees."""
+        self._part, self._topic, self._keys, self._needs_column = part, topic, keys, needs_column
+        self._version, self._looks = -1, 0
+        self._rows = np.array([], np.int64)
+
+    def next(self, row: int) -> int:
+        """The first such row from here on, with the topic's columns as they are now; the batch's length for none."""
+        if self._version != self._topic.version:
+            self._version = self._topic.version
+            self._looks += 1
+            self._rows = self._found()
+        at = int(np.searchsorted(self._rows, row))
+        return int(self._rows[at]) if at < len(self._rows) else len(self._part.batch)
+
+    def _found(self) -> np.ndarray:
+        batch, mask = self._part.batch, self._part.alone
+        no_column = self._needs_column and not self._topic
+        if self._looks > MOST_LOOKS or no_column or self._keys.missing(self._topic):
+            return np.arange(len(batch))
+        arrays = {column.name: array for column, array in zip(batch.columns, batch.arrays, strict=True)}
+        for name, array in arrays.items():
+            mask = either(mask, self._unfit(name, array))
+        mask = either(mask, self._keys.nulls_in(arrays, len(batch)))
+        return np.array([], np.int64) if mask is None else np.flatnonzero(mask.to_numpy(zero_copy_only=False))
+
+    def _unfit(self, name: str, array: pa.Array) -> pa.BooleanArray | None:
+        """Rows whose value the topic's column may not hold as it is."""
+        if name not in self._topic:
+            return array.is_valid()
+        column = self._topic.field(name).type
+        if column.equals(array.type):
+            return None
+        widened = widens(pa.field(name, array.type), pa.field(name, column)) if takes(column, array.type) else None
+        if widened is False:
+            return None
+        if widened is None or pa.types.is_struct(column):
+            return array.is_valid()
+        return pc.fill_null(pc.or_(pc.greater(array, _EXACT), pc.less(array, _EXACT_NEGATIVE)), fill_value=False)
+
+
 class RunBuilder:
     """One for each block; what it learns stays in `topic`."""
 
@@ -74,7 +132,7 @@ class RunBuilder:
         self._settings, self._topic, self._records = settings, topic, records
         self._interleaving = Interleaving((), 0)
         self._across_rejected = across_rejected
-        self._reserved = metadata.names(settings)
+        self._reserved = added_columns.names(settings)
         self._keys = PrimaryKeys(settings)
         self._key_names = tuple(name for name in settings.primary_keys if name not in self._reserved)
         self._pending = PendingRows()
@@ -84,7 +142,7 @@ class RunBuilder:
         self._keys_of: _Keys | None = None
         self._settled: dict[int, float] = {}
         self._settled_version = -1
-        self._lone: dict[int, LoneRows] = {}
+        self._fallback: dict[int, FallbackRows] = {}
         self._deleted: dict[int, TombstoneFit] = {}
         self._rejected: list[Rejected] = []
         self._incompatible = False
@@ -177,12 +235,12 @@ class RunBuilder:
     def _fit_until(self, batch: ColumnBatch, number: int, position: int, step: Step) -> float:
         """The first position from here on where a value is not borne by the columns after the step."""
         row = self._interleaving.row(number, position)
-        misfits = []
+        inexact = []
         for column, array in zip(batch.columns, batch.arrays, strict=True):
             to = step.fields.get(column.name) or self._topic.field(column.name)
             if not to.type.equals(column.type) and widens(column, to):
-                misfits.append(first_misfit(array.slice(row), to.type))
-        found = [row + misfit for misfit in misfits if misfit is not None]
+                inexact.append(first_inexact(array.slice(row), to.type))
+        found = [row + at for at in inexact if at is not None]
         return float(batch.positions[min(found)].as_py()) if found else inf
 
     def _leave_out(
@@ -196,10 +254,10 @@ class RunBuilder:
 
     def _inferred(self, part: InferredBatch, number: int, row: int, end: int) -> Iterator[Run | Rejected]:
         """Records without a schema that were read as columns, from one row to another."""
-        if number not in self._lone:
-            self._lone[number] = LoneRows(part, self._topic, self._keys, needs_column=not self._reserved)
+        if number not in self._fallback:
+            self._fallback[number] = FallbackRows(part, self._topic, self._keys, needs_column=not self._reserved)
         while row < end:
-            until = min(self._lone[number].next(row), end)
+            until = min(self._fallback[number].next(row), end)
             if until > row:
                 self._fitting[number] = row = until
                 continue
@@ -214,7 +272,7 @@ class RunBuilder:
             self.inferred_as_trees += len(self._pending) != accepted
             row += 1
         if self._settled_version == self._topic.version:
-            self._settle(number, part.batch, self._lone[number].next(end))
+            self._settle(number, part.batch, self._fallback[number].next(end))
 
     def _tombstones(self, part: TombstoneBatch, number: int, row: int, end: int) -> Iterator[Run | Rejected]:
         """Rows of primary keys, from one row to another: the topic's columns stay as they are, but for null."""
@@ -239,7 +297,7 @@ class RunBuilder:
     def _trees(self, position: int, trees: Sequence[Tree]) -> Iterator[Run | Rejected]:
         """One record without a schema."""
         try:
-            rows, own, change = self._judged(trees)
+            rows, own, change = self._validated(trees)
         except InvalidValue as error:
             yield from self._reject(position, Stage.SHAPE, str(error))
             return
@@ -248,13 +306,13 @@ class RunBuilder:
         self._topic.take(own, change)
         self._pending.add(position, rows)
 
-    def _judged(self, trees: Sequence[Tree]) -> tuple[list[Row], ValueTypes, Change]:
+    def _validated(self, trees: Sequence[Tree]) -> tuple[list[Row], ValueTypes, Change]:
         """The rows, fit for the columns after the change; own: their types, when there is one. Raises InvalidValue."""
         rows, own, change = rows_of(trees, self._settings), {}, Change.NONE
         if not all(fits(self._topic.value_types, row) for row in rows):
             rows = rows_of(trees, self._settings)
             own = value_types_of(rows, self._reserved)
-            change = self._topic.judge(own, rows)
+            change = self._topic.change_for(own, rows)
             if change is Change.INCOMPATIBLE:
                 rows = rows_of(trees, self._settings)
                 if not all(fits(own, row) for row in rows):
@@ -286,7 +344,7 @@ class RunBuilder:
         batch, part = self._interleaving.taken(number, end), self._interleaving.parts[number]
         both = zip(batch.columns, batch.arrays, strict=True)
         if isinstance(part, TombstoneBatch):
-            arrays = tuple(brought(array, self._topic.field(column.name).type) for column, array in both)
+            arrays = tuple(as_number(array, self._topic.field(column.name).type) for column, array in both)
             return replace(batch, arrays=arrays)
         if not isinstance(part, InferredBatch):
             return batch
@@ -312,9 +370,8 @@ class RunBuilder:
         batches = [self._taken(number, end) for number in sorted(self._fitting)]
         if len(self._pending):
             batches.append(self._pending.batch(columns))
-        stretch = join(batches, columns)
-        if stretch is not None:
-            positions, arrays = stretch.positions, stretch.arrays
+        if (joined := join(batches, columns)) is not None:
+            positions, arrays = joined
             run = to_run(self._settings, self._records, positions, columns, arrays, self._incompatible)
             yield from (one for one in self._rejected if one.offset < run.last_offset)
             yield run

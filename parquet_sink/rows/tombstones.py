@@ -2,7 +2,7 @@
 
 A record with a null value, as Kafka had it or after the transforms, says that what its key names is gone. Its key goes
 the way of a value (lower case, decimals to doubles, obfuscation, flattening), so that it comes to the texts and types
-that rows of the topic have; `tombstone_fit` judges it against the topic's columns. Keys are decoded for tombstones
+that rows of the topic have; `TombstoneFit` validates it against the topic's columns. Keys are decoded for tombstones
 alone, unless a transform asked for all of them.
 """
 
@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.config.key import ems
+from parquet_sink.convert.arrays import either
 from parquet_sink.convert.decoded import (
     Decoder,
     Float32,
@@ -27,10 +28,12 @@ from parquet_sink.convert.decoded import (
     Trees,
     Typed,
 )
-from parquet_sink.convert.invalid import InvalidValue, of_key
+from parquet_sink.convert.invalid import InvalidValue, of_key, show
 from parquet_sink.model.rejected import Stage
-from parquet_sink.rows import metadata
-from parquet_sink.rows.column_batch import (
+from parquet_sink.rows import added_columns
+from parquet_sink.rows.column_builder import ColumnBuilder
+from parquet_sink.rows.flatten.trees import rows_of, value_types_of
+from parquet_sink.rows.run import (
     ColumnBatch,
     InferredBatch,
     Rejection,
@@ -38,12 +41,17 @@ from parquet_sink.rows.column_batch import (
     TreeBatch,
     rejection_of,
 )
-from parquet_sink.rows.flatten.tree_rows import rows_of, value_types_of
-from parquet_sink.rows.flatten.trees import SEPARATOR, column_name
-from parquet_sink.rows.piece_shaper import PieceShaper
 from parquet_sink.rows.schema import arrow_types
-from parquet_sink.rows.schema.topic_columns import TopicColumns
-from parquet_sink.rows.schema.value_types import Row, ValueTypes, to_fields
+from parquet_sink.rows.schema.evolution import Columns, can_align, nullable, takes
+from parquet_sink.rows.schema.topic_columns import (
+    SEPARATOR,
+    Row,
+    Step,
+    TopicColumns,
+    ValueTypes,
+    column_name,
+    to_fields,
+)
 from parquet_sink.rows.settings import ShapeSettings
 from parquet_sink.transform.chain import decode_given
 from parquet_sink.transform.records import DecodedRecords, chosen_of
@@ -87,7 +95,7 @@ class KeyFields:
         if isinstance(piece, Trees):
             yield from self._of_trees(piece)
         elif not pa.types.is_struct(piece.rows.type):
-            yield self._alone(piece.positions, piece.rows, arrow_types.name(piece.rows.type))
+            yield self._alone(piece.positions, piece.rows, arrow_types.type_name(piece.rows.type))
         elif isinstance(piece, Inferred):
             yield Inferred(piece.positions, self._rows(piece.rows, ""), self._trees_of(piece), piece.lists)
         else:
@@ -180,9 +188,9 @@ class Tombstones:
     def __init__(self, settings: ShapeSettings, decoder: Decoder, reading: Reading, *, transformed: bool) -> None:
         """reading, transformed: as for values."""
         self._settings = replace(settings, explode=False, chunks=None)
-        added = metadata.names(settings)
+        added = added_columns.names(settings)
         self._names = tuple(name for name in settings.primary_keys if name not in added)
-        self._pieces = PieceShaper(self._settings, frozenset(), transformed=transformed, of_keys=True)
+        self._pieces = ColumnBuilder(self._settings, frozenset(), transformed=transformed, of_keys=True)
         self._fields = KeyFields(self._names, self._settings)
         plain = replace(reading, as_trees=False, anything=False, any_tree=True)
         self._decoder = decoder.for_topic(plain, None) if isinstance(decoder, LearningDecoder) else decoder
@@ -306,3 +314,105 @@ def _each_alone(part: InferredBatch, rows: Iterable[int], found: Deletions) -> I
             yield position, part.trees(row)
         except InvalidValue as error:
             found.reject([position], f"of its key: {error}", rejection_of(error).stage)
+
+
+_NUMBERS: Final = (pa.int32(), pa.int64(), pa.float32(), pa.float64())
+_BEYOND: Final = 2.0**63
+
+
+class TombstoneFit:
+    """Which tombstones of one batch the topic's columns take, as these are when asked.
+
+    Their keys must be values that a row of the topic can have there. A number may be written in another type than the
+    column's as long as it is the same number. Nothing is widened for a tombstone: a key that no row has deletes
+    nothing, and one that only looks alike would delete another row. names: the primary keys from the payload.
+    """
+
+    def __init__(self, batch: ColumnBatch, topic: TopicColumns, names: Sequence[str]) -> None:
+        self._batch, self._topic, self._names = batch, topic, names
+        self._own = {column.name: array for column, array in zip(batch.columns, batch.arrays, strict=True)}
+        self._version = -1
+        self._unfit = np.array([], np.int64)
+
+    def next(self, row: int) -> int:
+        """The first row from here on that the columns do not take; the batch's length for none."""
+        if self._version != self._topic.version:
+            self._version = self._topic.version
+            self._unfit = self._found()
+        at = int(np.searchsorted(self._unfit, row))
+        return int(self._unfit[at]) if at < len(self._unfit) else len(self._batch)
+
+    def step(self) -> Step:
+        """What the rows ask of the topic's columns: those that it lacks, and null where another column is required."""
+        return self._topic.step(self._columns())
+
+    def why_not(self, row: int) -> str:
+        """What is wrong with a row that does not fit."""
+        if missing := [name for name in self._names if name not in self._topic and name not in self._own]:
+            why = "which no record of the topic had before; let keys have it, or a record with a value come first"
+            return (
+                f"{ems('tombstones')}=row: it is a tombstone, and its key has no value for column {missing[0]}, {why}"
+            )
+        for name, array in self._own.items():
+            if array[row].is_valid and name in self._topic:
+                column = self._topic.field(name).type
+                mask = different(array.slice(row, 1), column)
+                if mask is not None and mask[0].as_py():
+                    return _why(name, array.type, column)
+        raise AssertionError("a tombstone that fits")
+
+    def _columns(self) -> Columns:
+        """The primary keys' columns, those that are there as they are."""
+        own = {column.name: column for column in self._batch.columns}
+        return tuple(nullable(self._topic.field(name) if name in self._topic else own[name]) for name in own)
+
+    def _found(self) -> np.ndarray:
+        if any(name not in self._topic and name not in self._own for name in self._names):
+            return np.arange(len(self._batch))
+        mask: pa.BooleanArray | None = None
+        for name, array in self._own.items():
+            if name in self._topic:
+                mask = either(mask, different(array, self._topic.field(name).type))
+        return np.array([], np.int64) if mask is None else np.flatnonzero(mask.to_numpy(zero_copy_only=False))
+
+
+def different(array: pa.Array, to: pa.DataType) -> pa.BooleanArray | None:
+    """Values that are not the same in a column of another type; None when all are."""
+    if array.type.equals(to) or array.null_count == len(array):
+        return None
+    if array.type in _NUMBERS and to in _NUMBERS:
+        found = _other_numbers(array, to)
+        return pa.array(found) if found.any() else None
+    if not takes(to, array.type):
+        return array.is_valid()
+    if can_align(array, to):
+        return None
+    return pa.array([not can_align(array.slice(row, 1), to) for row in range(len(array))], pa.bool_())
+
+
+def as_number(array: pa.Array, to: pa.DataType) -> pa.Array:
+    """Numbers, none of them `different`, as another type; other arrays as they are."""
+    are_numbers = array.type in _NUMBERS and to in _NUMBERS
+    return array.cast(to, safe=False) if are_numbers else array
+
+
+def _other_numbers(array: pa.Array, to: pa.DataType) -> np.ndarray:
+    """Which numbers another type of number does not hold."""
+    valid = array.is_valid().to_numpy(zero_copy_only=False)
+    given = pc.fill_null(array, 0).to_numpy(zero_copy_only=False)
+    wanted = to.to_pandas_dtype()
+    with np.errstate(all="ignore"):
+        if np.issubdtype(given.dtype, np.floating) and np.issubdtype(wanted, np.integer):
+            given = np.where((given >= -_BEYOND) & (given < _BEYOND), given, 0.5)
+        changed = given.astype(wanted)
+        if np.issubdtype(given.dtype, np.integer) and np.issubdtype(wanted, np.floating):
+            changed = np.where(changed < _BEYOND, changed, -0.5)
+        same = changed.astype(given.dtype) == given
+    different: np.ndarray = valid & ~same
+    return different
+
+
+def _why(name: str, own: pa.DataType, column: pa.DataType) -> str:
+    given = f"{arrow_types.type_name(own)} that no row can have in that column ({column}), so it would delete nothing"
+    cure = "let key.converter or a transform give the key the type that the value has"
+    return f"{ems('tombstones')}=row: it is a tombstone, and its key's {show((name,))} is {given}; {cure}"

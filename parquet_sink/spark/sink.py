@@ -184,7 +184,7 @@ def _merged(first: bytes | None, second: bytes | None) -> bytes | None:
         return second if first is None else first
     import pyarrow as pa
 
-    from parquet_sink.rows.schema.learned import merge  # rarely needed: this process stays small
+    from parquet_sink.rows.schema.topic_columns import merge  # rarely needed: this process stays small
 
     merged = merge(pa.ipc.read_schema(pa.py_buffer(first)), pa.ipc.read_schema(pa.py_buffer(second)))
     return None if merged is None else merged.serialize().to_pybytes()

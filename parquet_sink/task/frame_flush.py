@@ -1,7 +1,7 @@
 """One Spark task that writes rows of a DataFrame, and the order of its effects.
 
   1. rows come from Spark, in its order, and are numbered
-  2. rows become rows of files; an invalid one ends the batch           (`rows.shaper`)
+  2. rows become rows of files; an invalid one ends the batch           (`rows.row_builder`)
   3. rows become local files; a finished file's footer is verified      (`files.accumulator`)
   4. a file is sent, the next only after this one was accepted          (`targets.uploader`)
   5. the accepted file is removed from the disk                         (`targets.uploader`)
@@ -35,8 +35,8 @@ from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected
 from parquet_sink.process.logs import configure_worker
 from parquet_sink.process.memory import give_back
+from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.rows.settings import ShapeSettings
-from parquet_sink.rows.shaper import Shaper
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.uploader import Deliverer, OrderedUploader, Upload, target_for
 from parquet_sink.task.frame_settings import FrameOutcome, for_frame
@@ -140,7 +140,7 @@ class FrameFlush:
         self._accumulator = Accumulator(place, limits, self._files)
         shape = self._settings.shape
         self._decoder = FrameDecoder(shape)
-        self._shaper = Shaper(shape, None, self._decoder)
+        self._shaper = RowBuilder(shape, None, self._decoder)
         self._rows, self._unchecked = 0, True
 
     @property

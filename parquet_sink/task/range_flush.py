@@ -22,7 +22,7 @@ from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.model.rejected import Rejected, Stage
 from parquet_sink.rows.run import Run
-from parquet_sink.rows.schema.change_monitor import SchemaChangeMonitor
+from parquet_sink.rows.schema.evolution import SchemaChangeMonitor
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.uploader import OrderedUploader, Upload
 from parquet_sink.task.outcome import RangeOutcome

@@ -9,16 +9,16 @@ import pyarrow as pa
 from parquet_sink.convert.decoded import Decoder
 from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.model.rejected import Rejected
-from parquet_sink.rows.raw import RAW_PARTS, RawShaper
+from parquet_sink.rows.raw import RAW_PARTS, RawRowBuilder
+from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.rows.run import Run
 from parquet_sink.rows.settings import ShapeSettings
-from parquet_sink.rows.shaper import Shaper
 from parquet_sink.task.reject_policy import RejectPolicy, StopAtRejected
 from parquet_sink.transform.chain import TransformChain
 
 
 class RowShaper(Protocol):
-    """What makes rows of blocks, one for each range: `Shaper` has what its members mean."""
+    """What makes rows of blocks, one for each range: `RowBuilder` has what its members mean."""
 
     @property
     def known(self) -> pa.Schema | None: ...
@@ -51,5 +51,5 @@ class RecordSteps:
     def shaper(self, settings: ShapeSettings, known: pa.Schema | None = None) -> RowShaper:
         """One for a range. known: what was learned of the topic."""
         if self.raw:
-            return RawShaper()
-        return Shaper(settings, known, self.decoder, self.transforms, self.tombstone_keys)
+            return RawRowBuilder()
+        return RowBuilder(settings, known, self.decoder, self.transforms, self.tombstone_keys)

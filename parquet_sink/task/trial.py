@@ -15,9 +15,9 @@ from parquet_sink.convert.decoded import Decoder, Inferred, Piece, Typed
 from parquet_sink.convert.json import decoder as json
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected
+from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.rows.run import Run
 from parquet_sink.rows.settings import ShapeSettings
-from parquet_sink.rows.shaper import Shaper
 from parquet_sink.task.record_steps import RecordSteps
 from parquet_sink.transform.chain import DECODED, TransformChain, decode_given
 from parquet_sink.transform.fields.plain import to_plain
@@ -134,7 +134,7 @@ def trial(record: RecordBatch, steps: RecordSteps, shape: ShapeSettings) -> Tria
         return _ended(list(steps.shaper(shape).shape(record)))
     watched = _Watched(steps.transforms or TransformChain(()), steps.tombstone_keys)
     transforms = None if steps.transforms is None else watched
-    shaper = Shaper(shape, None, steps.decoder, transforms, steps.tombstone_keys)
+    shaper = RowBuilder(shape, None, steps.decoder, transforms, steps.tombstone_keys)
     if transforms is None:
         watched.apply(record, steps.decoder or json.decoder())
     found = list(shaper.shape(record))

@@ -27,8 +27,8 @@ from parquet_sink.convert.protobuf.compile import compile_schema
 from parquet_sink.convert.registry.registered import RegisteredSchema
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.model.records import RecordBatch
+from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.rows.settings import ShapeSettings
-from parquet_sink.rows.shaper import Shaper
 from tests.factories import accepted
 
 FLAT = ShapeSettings(embed_metadata=False)
@@ -41,7 +41,7 @@ def rows_of(decoder: Decoder, values: list[bytes], settings: ShapeSettings = FLA
     """The rows of some values, times as numbers; nulls left out."""
     block = RecordBatch.of("t", 0, range(len(values)), [0] * len(values), values)
     rows: list[Row] = []
-    for run in accepted(Shaper(settings, None, decoder), block):
+    for run in accepted(RowBuilder(settings, None, decoder), block):
         columns = {name: as_numbers(run.rows[name]).to_pylist() for name in run.rows.column_names}
         rows += [{name: columns[name][at] for name in columns} for at in range(run.rows.num_rows)]
     return [{name: value for name, value in row.items() if value is not None} for row in rows]

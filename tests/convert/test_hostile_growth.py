@@ -32,8 +32,8 @@ from parquet_sink.convert.typed_json.types import (
 )
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
+from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.rows.settings import ShapeSettings
-from parquet_sink.rows.shaper import Shaper
 from tests.factories import accepted
 
 NESTED = ShapeSettings(flatten=False)
@@ -323,7 +323,7 @@ def refusal(values: list[bytes], settings: ShapeSettings) -> str:
     """Why the first of some records of plain JSON has no row."""
     block = RecordBatch.of("t", 0, range(len(values)), [0] * len(values), values)
     with pytest.raises(InvalidRecord) as caught:
-        list(accepted(Shaper(settings), block))
+        list(accepted(RowBuilder(settings), block))
     return caught.value.reason
 
 
@@ -342,7 +342,7 @@ def test_thousands_of_runs_of_one_row() -> None:
     values: list[bytes | None] = [b'{"a":1}', b'{"a":"x"}'] * 2_000
     block = RecordBatch.of("t", 0, range(len(values)), [0] * len(values), values)
     for settings in (ShapeSettings(), ShapeSettings(explode=True), NESTED):
-        runs = list(accepted(Shaper(settings), block))
+        runs = list(accepted(RowBuilder(settings), block))
         assert [run.first_offset for run in runs] == list(range(4_000))
         assert all(run.incompatible for run in runs[1:])
 
@@ -353,7 +353,7 @@ def test_a_schema_of_its_own_in_each_record() -> None:
         enveloped(schema_of(**{f"a{number}": {"type": "int32"}}), {f"a{number}": number}) for number in range(1_500)
     ]
     block = RecordBatch.of("t", 0, range(len(values)), [0] * len(values), values)
-    shaper = Shaper(
+    shaper = RowBuilder(
         ShapeSettings(embed_metadata=False), None, envelope.decoder(ConverterSettings(kind="json_envelope"))
     )
     (run,) = accepted(shaper, block)
@@ -377,7 +377,7 @@ def test_dates_that_python_does_not_have(time: int | None, date: int | None) -> 
     ]
     decoder = envelope.decoder(ConverterSettings(kind="json_envelope"))
     runs = accepted(
-        Shaper(ShapeSettings(primary_keys=("id",)), None, decoder), RecordBatch.of("t", 0, range(2), [0, 0], values)
+        RowBuilder(ShapeSettings(primary_keys=("id",)), None, decoder), RecordBatch.of("t", 0, range(2), [0, 0], values)
     )
     rows = next(runs).rows
     assert rows["t"].cast(pa.int64()).to_pylist() == [time]
@@ -428,7 +428,7 @@ def test_elements_with_little_in_common(elements: list[dict[str, object]], reaso
     good = exploded([{"a": 1}, {"b": 2}])
     settings = ShapeSettings(flatten=False, explode=True, embed_metadata=False)
     values: list[bytes | None] = [good, exploded(elements), good]
-    runs = accepted(Shaper(settings), RecordBatch.of("t", 0, range(3), [0] * 3, values))
+    runs = accepted(RowBuilder(settings), RecordBatch.of("t", 0, range(3), [0] * 3, values))
     assert next(runs).rows.to_pylist() == [{"a": 1, "b": None}, {"a": None, "b": 2}]
     with pytest.raises(InvalidRecord, match=reason):
         next(runs)
@@ -438,7 +438,7 @@ def test_columns_that_many_rows_lack() -> None:
     """Where a topic has thousands of columns, rows that have one of them share the nulls of all the others."""
     wide_first = exploded([{f"a{number}": number for number in range(2_400)}])
     many = exploded([{"a1": 1}] * 20_000)
-    shaper = Shaper(ShapeSettings(explode=True, embed_metadata=False))
+    shaper = RowBuilder(ShapeSettings(explode=True, embed_metadata=False))
     (first,) = accepted(shaper, RecordBatch.of("t", 0, [0], [0], [wide_first]))
     (run,) = accepted(shaper, RecordBatch.of("t", 0, [1], [0], [many]))
     assert first.rows.num_columns == run.rows.num_columns == 2_400

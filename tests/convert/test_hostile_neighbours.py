@@ -23,8 +23,8 @@ from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.convert.xml.decoder import decoder as xml_decoder
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
+from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.rows.settings import ShapeSettings
-from parquet_sink.rows.shaper import Shaper
 from tests.factories import accepted
 
 AVRO = {
@@ -233,7 +233,7 @@ def shaped(decoder: Decoder | None, values: list[bytes], settings: ShapeSettings
     block = RecordBatch.of("t", 0, range(len(values)), [0] * len(values), values)
     rows: list[dict[str, object]] = []
     try:
-        for run in accepted(Shaper(settings, None, decoder), block):
+        for run in accepted(RowBuilder(settings, None, decoder), block):
             rows += run.rows.to_pylist()
     except InvalidRecord:
         pass

@@ -31,7 +31,7 @@ from parquet_sink.convert.registry.registered import RegisteredSchema, SchemaKin
 from parquet_sink.convert.settings import Converter
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import Header, RecordBatch
-from parquet_sink.rows.shaper import Run, Shaper
+from parquet_sink.rows.row_builder import RowBuilder, Run
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.transform.building import chain_for
 from parquet_sink.worker_config.worker import Worker
@@ -249,7 +249,7 @@ def run(example: Example) -> dict[str, list[str]]:
     )
     transforms = chain_for(settings.transforms, settings.key, settings.header)
     tombstone_keys = None if settings.shape.tombstone_column is None else key_decoder_for(settings.key)
-    shaper = Shaper(settings.shape, None, to_decoder(settings.value, registered), transforms, tombstone_keys)
+    shaper = RowBuilder(settings.shape, None, to_decoder(settings.value, registered), transforms, tombstone_keys)
     runs: list[Run] = []
     found: dict[str, list[str]] = {}
     try:

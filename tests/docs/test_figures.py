@@ -18,8 +18,8 @@ from parquet_sink.convert.registry.settings import RegistrySettings
 from parquet_sink.convert.typed_json import types as typed_json
 from parquet_sink.files import accumulator
 from parquet_sink.net import redaction
-from parquet_sink.rows.piece_shaper import LONGEST_TEXT
-from parquet_sink.rows.schema.value_types import MAX_COLUMNS, MAX_NAME
+from parquet_sink.rows.column_builder import LONGEST_TEXT
+from parquet_sink.rows.schema.topic_columns import MAX_COLUMNS, MAX_NAME
 from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.targets import retry
 from parquet_sink.targets.push import target as push_target

@@ -25,8 +25,8 @@ from parquet_sink.files.settings import FileSettings
 from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.planner.admission import due_range
+from parquet_sink.rows.row_builder import RowBuilder, Run
 from parquet_sink.rows.settings import ShapeSettings
-from parquet_sink.rows.shaper import Run, Shaper
 
 PLACE = Place("orders sink", "orders", 3, "0123456789abcdef" * 2)
 MANY = Limits(10**9, 10**9)
@@ -282,7 +282,7 @@ def test_alternating_json_ends_in_one_file(make: Callable[..., Accumulator], cas
     values = [json.dumps(ALTERNATING[case][offset % 2]).encode() for offset in range(40)]
     block = RecordBatch.of("orders", 3, range(40), [0] * 40, values)
     accumulator = make()
-    for shaped in Shaper(ShapeSettings(embed_metadata=False, flatten=flatten)).shape(block):
+    for shaped in RowBuilder(ShapeSettings(embed_metadata=False, flatten=flatten)).shape(block):
         assert accumulator.add(shaped) == []
     assert finish(accumulator).records == 40
 
@@ -355,7 +355,7 @@ def test_it_takes_what_shaping_gives(make: Callable[..., Accumulator]) -> None:
     values = pa.array([b'{"a":1}', None, b'{"a":2.5,"b":"x"}'], pa.binary())
     block = RecordBatch("orders", 3, pa.array([7, 8, 9]), pa.array([100, 100, 100]), values)
     accumulator = make()
-    for shaped in Shaper(ShapeSettings(embed_metadata=False)).shape(block):
+    for shaped in RowBuilder(ShapeSettings(embed_metadata=False)).shape(block):
         assert accumulator.add(shaped) == []
     file = finish(accumulator)
     assert (file.first_offset, file.last_offset, file.records) == (7, 9, 2)
@@ -402,7 +402,7 @@ from parquet_sink.rows.settings import ShapeSettings
 from parquet_sink.errors import StorageFailed
 from parquet_sink.files.accumulator import Accumulator, Place
 from parquet_sink.files.rotation import Limits, Reason
-from parquet_sink.rows.shaper import Run
+from parquet_sink.rows.row_builder import Run
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 made = Accumulator(Place("c", "t", 0, "0" * 32), Limits(10**9, 10**9), FileSettings(sys.argv[1], codec="none"))
 rows = pa.table({"a": list(range(10_000))})

@@ -19,8 +19,8 @@ from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
 from parquet_sink.files.rotation import Limits, Reason
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.model.records import RecordBatch
+from parquet_sink.rows.row_builder import RowBuilder, Run
 from parquet_sink.rows.settings import ShapeSettings
-from parquet_sink.rows.shaper import Run, Shaper
 
 PLACE = Place("c", "t", 0, "0" * 32)
 MIB = 1 << 20
@@ -212,12 +212,12 @@ def test_blocks_may_be_cut_anywhere_where_columns_are_known(
         None if n % 11 == 10 else json.dumps({"id": n, "amount": amount, "s": "x" * n}).encode()
         for n, amount in enumerate(amounts)
     ]
-    teacher = Shaper(ShapeSettings())
+    teacher = RowBuilder(ShapeSettings())
     list(teacher.shape(RecordBatch.of("t", 0, [0], [5], [b'{"id":1,"amount":1,"s":"x"}'])))
     known = teacher.known
 
     def runs(ends: Sequence[int]) -> list[Run]:
-        shaper, out, start = Shaper(ShapeSettings(), known), [], 0
+        shaper, out, start = RowBuilder(ShapeSettings(), known), [], 0
         for end in ends:
             block = RecordBatch.of("t", 0, range(start, end), [5] * (end - start), values[start:end])
             out += list(shaper.shape(block))

@@ -187,7 +187,7 @@ import pyarrow as pa
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.files.accumulator import Accumulator, Place
 from parquet_sink.files.rotation import Limits
-from parquet_sink.rows.shaper import Run
+from parquet_sink.rows.row_builder import Run
 rows = pa.table({"a": list(range(10_000))})
 settings = FileSettings(sys.argv[1], row_group_size_bytes=1_000)
 made = Accumulator(Place("sink", "orders", 0, "0" * 32), Limits(10**9, 4_000), settings)

@@ -35,8 +35,8 @@ from parquet_sink.model.rejected import Rejected, Stage
 from parquet_sink.parked import files as parked
 from parquet_sink.replay import journal
 from parquet_sink.replay.plan import ReplayRange, range_to_dict
+from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.rows.settings import ShapeSettings
-from parquet_sink.rows.shaper import Shaper
 from parquet_sink.settings.record_sink import RecordSinkSettings
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.state import store
@@ -155,7 +155,7 @@ def settings(connector: Mapping[str, str]) -> SinkSettings | RecordSinkSettings:
 
 
 def _learned() -> dict[str, Any]:
-    shaper = Shaper(ShapeSettings(primary_keys=("id",), chunks=None), decoder=json_decoder.decoder())
+    shaper = RowBuilder(ShapeSettings(primary_keys=("id",), chunks=None), decoder=json_decoder.decoder())
     values = [b'{"id":%d,"name":"n","when":{"at":1.5},"list":[1]}' % number for number in range(3)]
     list(shaper.shape(RecordBatch.of("orders", 0, range(3), [0] * 3, values)))
     assert shaper.known is not None

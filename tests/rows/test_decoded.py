@@ -12,10 +12,10 @@ from parquet_sink.convert.decoded import Decoded, Trees, Typed
 from parquet_sink.convert.json.trees import JsonTrees
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
+from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.rows.run import Run
-from parquet_sink.rows.schema.learned import merge
+from parquet_sink.rows.schema.topic_columns import merge
 from parquet_sink.rows.settings import ObfuscationSettings, ShapeSettings
-from parquet_sink.rows.shaper import Shaper
 from tests.factories import accepted
 
 BARE = ShapeSettings(embed_metadata=False)
@@ -56,15 +56,15 @@ def block(count: int, start: int = 0) -> RecordBatch:
 
 def shape(
     config: ShapeSettings, records: Sequence[Record | None], known: pa.Schema | None = None
-) -> tuple[list[Run], Shaper]:
+) -> tuple[list[Run], RowBuilder]:
     """The runs of one block, and the shaper after it."""
-    shaper = Shaper(config, known, Scripted(records))
+    shaper = RowBuilder(config, known, Scripted(records))
     return list(accepted(shaper, block(len(records)))), shaper
 
 
 def refused(config: ShapeSettings, records: Sequence[Record | None]) -> tuple[list[Run], int, str]:
     """The runs before the record that is invalid, its offset and the reason."""
-    found = accepted(Shaper(config, None, Scripted(records)), block(len(records)))
+    found = accepted(RowBuilder(config, None, Scripted(records)), block(len(records)))
     runs: list[Run] = []
     try:
         for run in found:
@@ -147,7 +147,7 @@ def test_a_bad_record_ends_the_rows_before_it() -> None:
     """What came before is given, and the error names the record; it leaves no trace in the columns."""
     runs, offset, reason = refused(BARE, [(A, {"id": 1, "name": "a"}), None, (B, {"id": 2, "price": 1.0})])
     assert ([run.rows.to_pylist() for run in runs], offset, reason) == ([[{"id": 1, "name": "a"}]], 1, "it is bad")
-    shaper = Shaper(BARE, None, Scripted([(A, {"id": 1, "name": "a"}), None, (B, {"id": 2, "price": 1.0})]))
+    shaper = RowBuilder(BARE, None, Scripted([(A, {"id": 1, "name": "a"}), None, (B, {"id": 2, "price": 1.0})]))
     with pytest.raises(InvalidRecord):
         list(accepted(shaper, block(3)))
     assert shaper.known is not None
@@ -212,7 +212,7 @@ def test_an_exploded_record_with_one_bad_row_has_none() -> None:
 
 def exploded(*values: bytes) -> list[tuple[list[int], list[object]]]:
     """For each run of exploded JSON records the offsets and the values of column a; an error at the end."""
-    shaper = Shaper(replace(BARE, explode=True), None, JsonTrees(anything=False))
+    shaper = RowBuilder(replace(BARE, explode=True), None, JsonTrees(anything=False))
     found: list[tuple[list[int], list[object]]] = []
     try:
         runs = accepted(shaper, RecordBatch.of("t", 3, range(len(values)), [0] * len(values), values))
@@ -240,13 +240,13 @@ def test_a_run_never_divides_an_exploded_record() -> None:
 
 def test_an_exploded_record_without_its_key_has_no_row() -> None:
     """Also when only a later element lacks the key: nothing of the record is given."""
-    shaper = Shaper(replace(BARE, explode=True, primary_keys=("id",)), None, JsonTrees(anything=False))
+    shaper = RowBuilder(replace(BARE, explode=True, primary_keys=("id",)), None, JsonTrees(anything=False))
     values = [b'{"m":[{"id":1,"a":1}]}', b'{"m":[{"id":2,"a":2},{"a":"x"}]}']
     rows: list[object] = []
     with pytest.raises(InvalidRecord) as caught:
         rows.extend(run.rows.to_pylist() for run in accepted(shaper, RecordBatch.of("t", 3, [0, 1], [0, 0], values)))
     assert caught.value.offset == 1
-    shaper = Shaper(replace(BARE, explode=True, primary_keys=("id",)), None, JsonTrees(anything=False))
+    shaper = RowBuilder(replace(BARE, explode=True, primary_keys=("id",)), None, JsonTrees(anything=False))
     runs = accepted(shaper, RecordBatch.of("t", 3, [0, 1], [0, 0], values))
     assert next(runs).offsets.to_pylist() == [0]
     with pytest.raises(InvalidRecord):
@@ -316,11 +316,11 @@ def test_json_by_either_way_is_the_same(values: list[bytes], flat: bool, discard
         embed_metadata=metadata,
         obfuscation=ObfuscationSettings(("b", "c.e.value")),
     )
-    plain = outcome(Shaper(config), values)
-    assert outcome(Shaper(config, None, JsonTrees(anything=False)), values) == plain
+    plain = outcome(RowBuilder(config), values)
+    assert outcome(RowBuilder(config, None, JsonTrees(anything=False)), values) == plain
 
 
-def outcome(shaper: Shaper, values: list[bytes]) -> list[object]:
+def outcome(shaper: RowBuilder, values: list[bytes]) -> list[object]:
     """Rows with their columns by run, then the error."""
     seen: list[object] = []
     try:
@@ -340,7 +340,7 @@ def test_trees_and_typed_records_share_a_topic() -> None:
             typed = Typed(pa.array([0, 2], pa.int64()), pa.array([{"id": 1, "name": "a"}, {"id": 3, "name": None}], A))
             return Decoded((typed, Trees(pa.array([1], pa.int64()), [{"id": 2, "more": True}])))
 
-    (run,) = accepted(Shaper(BARE, None, Both()), block(3))
+    (run,) = accepted(RowBuilder(BARE, None, Both()), block(3))
     assert run.rows.to_pylist() == [
         {"id": 1, "name": "a", "more": None},
         {"id": 2, "name": None, "more": True},
@@ -351,7 +351,7 @@ def test_trees_and_typed_records_share_a_topic() -> None:
 def test_paths_that_match_nothing_are_told() -> None:
     """After the first records it is known which obfuscated fields do not exist."""
     config = replace(BARE, obfuscation=ObfuscationSettings(("name", "nmae")))
-    shaper = Shaper(config, None, Scripted([(A, {"id": 1, "name": "a"})]))
+    shaper = RowBuilder(config, None, Scripted([(A, {"id": 1, "name": "a"})]))
     assert shaper.unmatched() == ()
     (run,) = accepted(shaper, block(1))
     assert run.rows.to_pylist() == [{"id": 1, "name": "*****"}]

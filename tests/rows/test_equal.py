@@ -12,8 +12,8 @@ from parquet_sink.convert.json import fast as json_fast
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected
+from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.rows.settings import ShapeSettings
-from parquet_sink.rows.shaper import Shaper
 from tests.factories import accepted
 from tests.rows.json_records import eager, facts, regular, shape_settings, values
 
@@ -25,7 +25,7 @@ def exact_only() -> Iterator[None]:
         yield
 
 
-def outcome(one: Shaper, blocks: list[list[bytes | None]]) -> list[object]:
+def outcome(one: RowBuilder, blocks: list[list[bytes | None]]) -> list[object]:
     """Everything that can be seen of shaping blocks one after the other; rejected records among them."""
     seen: list[object] = []
     for number, block_values in enumerate(blocks):
@@ -42,9 +42,9 @@ def outcome(one: Shaper, blocks: list[list[bytes | None]]) -> list[object]:
 def test_fast_equals_exact(blocks: list[list[bytes | None]], config: ShapeSettings) -> None:
     """Whatever the records, the settings and the cut into blocks, both paths give the same."""
     with eager():
-        fast = outcome(Shaper(config), blocks)
+        fast = outcome(RowBuilder(config), blocks)
     with exact_only():
-        exact = outcome(Shaper(config), blocks)
+        exact = outcome(RowBuilder(config), blocks)
     assert fast == exact
 
 
@@ -53,12 +53,12 @@ def test_fast_equals_exact(blocks: list[list[bytes | None]], config: ShapeSettin
 def test_known_carries_everything(blocks: list[list[bytes | None]], config: ShapeSettings) -> None:
     """A new shaper for each block, given what the one before knew as bytes, equals one shaper for all."""
     with eager():
-        one = outcome(Shaper(config), blocks)
+        one = outcome(RowBuilder(config), blocks)
         many: list[object] = []
         known: bytes | None = None
         for number, block in enumerate(blocks):
             schema = None if known is None else pa.ipc.read_schema(pa.py_buffer(known))
-            each = Shaper(config, schema)
+            each = RowBuilder(config, schema)
             many.extend(outcome(each, [*([[]] * number), block])[number:])
             known = None if each.known is None else each.known.serialize().to_pybytes()
     assert one == many
@@ -70,12 +70,12 @@ def test_cut_into_blocks_changes_no_row(texts: list[str], size: int, config: Sha
     """However records are cut into blocks, each row has the same values where it has the same columns."""
     everything = [text.encode("utf-8", "surrogateescape") for text in texts]
     with eager():
-        whole = rows_by_offset(Shaper(config), everything, len(everything) or 1)
-        parts = rows_by_offset(Shaper(config), everything, size)
+        whole = rows_by_offset(RowBuilder(config), everything, len(everything) or 1)
+        parts = rows_by_offset(RowBuilder(config), everything, size)
     assert whole == parts
 
 
-def rows_by_offset(one: Shaper, everything: list[bytes], size: int) -> list[object]:
+def rows_by_offset(one: RowBuilder, everything: list[bytes], size: int) -> list[object]:
     """Rows without nulls, and errors, in the order of offsets."""
     seen: list[object] = []
     for start in range(0, len(everything), size):

@@ -1,4 +1,4 @@
-"""PieceShaper are put back into the order of their records."""
+"""ColumnBuilder are put back into the order of their records."""
 
 from itertools import pairwise
 
@@ -6,8 +6,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.rows.column_batch import ColumnBatch, TreeBatch
-from parquet_sink.rows.interleave import Interleaving, join
+from parquet_sink.rows.run import ColumnBatch, Interleaving, TreeBatch, join
 from parquet_sink.rows.schema.evolution import merged
 
 
@@ -48,12 +47,11 @@ def test_every_row_once_and_in_order(given_sheets: tuple[list[ColumnBatch], int]
     names = [column.name for column in columns]
     found = []
     for end in sorted({*(cut for cut in cuts if cut < stop), stop}):
-        stretch = join([interleaving.taken(number, end) for number in range(len(dealt))], columns)
-        for index, position in enumerate(stretch.positions.to_pylist() if stretch else []):
-            assert stretch is not None
-            values = {name: array[index].as_py() for name, array in zip(names, stretch.arrays, strict=True)}
+        positions, arrays = join([interleaving.taken(number, end) for number in range(len(dealt))], columns) or ([], [])
+        for index, position in enumerate(positions):
+            values = {name: array[index].as_py() for name, array in zip(names, arrays, strict=True)}
             ((name, text),) = [(name, text) for name, text in values.items() if text is not None]
-            found.append((position, name, text))
+            found.append((position.as_py(), name, text))
     assert found == sorted(wanted, key=lambda row: (row[0], row[1], int(row[2].split(".")[1])))
 
 
@@ -82,6 +80,6 @@ def test_a_single_sheet_is_not_copied() -> None:
     only = batch("a", [0, 1, 2])
     interleaving = Interleaving([only], 3)
     assert list(interleaving.stretches()) == [(0, 0, 3)]
-    stretch = join([interleaving.taken(0, 3)], only.columns)
-    assert stretch is not None
-    assert stretch.arrays[0].buffers()[2].address == only.arrays[0].buffers()[2].address
+    joined = join([interleaving.taken(0, 3)], only.columns)
+    assert joined is not None
+    assert joined[1][0].buffers()[2].address == only.arrays[0].buffers()[2].address

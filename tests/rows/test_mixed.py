@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from parquet_sink.convert.decoded import Decoded, Trees, Typed
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
-from parquet_sink.rows.schema import topic_columns as shape_topic
+from parquet_sink.rows.row_builder import RowBuilder
+from parquet_sink.rows.schema import topic_columns
 from parquet_sink.rows.settings import ShapeSettings
-from parquet_sink.rows.shaper import Shaper
 from tests.factories import accepted
 
 LEAVES = {
@@ -207,7 +207,7 @@ def shaped(records: Sequence[Record], required: frozenset[str], flat: bool, cuts
     config = ShapeSettings(embed_metadata=False, explode=True, flatten=flat)
     ends = sorted({cut for cut in cuts if 0 < cut < len(records)} | {len(records)})
     for start, end in zip([0, *ends], ends, strict=False):
-        shaper = Shaper(config, known, Scripted(records, required))
+        shaper = RowBuilder(config, known, Scripted(records, required))
         texts = [str(number).encode() for number in range(start, end)]
         try:
             for run in accepted(shaper, RecordBatch.of("t", 0, range(start, end), [0] * len(texts), texts)):
@@ -292,7 +292,7 @@ def test_any_cut_gives_the_rows_of_the_definition(data: st.DataObject, flat: boo
     """In one block, one by one and cut at random: rows, where the topic starts anew, and the columns after."""
     records, required = data.draw(topics(flat))
     wanted = defined(records, most)
-    with patch.object(shape_topic, "MAX_COLUMNS", most):
+    with patch.object(topic_columns, "MAX_COLUMNS", most):
         whole, known = shaped(records, required, flat, [])
         others = [shaped(records, required, flat, way) for way in (range(len(records)), cuts)]
     for found, learned in [(whole, known), *others]:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parquet_sink.model.records import RecordBatch
-from parquet_sink.rows.raw import RAW, RawShaper
+from parquet_sink.rows.raw import RAW, RawRowBuilder
 from parquet_sink.rows.run import Run
 from parquet_sink.task.record_steps import RecordSteps
 
@@ -63,7 +63,7 @@ def test_without_kinds_of_timestamps_they_are_not_known() -> None:
 
 def test_nothing_is_learned_and_an_empty_block_has_no_rows() -> None:
     """So files depend on nothing but their records."""
-    shaper = RawShaper()
+    shaper = RawRowBuilder()
     assert [*shaper.shape(RecordBatch.of("orders", 0, [], [], [], [], []))] == []
     assert (shaper.known, shaper.unmatched()) == (None, ())
 
@@ -73,7 +73,7 @@ def test_rows_share_what_the_batch_has() -> None:
     block = RecordBatch.of(
         "t", 0, range(3), range(1, 4), [b"v"] * 3, [b"k"] * 3, [()] * 3, timestamp_types="CreateTime"
     )
-    (run,) = RawShaper().shape(block)
+    (run,) = RawRowBuilder().shape(block)
     assert isinstance(run, Run)
     for name, array in (("value", block.values), ("key", block.keys)):
         assert array is not None

@@ -16,9 +16,9 @@ from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json.exact import parse
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected, Stage
+from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.rows.run import Run
 from parquet_sink.rows.settings import ObfuscationSettings, ShapeSettings
-from parquet_sink.rows.shaper import Shaper
 from tests.rows.json_records import eager, facts, shape_settings, values
 
 BARE = ShapeSettings(embed_metadata=False)
@@ -52,7 +52,7 @@ class BySchema:
         return Decoded(tuple(pieces), invalid)
 
 
-def shaped(shaper: Shaper, blocks: list[RecordBatch], across: bool) -> tuple[list[Run], list[Rejected]]:
+def shaped(shaper: RowBuilder, blocks: list[RecordBatch], across: bool) -> tuple[list[Run], list[Rejected]]:
     """All runs, and all rejected records."""
     items = [item for block in blocks for item in shaper.shape(block, across_rejected=across)]
     lasts = [item.offset if isinstance(item, Rejected) else item.last_offset for item in items]
@@ -71,10 +71,10 @@ def blocks_of(everything: list[list[tuple[int, bytes | None]]]) -> list[RecordBa
 def hold(config: ShapeSettings, decoder: Callable[[], Decoder | None], blocks: list[list[bytes | None]]) -> None:
     """Rows with rejects set aside are the rows of the same records without the rejected ones, in the same runs."""
     numbered = [[(1000 * number + at, value) for at, value in enumerate(block)] for number, block in enumerate(blocks)]
-    one, parted = Shaper(config, None, decoder()), Shaper(config, None, decoder())
+    one, parted = RowBuilder(config, None, decoder()), RowBuilder(config, None, decoder())
     runs, rejected = shaped(one, blocks_of(numbered), across=True)
     gone = {item.offset for item in rejected}
-    clean = Shaper(config, None, decoder())
+    clean = RowBuilder(config, None, decoder())
     expected, none = shaped(clean, blocks_of([[n for n in some if n[0] not in gone] for some in numbered]), across=True)
     assert none == []
     assert [facts(run) for run in runs] == [facts(run) for run in expected]
@@ -89,7 +89,7 @@ def hold(config: ShapeSettings, decoder: Callable[[], Decoder | None], blocks: l
     assert columns(one) == columns(parted) == columns(clean)
 
 
-def columns(shaper: Shaper) -> list[tuple[str, str]]:
+def columns(shaper: RowBuilder) -> list[tuple[str, str]]:
     """The columns that a shaper knows."""
     return [(field.name, str(field.type)) for field in shaper.known or ()]
 
@@ -122,7 +122,7 @@ def test_a_rejected_record_tells_where_it_came_from() -> None:
     """The stage is the converter's or the shape's; the reason has no content; the value is as Kafka had it."""
     texts = [b'{"id":1}', b"junk", b'{"id":null,"a":1}']
     block = RecordBatch.of("t", 3, [5, 7, 9], [1, 2, 3], texts)
-    run, bad, keyless = Shaper(KEYED).shape(block)
+    run, bad, keyless = RowBuilder(KEYED).shape(block)
     assert isinstance(run, Run)
     reason = "the value is not JSON: unexpected character, expected a JSON value (position 1)"
     assert bad == Rejected("t", 3, 7, Stage.VALUE_CONVERTER, reason, None, b"junk", None, 2)
@@ -135,7 +135,7 @@ def test_a_rejected_record_has_its_key_and_headers_where_they_were_read() -> Non
     """They stand beside the right value, tombstones before it left out."""
     headers = [[], [("h", b"1"), ("h", None)], None]
     block = RecordBatch.of("t", 0, [1, 2, 3], [0, 0, 0], [None, b"junk", b"{"], [b"k1", b"k2", None], headers)
-    first, second = Shaper(BARE).shape(block)
+    first, second = RowBuilder(BARE).shape(block)
     assert isinstance(first, Rejected)
     assert isinstance(second, Rejected)
     assert (first.offset, first.key, first.headers) == (2, b"k2", (("h", b"1"), ("h", None)))
@@ -147,7 +147,7 @@ def test_few_rejects_among_many_keep_the_rest_together(across: bool) -> None:
     """With 1 % of invalid records the others are read at once all the same, and with `across` in one run a block."""
     chance = random.Random(4)
     texts = [b"junk" if chance.random() < 0.01 else b'{"id":%d,"a":"x"}' % number for number in range(10_000)]
-    shaper = Shaper(BARE)
+    shaper = RowBuilder(BARE)
     list(shaper.shape(RecordBatch.of("t", 0, range(200), [0] * 200, texts[:200])))
     block = RecordBatch.of("t", 0, range(10_000), [0] * 10_000, texts)
     runs, rejected = shaped(shaper, [block], across)
@@ -181,7 +181,7 @@ def test_key_and_headers_are_looked_up_for_rejected_records_alone() -> None:
     offsets = [10 * at for at in range(7)]
     block = RecordBatch.of("orders", 3, offsets, offsets, given, source=OnlySome(2, 6))
     for across in (True, False):
-        _, found = shaped(Shaper(BARE), [block], across)
+        _, found = shaped(RowBuilder(BARE), [block], across)
         assert [(one.offset, one.timestamp_ms, one.value, one.key, one.headers) for one in found] == [
             (20, 20, b"no", b"k2", (("place", b"2"),)),
             (60, 60, b"[]", b"k6", (("place", b"6"),)),
@@ -197,7 +197,7 @@ def test_what_cannot_be_obfuscated_is_told_apart(across: bool, flatten: bool) ->
     block = RecordBatch.of("orders", 0, [0, 1, 2, 3], [0] * 4, [fine, number, dead_end, b"no"])
     for reading in (eager, nullcontext):
         with reading():
-            _, found = shaped(Shaper(way), [block], across)
+            _, found = shaped(RowBuilder(way), [block], across)
         assert [(one.offset, one.stage) for one in found] == [
             (1, Stage.OBFUSCATION),
             (2, Stage.OBFUSCATION),
@@ -210,5 +210,7 @@ def test_what_cannot_be_obfuscated_is_told_apart(across: bool, flatten: bool) ->
             rows = pa.array([{"a": {"b": 1}}] * len(given), typed)
             return Decoded((Typed(pa.array(range(len(given)), pa.int64()), rows),))
 
-    _, found = shaped(Shaper(way, decoder=Fixed()), [RecordBatch.of("orders", 0, [0, 1], [0, 0], [b"", b""])], across)
+    _, found = shaped(
+        RowBuilder(way, decoder=Fixed()), [RecordBatch.of("orders", 0, [0, 1], [0, 0], [b"", b""])], across
+    )
     assert [one.stage for one in found] == [Stage.OBFUSCATION] * 2

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
+from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.rows.settings import ObfuscationSettings, ShapeSettings
-from parquet_sink.rows.shaper import Shaper
 from tests.factories import accepted
 from tests.rows.definition import Json, Shaped, Topic, defined, shown
 
@@ -23,7 +23,7 @@ BARE = ShapeSettings(embed_metadata=False)
 
 def shaped(config: ShapeSettings, records: Sequence[Json], cuts: Sequence[int], *, handed_on: bool = False) -> Shaped:
     """The records shaped in blocks that end at the cuts. handed_on: a new shaper for each block."""
-    found, shaper = Shaped(), Shaper(config)
+    found, shaper = Shaped(), RowBuilder(config)
     ends = sorted({cut for cut in cuts if 0 < cut < len(records)} | {len(records)})
     start = 0
     for end in ends:
@@ -42,7 +42,7 @@ def shaped(config: ShapeSettings, records: Sequence[Json], cuts: Sequence[int], 
         if found.error:
             break
         if handed_on:
-            shaper = Shaper(config, shaper.known)
+            shaper = RowBuilder(config, shaper.known)
     return found
 
 

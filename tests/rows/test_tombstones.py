@@ -19,9 +19,9 @@ from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.model.rejected import Rejected, Stage
+from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.rows.run import Run
 from parquet_sink.rows.settings import ObfuscationSettings, ShapeSettings
-from parquet_sink.rows.shaper import Shaper
 from parquet_sink.transform.chain import Step, TransformChain
 from tests.factories import accepted
 from tests.rows.definition import Json, Shaped, Topic, lower, shown
@@ -64,13 +64,13 @@ def rows(
     records: Sequence[tuple[Any, Any]], config: ShapeSettings = ROWS, keys: Decoder | None = None, **given_: Any
 ) -> list[Json]:
     """The rows of one block."""
-    shaper = Shaper(config, tombstone_keys=keys or json_decoder.decoder(), **given_)
+    shaper = RowBuilder(config, tombstone_keys=keys or json_decoder.decoder(), **given_)
     return [row for run in accepted(shaper, block(records)) for row in run.rows.to_pylist()]
 
 
 def reason(records: Sequence[tuple[Any, Any]], config: ShapeSettings = ROWS, keys: Decoder | None = None) -> str:
     """Why the last record of a block is rejected; all others have rows."""
-    found = list(Shaper(config, tombstone_keys=keys or json_decoder.decoder()).shape(block(records)))
+    found = list(RowBuilder(config, tombstone_keys=keys or json_decoder.decoder()).shape(block(records)))
     rejected = [one for one in found if isinstance(one, Rejected)]
     assert [one.offset for one in rejected] == [len(records) - 1]
     assert sum(one.records for one in found if isinstance(one, Run)) == len(records) - 1
@@ -92,7 +92,7 @@ def test_a_tombstone_is_a_row_of_its_key() -> None:
 
 def test_without_tombstones_every_row_says_so() -> None:
     """The column is in all rows of the connector, so that its files have one schema, and is never null."""
-    (run,) = Shaper(ROWS, tombstone_keys=json_decoder.decoder()).shape(block([(None, {"id": 1})]))
+    (run,) = RowBuilder(ROWS, tombstone_keys=json_decoder.decoder()).shape(block([(None, {"id": 1})]))
     assert isinstance(run, Run)
     assert run.rows.schema.field("__deleted") == pa.field("__deleted", pa.bool_(), nullable=False)
     assert run.rows.to_pylist() == [{"id": 1} | HERE]
@@ -102,7 +102,7 @@ def test_skipped_tombstones_need_no_key() -> None:
     """Without the setting a tombstone has no row, and keys are not even read."""
     config = replace(ROWS, tombstone_column=None)
     batch = RecordBatch.of("t", 0, [0, 1], [0, 0], [None, b'{"id":1}'])
-    assert [run.rows.to_pylist() for run in accepted(Shaper(config), batch)] == [[{"id": 1}]]
+    assert [run.rows.to_pylist() for run in accepted(RowBuilder(config), batch)] == [[{"id": 1}]]
 
 
 @pytest.mark.parametrize("null", [None, b"null"])
@@ -212,7 +212,7 @@ def test_only_a_value_that_a_row_can_have_is_taken(
         found = rows([(None, b"0"), (b"0", None)], config, keys, decoder=values)
         assert found[1] == {"id": pa.scalar(key, own).cast(column, safe=False).as_py()} | GONE
     for key in bad:
-        shaper = Shaper(config, decoder=values, tombstone_keys=Typeds(own, [key]))
+        shaper = RowBuilder(config, decoder=values, tombstone_keys=Typeds(own, [key]))
         _, rejected = shaper.shape(block([(None, b"0"), (b"0", None)]))
         assert isinstance(rejected, Rejected)
         assert "its key's id is" in rejected.reason
@@ -256,7 +256,9 @@ def test_null_in_a_column_that_is_not_known_yet_is_rejected() -> None:
 
 def test_a_key_that_cannot_be_decoded_is_rejected_where_connect_would() -> None:
     """Keys of other records are not decoded."""
-    found = list(Shaper(ROWS, tombstone_keys=json_decoder.decoder()).shape(block([(b"{", {"id": 1}), (b"{", None)])))
+    found = list(
+        RowBuilder(ROWS, tombstone_keys=json_decoder.decoder()).shape(block([(b"{", {"id": 1}), (b"{", None)]))
+    )
     (rejected,) = (one for one in found if isinstance(one, Rejected))
     assert (rejected.offset, rejected.stage) == (1, Stage.KEY_CONVERTER)
 
@@ -264,7 +266,8 @@ def test_a_key_that_cannot_be_decoded_is_rejected_where_connect_would() -> None:
 def test_before_the_first_value_a_key_begins_the_columns() -> None:
     """Later values widen or add to them; a file begun with deletions goes on."""
     (run,) = accepted(
-        Shaper(ROWS, tombstone_keys=json_decoder.decoder()), block([(1, None), (2, None), (None, {"n": 0.5, "id": 3})])
+        RowBuilder(ROWS, tombstone_keys=json_decoder.decoder()),
+        block([(1, None), (2, None), (None, {"n": 0.5, "id": 3})]),
     )
     assert run.rows.to_pylist() == [
         {"id": 1, "n": None} | GONE,
@@ -358,7 +361,7 @@ def shaped(
 ) -> Shaped:
     """The records shaped in blocks that end at the cuts. handed_on: a new shaper for each block."""
     found, keys = Shaped(), json_decoder.decoder()
-    shaper = Shaper(config, tombstone_keys=keys)
+    shaper = RowBuilder(config, tombstone_keys=keys)
     ends = sorted({cut for cut in cuts if 0 < cut < len(records)} | {len(records)})
     start = 0
     for end in ends:
@@ -375,7 +378,7 @@ def shaped(
         if found.error:
             break
         if handed_on:
-            shaper = Shaper(config, shaper.known, tombstone_keys=keys)
+            shaper = RowBuilder(config, shaper.known, tombstone_keys=keys)
     return found
 
 
@@ -494,7 +497,7 @@ def told(
     known: pa.Schema | None = None
     ends = sorted({cut for cut in cuts if 0 < cut < len(records)} | {len(records)})
     for start, end in zip([0, *ends], ends, strict=False):
-        shaper = Shaper(config, known, values, tombstone_keys=keys)
+        shaper = RowBuilder(config, known, values, tombstone_keys=keys)
         numbers = [
             (None if key is None else at, None if value is None else at) for at, (key, value) in enumerate(records)
         ]

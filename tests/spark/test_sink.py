@@ -20,8 +20,8 @@ from parquet_sink.model.failure import Failure
 from parquet_sink.model.ranges import Accepted, Again, Known, PlannedRange, Tries, ValueSizes
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.records import RecordBatch
+from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.rows.settings import ShapeSettings
-from parquet_sink.rows.shaper import Shaper
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.spark import handoff
 from parquet_sink.spark.rows import of_range
@@ -218,7 +218,7 @@ def test_each_range_leaves_a_report(writer: PushWriter, monkeypatch: pytest.Monk
 
 def schema_of(*values: bytes) -> bytes:
     """What a task learns from these records."""
-    shaper = Shaper(ShapeSettings())
+    shaper = RowBuilder(ShapeSettings())
     list(shaper.shape(RecordBatch.of("orders", 0, range(len(values)), [0] * len(values), values)))
     assert shaper.known is not None
     serialized: bytes = shaper.known.serialize().to_pybytes()

@@ -17,8 +17,8 @@ from parquet_sink.config.class_settings import ClassSettings
 from parquet_sink.errors import ConnectorError, InvalidConfiguration
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.model.frames import FrameSlice
+from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.rows.settings import ObfuscationSettings, ShapeSettings
-from parquet_sink.rows.shaper import Shaper
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.outcome import Outcome, Verdict
 from parquet_sink.task.frame_flush import FrameDecoder, FrameFlush
@@ -175,7 +175,7 @@ def rows_of(shape: Shape, **columns: pa.Array) -> list[dict[str, Any]]:
     chosen = ShapeSettings(embed_metadata=False, **shape)
     decoder = FrameDecoder(chosen)
     block = decoder.block(FRAME, 0, pa.RecordBatch.from_pydict(columns))
-    return [row for run in Shaper(chosen, None, decoder).shape(block) for row in run.rows.to_pylist()]
+    return [row for run in RowBuilder(chosen, None, decoder).shape(block) for row in run.rows.to_pylist()]
 
 
 def test_small_numbers_and_times() -> None:

@@ -16,7 +16,7 @@ from parquet_sink.model.rejected import Rejected, Stage
 from parquet_sink.parked import folder as folders
 from parquet_sink.parked.folder import ParkedFolder
 from parquet_sink.parked.scan import Selection, scan
-from parquet_sink.rows.shaper import Shaper
+from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.targets.settings import RetrySettings
 from parquet_sink.targets.table_map import parse
 from parquet_sink.task import replay as replaying
@@ -261,7 +261,7 @@ def test_what_is_parked_meanwhile_stays(replayed: Run, folder: ParkedFolder) -> 
 
 def test_rows_have_the_columns_that_the_topic_is_known_to_have(replayed: Run, folder: ParkedFolder) -> None:
     """What the connector learned of a topic holds here, too: a number that is a fraction elsewhere is a fraction."""
-    shaper = Shaper(made(Path("/tmp"), 10).shape)
+    shaper = RowBuilder(made(Path("/tmp"), 10).shape)
     list(shaper.shape(block(SPAN, 100, [b'{"id":1.5,"other":"x"}'])))
     assert shaper.known is not None
     known = {"orders": Known(shaper.known.serialize().to_pybytes())}

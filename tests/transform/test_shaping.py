@@ -17,9 +17,9 @@ from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected, Stage
+from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.rows.run import Run
 from parquet_sink.rows.settings import ObfuscationSettings, ShapeSettings
-from parquet_sink.rows.shaper import Shaper
 from parquet_sink.transform.chain import Step, TransformChain
 from parquet_sink.transform.classes import find_transform
 from parquet_sink.transform.records import DecodedRecords
@@ -46,7 +46,7 @@ def shaped(
     shape: ShapeSettings = FLAT,
 ) -> list[Run | Rejected]:
     """What becomes of records, with transforms or without."""
-    shaper = Shaper(shape, None, decoder_for(converter), transforms)
+    shaper = RowBuilder(shape, None, decoder_for(converter), transforms)
     return [item for batch in given_batches for item in shaper.shape(batch)]
 
 

@@ -280,7 +280,7 @@ def _tombstone_obfuscation(values: Values, report: Report) -> None:
 
 def _columns_on_the_way(field: str) -> Iterator[str]:
     """The columns that may have what a path names: its own, or one of a list or an object that it leads through."""
-    from parquet_sink.rows.flatten.trees import column_name  # with Arrow, which other files are checked without
+    from parquet_sink.rows.schema.topic_columns import column_name  # with Arrow, which other files are checked without
 
     steps = field.split(".")
     yield from (column_name(".".join(steps[:end])) for end in range(1, len(steps) + 1))

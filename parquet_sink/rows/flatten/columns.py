@@ -1,18 +1,24 @@
-"""Typed records to payload columns, flattened or nested: worked out on the type, then done to batches."""
+"""Records as columns to payload columns, flattened or nested: with a schema by their type, without one by their values.
 
-from collections.abc import Iterator, Sequence
+For records without a schema the rows that `trees.flatten` and `trees.nest` give one by one are the definition. Rows
+that may be another than they look here (two fields for one column, an object that is `{}` where columns are nested) are
+named, to be taken one by one.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from parquet_sink.config.key import ems
+from parquet_sink.convert.arrays import all_null, either
 from parquet_sink.convert.invalid import InvalidValue, show
 from parquet_sink.rows import json_text
-from parquet_sink.rows.flatten.tree_rows import value_types_of
-from parquet_sink.rows.flatten.trees import SEPARATOR, column_name, one_column
-from parquet_sink.rows.schema.arrow_types import conformed, fields, name, storable
-from parquet_sink.rows.schema.value_types import Row
+from parquet_sink.rows.flatten.trees import one_column, value_types_of
+from parquet_sink.rows.schema.arrow_types import conformed, fields, storable, type_name
+from parquet_sink.rows.schema.topic_columns import SEPARATOR, Row, column_name
 
 _Steps: TypeAlias = tuple[int, ...]
 _Names: TypeAlias = tuple[str, ...]
@@ -116,13 +122,13 @@ def _is_collection(arrow: pa.DataType) -> bool:
 
 def _require_record(arrow: pa.DataType) -> None:
     if not pa.types.is_struct(arrow):
-        raise InvalidValue(f"the value is not a record but {name(arrow)}, which only {CHUNKS_KEY} takes")
+        raise InvalidValue(f"the value is not a record but {type_name(arrow)}, which only {CHUNKS_KEY} takes")
 
 
 def _check(columns: Sequence[pa.Field], reserved: frozenset[str]) -> None:
     """Raise InvalidValue for no column, too many, names too long or names that are ours.
 
-    Records without a schema are held to the same limits, by the same rule: `tree_rows.value_types_of` judges a
+    Records without a schema are held to the same limits, by the same rule: `trees.value_types_of` validates a
     record that has some text in each of these columns.
     """
     if not columns:
@@ -137,3 +143,81 @@ def _sample(arrow: pa.DataType) -> object:
     if pa.types.is_list(arrow):
         return _sample(arrow.value_type)
     return {"key": "", "value": _sample(arrow.item_type)} if pa.types.is_map(arrow) else ""
+
+
+_EMPTY, _NULL = pa.scalar("{}", pa.string()), pa.scalar(None, pa.string())
+
+
+@dataclass(frozen=True)
+class InferredColumns:
+    """arrays: by name of the column, those without a value left out. alone: rows to be taken one by one, or None."""
+
+    arrays: dict[str, pa.Array]
+    alone: pa.BooleanArray | None
+
+
+def inferred_flat(given: Mapping[str, pa.Array], discard_collections: bool) -> InferredColumns:
+    """One column for each leaf; an object that was always empty is the text `{}`."""
+    found = _Flattening(discard_collections)
+    for column, array in given.items():
+        found.take((column,), array)
+    return InferredColumns(found.arrays, found.alone)
+
+
+def inferred_nested(given: Mapping[str, pa.Array], discard_collections: bool) -> InferredColumns:
+    """The fields as they are; an object without a value is null."""
+    found = _Nesting(discard_collections)
+    return InferredColumns(found.fields(given), found.alone)
+
+
+class _Flattening:
+    def __init__(self, discard_collections: bool) -> None:
+        self._discard = discard_collections
+        self.arrays: dict[str, pa.Array] = {}
+        self.alone: pa.BooleanArray | None = None
+
+    def take(self, path: tuple[str, ...], array: pa.Array) -> None:
+        """A field, or what is below it. The first field with a value has a column; rows that have another are alone."""
+        if array.null_count == len(array):
+            return
+        if pa.types.is_struct(array.type):
+            if array.type.num_fields:
+                for below, child in _children(array).items():
+                    self.take((*path, below), child)
+                return
+            if self._discard:
+                return
+            array = pc.if_else(array.is_valid(), _EMPTY, _NULL)
+        column = column_name(SEPARATOR.join(path))
+        if column in self.arrays:
+            self.alone = either(self.alone, array.is_valid())
+        else:
+            self.arrays[column] = array
+
+
+class _Nesting:
+    def __init__(self, discard_collections: bool) -> None:
+        self._discard = discard_collections
+        self.alone: pa.BooleanArray | None = None
+
+    def fields(self, given: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
+        found = {}
+        for column, array in given.items():
+            if array.null_count == len(array):
+                continue
+            if not pa.types.is_struct(array.type):
+                found[column] = array
+            elif array.type.num_fields:
+                below = self.fields(_children(array))
+                if below:
+                    children = list(below.values())
+                    found[column] = pa.StructArray.from_arrays(children, names=list(below), mask=all_null(children))
+            elif not self._discard:
+                self.alone = either(self.alone, array.is_valid())
+        return found
+
+
+def _children(array: pa.StructArray) -> dict[str, pa.Array]:
+    """The fields of a struct, null where it is."""
+    names = [field.name for field in array.type]
+    return dict(zip(names, array.flatten(), strict=True))

@@ -21,7 +21,7 @@ def fields(struct: pa.DataType) -> tuple[pa.Field, ...]:
     return tuple(struct.field(index) for index in range(struct.num_fields))
 
 
-def name(arrow: pa.DataType) -> str:
+def type_name(arrow: pa.DataType) -> str:
     """What a value of this type is called in messages."""
     names: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
         (pa.types.is_struct, "a record"),

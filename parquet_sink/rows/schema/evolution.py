@@ -1,12 +1,17 @@
-"""Which types can share a column, and how a topic's columns grow: the one place for both, in memory and in files.
+"""Which types can share a column, how columns grow, and what keeps rows of one topic from sharing files.
 
 Types that differ share a column when nothing is lost by it: a shorter whole number becomes a longer one, a float a
 double, a struct gets the fields of both (also inside lists and maps), a decimal the greater precision, what can only be
-null anything. An int64 shares a double's column only if the double holds its value, which `exact` finds out. All else
-is incompatible.
+null anything. An int64 shares a double's column only if the double holds its value, which `aligned` finds out. All else
+is incompatible. It is the one place for this, in memory and in files.
 """
 
-from collections.abc import Iterable
+import logging
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum
+from functools import lru_cache
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -14,16 +19,31 @@ import pyarrow.compute as pc
 
 from parquet_sink.convert.arrays import reinterpreted
 from parquet_sink.convert.decoded import decimal_type
-from parquet_sink.rows.schema.arrow_types import entries, fields, nulls
-from parquet_sink.rows.schema.value_types import EMPTY_MAP, Change, Incompatible
+from parquet_sink.convert.invalid import show
+from parquet_sink.rows.schema.arrow_types import entries, fields, nulls, type_name
 
 _BEYOND = pa.scalar(2.0**63, pa.float64())
 """The double that the largest int64 would be rounded to, which is none."""
 _GALLOP = 16
-__all__ = ["Columns", "Incompatible", "aligned", "joined", "leaves", "merged", "nullable", "unified", "widens"]
 Columns = tuple[pa.Field, ...]
 _INTEGERS = (pa.int32(), pa.int64())
 _FLOATS = (pa.float32(), pa.float64())
+
+
+EMPTY_MAP = pa.map_(pa.string(), pa.string())
+
+
+class Change(Enum):
+    """What a record did to the columns."""
+
+    NONE = "none"
+    ADDED = "added"
+    WIDENED = "widened"
+    INCOMPATIBLE = "incompatible"
+
+
+class Incompatible(Exception):
+    """Types that cannot share a column."""
 
 
 # Arrow's own cast refuses every number beyond 2**53, also those that a double holds (2**60), and for slices of some
@@ -43,11 +63,11 @@ def aligned(array: pa.Array, to: pa.DataType) -> pa.Array:
         return _converted(_compact(array), to)
 
 
-def first_misfit(array: pa.Array, to: pa.DataType) -> int | None:
+def first_inexact(array: pa.Array, to: pa.DataType) -> int | None:
     """The first entry for which `aligned` raises, None when there is none."""
     good, size = 0, 1
     while good < len(array):
-        if _fits(array.slice(good, size), to):
+        if can_align(array.slice(good, size), to):
             good, size = good + size, size * _GALLOP
         elif size == 1:
             return good
@@ -56,7 +76,8 @@ def first_misfit(array: pa.Array, to: pa.DataType) -> int | None:
     return None
 
 
-def _fits(array: pa.Array, to: pa.DataType) -> bool:
+def can_align(array: pa.Array, to: pa.DataType) -> bool:
+    """Whether `aligned` does not raise."""
     try:
         aligned(array, to)
     except pa.ArrowInvalid:
@@ -128,12 +149,20 @@ def unified(one: pa.DataType, other: pa.DataType) -> pa.DataType:
     if pa.types.is_null(one):
         return other
     if pa.types.is_struct(one) and pa.types.is_struct(other):
-        return pa.struct(_united(_fields(one), _fields(other)))
+        return pa.struct(_united(fields(one), fields(other)))
     if pa.types.is_list(one) and pa.types.is_list(other):
         return pa.list_(joined(one.value_field, other.value_field))
     if pa.types.is_map(one) and pa.types.is_map(other) and one.key_type.equals(other.key_type):
         return pa.map_(one.key_type, joined(one.item_field, other.item_field))
     return _number(one, other)
+
+
+def takes(column: pa.DataType, own: pa.DataType) -> bool:
+    """Whether a column needs no other type for values of this type, leaving out whether it bears all of them."""
+    try:
+        return bool(unified(column, own).equals(column))
+    except Incompatible:
+        return False
 
 
 def leaves(columns: Columns) -> int:
@@ -162,22 +191,18 @@ def _leaves(of: pa.DataType) -> int:
     if not pa.types.is_nested(of) or of.equals(EMPTY_MAP):
         return 1
     if pa.types.is_struct(of):
-        return leaves(_fields(of))
+        return leaves(fields(of))
     if pa.types.is_list(of):
         return _leaves(of.value_type)
     return 1 + _leaves(of.item_type)
 
 
 def _united(one: Iterable[pa.Field], other: Iterable[pa.Field]) -> Columns:
-    fields, others = {field.name: field for field in one}, {field.name: field for field in other}
-    for name, field in fields.items():
-        fields[name] = joined(field, others[name]) if name in others else nullable(field)
-    fields.update({name: nullable(field) for name, field in others.items() if name not in fields})
-    return tuple(fields.values())
-
-
-def _fields(struct: pa.DataType) -> Columns:
-    return tuple(struct.field(index) for index in range(struct.num_fields))
+    found, others = {field.name: field for field in one}, {field.name: field for field in other}
+    for name, field in found.items():
+        found[name] = joined(field, others[name]) if name in others else nullable(field)
+    found.update({name: nullable(field) for name, field in others.items() if name not in found})
+    return tuple(found.values())
 
 
 def _number(one: pa.DataType, other: pa.DataType) -> pa.DataType:
@@ -192,9 +217,119 @@ def _number(one: pa.DataType, other: pa.DataType) -> pa.DataType:
 
 def _type_widens(known: pa.DataType, now: pa.DataType) -> bool:
     if pa.types.is_struct(known):
-        return any(widens(field, now.field(field.name)) for field in _fields(known))
+        return any(widens(field, now.field(field.name)) for field in fields(known))
     if pa.types.is_list(known):
         return _type_widens(known.value_type, now.value_type)
     if pa.types.is_map(known):
         return _type_widens(known.item_type, now.item_type)
     return bool(known.equals(pa.int64()) and now.equals(pa.float64()))
+
+
+_LOG = logging.getLogger(__name__)
+
+FILES: Final = 10
+"""Files in a row that another schema ended, before anything is said."""
+
+FEW_ROWS: Final = 1_000
+"""Rows of such files, on average, that are few."""
+
+_Clash = tuple[tuple[str, ...], pa.DataType, pa.DataType]
+
+
+class ChangeHistory:
+    """Of one topic, fed with each file that ended because the next rows could not share its columns."""
+
+    def __init__(self, connector: str, topic: str) -> None:
+        self._who = f"connector {connector}: topic {topic}"
+        self._rows: deque[int] = deque(maxlen=FILES)
+        self._warned = False
+
+    def ended(self, rows: int, before: pa.Schema, after: pa.Schema) -> str | None:
+        """What to warn of, once; else None.
+
+        rows: of the file. before, after: the columns of the rows just before its end, and of those that came then.
+        """
+        self._rows.append(rows)
+        mean = sum(self._rows) / len(self._rows)
+        if self._warned or len(self._rows) < FILES or mean >= FEW_ROWS:
+            return None
+        self._warned = True
+        every = f"its records' types ended the last {FILES} files early, at {mean:,.1f} rows per file"
+        return f"{self._who}: {every}. {_why(tuple(before), tuple(after))}"
+
+
+class SchemaChangeMonitor:
+    """Of one range: logs what `ChangeHistory` has to say, once for each connector and topic in a process."""
+
+    def __init__(self, connector: str, topic: str) -> None:
+        self._churn = _of(connector, topic)
+        self._schema: pa.Schema | None = None
+
+    def added(self, schema: pa.Schema, ended: Iterable[int]) -> None:
+        """Rows of this schema were added. ended: the rows of each file that had to end because of their schema."""
+        for rows in ended:
+            text = self._churn.ended(rows, self._schema or schema, schema)
+            if text is not None:
+                _LOG.warning("%s", text)
+        self._schema = schema
+
+
+@lru_cache(maxsize=4_096)
+def _of(connector: str, topic: str) -> ChangeHistory:
+    return ChangeHistory(connector, topic)
+
+
+def _why(before: Columns, after: Columns) -> str:
+    """What keeps rows of these columns from sharing a file, and what to do."""
+    found = next(_clashes(before, after, ()), None) or next(_inexact(before, after, ()), None)
+    if found is not None:
+        path, one, other = found
+        return (
+            f"Column {show(path)} is {_name(one)} in some records and {_name(other)} in others, and no column holds "
+            "both. Let the producers write one type, or give each its own topic; connect.ems.flattener.jsonblob.chunks "
+            "stores records as text, whatever their types."
+        )
+    known = {column.name for column in before}
+    new = [column.name for column in after if column.name not in known]
+    example = f", the last one {show((new[-1],))}" if new else ""
+    return (
+        f"Its records bring ever new columns{example}. Let the producers keep data out of the names of fields; "
+        "connect.ems.flattener.jsonblob.chunks stores records as text, whatever their fields."
+    )
+
+
+def _clashes(before: Columns, after: Columns, above: tuple[str, ...]) -> Iterator[_Clash]:
+    """Columns whose types cannot be one, structs opened."""
+    for one, other in _pairs(before, after):
+        path = (*above, one.name)
+        try:
+            joined(one, other)
+        except Incompatible:
+            if pa.types.is_struct(one.type) and pa.types.is_struct(other.type):
+                yield from _clashes(fields(one.type), fields(other.type), path)
+            else:
+                yield path, one.type, other.type
+
+
+def _inexact(before: Columns, after: Columns, above: tuple[str, ...]) -> Iterator[_Clash]:
+    """Columns of which one side has whole numbers that no double may hold, and the other fractions."""
+    for one, other in _pairs(before, after):
+        path = (*above, one.name)
+        if pa.types.is_struct(one.type) and pa.types.is_struct(other.type):
+            yield from _inexact(fields(one.type), fields(other.type), path)
+        elif widens(one, both := joined(one, other)) or widens(other, both):
+            yield path, one.type, other.type
+
+
+def _pairs(before: Sequence[pa.Field], after: Sequence[pa.Field]) -> Iterator[tuple[pa.Field, pa.Field]]:
+    known: Mapping[str, pa.Field] = {column.name: column for column in before}
+    return ((known[column.name], column) for column in after if column.name in known)
+
+
+def _name(arrow: pa.DataType) -> str:
+    if pa.types.is_integer(arrow):
+        return f"a whole number ({arrow})"
+    if pa.types.is_floating(arrow):
+        return f"a fraction ({arrow})"
+    plain = not (pa.types.is_nested(arrow) or pa.types.is_decimal(arrow)) or pa.types.is_struct(arrow)
+    return type_name(arrow) if plain else str(arrow)

@@ -1,34 +1,166 @@
-"""A topic's payload columns as its decoded records change them, record by record.
+"""A topic's payload columns: their kinds, how decoded records change them, and what is kept of them for the next range.
 
-For records with a schema they are Arrow fields, for those without types; each is worked out from the other when it is
-asked for. A change costs as much as what changes, not as all columns.
+For records with a schema columns are Arrow fields, for those without kinds; each is worked out from the other when it
+is asked for. A change costs as much as what changes, not as all columns.
+
+A kind is int, float, bool, str, `EmptyMap`, or what transforms leave: `Int32`, `Float32`, the class of a date, a time
+or a timestamp as an Arrow scalar. For a nested object (only without flattening) it is a dict of kinds by name, and an
+Arrow type where records with a schema brought a column that records without one cannot have. Names are distinct and
+stand in the order of first appearance.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, TypeAlias
 
+import orjson
 import pyarrow as pa
 
-from parquet_sink.rows.schema.evolution import Columns, joined, leaves, nullable, unified, widens
-from parquet_sink.rows.schema.value_types import (
-    MAX_COLUMNS,
+from parquet_sink.convert.decoded import Float32, Int32
+from parquet_sink.convert.invalid import show
+from parquet_sink.convert.json import profile
+from parquet_sink.rows.schema.evolution import (
+    EMPTY_MAP,
     Change,
-    EmptyMap,
+    Columns,
     Incompatible,
-    Row,
-    ValueType,
-    ValueTypes,
-    count,
-    fits,
-    of_arrow,
-    shared,
-    to_arrow,
+    joined,
+    leaves,
+    merged,
+    nullable,
+    unified,
+    widens,
 )
+from parquet_sink.rows.settings import ShapeSettings
+
+MAX_COLUMNS = 2_500
+"""Columns of one record, and of one topic; beyond, a record is invalid, and a topic's schema starts anew."""
+
+MAX_NAME = 1_000
+"""Characters in the name of a column."""
+
+
+SEPARATOR = "_"
+_ODD = re.compile(r"[^A-Za-z0-9]")
+
+
+@lru_cache(maxsize=8192)
+def column_name(joined: str) -> str:
+    """The name of a flattened column: every character outside A-Z, a-z, 0-9 becomes an underscore."""
+    return _ODD.sub("_", joined)
+
+
+def too_long(name: str) -> str:
+    """The message for a column whose name begins so."""
+    return f"column {show((name,))} has a name longer than {MAX_NAME:,} characters"
+
+
+class EmptyMap:
+    """The kind of `{}` where no object with content was seen yet (only without flattening)."""
+
+
+ValueType: TypeAlias = type | dict[str, "ValueType"] | pa.DataType
+ValueTypes: TypeAlias = dict[str, ValueType]
+Row: TypeAlias = dict[str, object]
+
+_TYPES: Mapping[object, pa.DataType] = {
+    int: pa.int64(),
+    float: pa.float64(),
+    bool: pa.bool_(),
+    str: pa.string(),
+    EmptyMap: EMPTY_MAP,
+    Int32: pa.int32(),
+    Float32: pa.float32(),
+    pa.Date32Scalar: pa.date32(),
+    pa.Time32Scalar: pa.time32("ms"),
+    pa.TimestampScalar: pa.timestamp("ms", "UTC"),
+}
+"""Kinds of values, and of columns that hold all of these."""
+NUMBERS = (int, float, Int32, Float32)
+_WIDER: dict[type, tuple[type, ...]] = {Int32: (int, float), Float32: (float,)}
+"""Kinds of columns that hold numbers of a shorter one as they are."""
+_KINDS = {arrow: kind for kind, arrow in _TYPES.items()}
+
+
+COLUMNS_KEY: Final = b"parquet_sink.columns"
+DECODER_KEY: Final = b"parquet_sink.decoder"
 
 CUTS = (Change.WIDENED, Change.INCOMPATIBLE)
 """Changes with which a new run begins."""
 
 _Undo = list[tuple[ValueTypes, str, ValueType | None]]
+
+
+def fits(value_types: ValueTypes, row: Row) -> bool:
+    """Whether the row needs no change of types; then its values are made ready for their columns, in place.
+
+    Integers in a fraction column become fractions. Nested objects without a value become None. When the answer is
+    False the row may be half converted: build it anew.
+    """
+    for name, value in row.items():
+        kind = value_types.get(name)
+        if kind is type(value):
+            continue
+        if isinstance(kind, dict) and isinstance(value, dict):
+            if not fits(kind, value):
+                return False
+            if all(below is None for below in value.values()):
+                row[name] = None
+        elif kind is None or not _holds(kind, value):
+            return False
+        elif kind is float:
+            row[name] = float(value)  # type: ignore[arg-type]
+    return True
+
+
+def count(value_types: ValueTypes) -> int:
+    """How many leaves there are."""
+    return len(value_types) + sum(count(kind) - 1 for kind in value_types.values() if type(kind) is dict)
+
+
+def shared(one: ValueType, other: ValueType) -> ValueType | None:
+    """The kind for numbers of both; None where one is no number, or a type that records with a schema brought."""
+    if not (one in NUMBERS and other in NUMBERS):
+        return None
+    if one is other:
+        return one
+    return int if {one, other} == {int, Int32} else float
+
+
+def to_fields(value_types: ValueTypes) -> list[pa.Field]:
+    """Nullable Arrow fields, in order."""
+    return [pa.field(name, to_arrow(kind)) for name, kind in value_types.items()]
+
+
+def to_arrow(kind: ValueType) -> pa.DataType:
+    """The Arrow type of a column of this kind."""
+    if isinstance(kind, dict):
+        return pa.struct(to_fields(kind))
+    return kind if isinstance(kind, pa.DataType) else _TYPES[kind]
+
+
+def of_arrow(arrow: pa.DataType) -> ValueType:
+    """The kind of a column of any type: the reverse of `to_arrow`."""
+    if pa.types.is_struct(arrow):
+        return {arrow.field(index).name: of_arrow(arrow.field(index).type) for index in range(arrow.num_fields)}
+    kind = _KINDS.get(arrow, arrow)
+    assert isinstance(kind, (type, pa.DataType))
+    return kind
+
+
+def _is_exact(value: int) -> bool:
+    """Whether a fraction column holds this integer without loss."""
+    return int(float(value)) == value
+
+
+def _holds(kind: ValueType, value: object) -> bool:
+    """Whether a value of another Python type than its column's still fits without a change."""
+    if kind is float and type(value) is int:
+        return _is_exact(value)
+    wider = _WIDER.get(type(value), ())
+    return any(kind is one for one in wider) or (kind is EmptyMap and value == {})
 
 
 @dataclass(frozen=True)
@@ -108,7 +240,7 @@ class TopicColumns:
             self._required |= {name for name, field in step.fields.items() if not field.nullable}
             self._value_types, self._loose = None, False
 
-    def judge(self, own: ValueTypes, rows: Sequence[Row]) -> Change:
+    def change_for(self, own: ValueTypes, rows: Sequence[Row]) -> Change:
         """What rows of these types ask for; they are made ready for their columns, unless it is to start anew.
 
         own: the types of these rows alone, within the limits of one record.
@@ -132,7 +264,7 @@ class TopicColumns:
         return Change.WIDENED if widened else Change.ADDED if undo else Change.NONE
 
     def take(self, own: ValueTypes, change: Change) -> None:
-        """Make the change that `judge` told; rows that fit as they are ask for none, and own may be empty then."""
+        """Make the change that `change_for` gave; rows that fit as they are ask for none, and own may be empty then."""
         if change is Change.INCOMPATIBLE:
             self._begin(())
         self._loosen()
@@ -210,3 +342,59 @@ def _copy(kind: ValueType) -> ValueType:
 def _added(undo: _Undo) -> int:
     """How many leaves there are more."""
     return sum(count({name: below[name]}) for below, name, was in undo if was is None)
+
+
+@dataclass(frozen=True)
+class LearnedSchema:
+    """columns: of the topic. decoder: see `convert.decoded.LearningDecoder`."""
+
+    columns: Columns = ()
+    decoder: bytes | None = None
+
+    @classmethod
+    def restored(
+        cls, saved: pa.Schema | None, settings: ShapeSettings, reserved: frozenset[str] = frozenset()
+    ) -> "LearnedSchema":
+        """What `to_schema` gave; nothing when it was learned under other settings, or by an earlier version.
+
+        reserved: names that payload columns may not have.
+        """
+        if saved is None:
+            return cls()
+        found = saved.metadata or {}
+        if found.get(COLUMNS_KEY) != _fingerprint(settings) or reserved & set(saved.names):
+            return cls()
+        return cls(tuple(saved), found.get(DECODER_KEY))
+
+    def to_schema(self, settings: ShapeSettings) -> pa.Schema | None:
+        """The schema to keep; None when nothing is known."""
+        if not self.columns and self.decoder is None:
+            return None
+        found = {COLUMNS_KEY: _fingerprint(settings)}
+        if self.decoder is not None:
+            found[DECODER_KEY] = self.decoder
+        return pa.schema(self.columns, metadata=found)
+
+
+def merge(first: pa.Schema | None, second: pa.Schema | None) -> pa.Schema | None:
+    """What two Spark tasks learned about one topic, taken together; where they cannot be, `second`."""
+    if first is None or second is None:
+        return second if first is None else first
+    old, new = first.metadata or {}, second.metadata or {}
+    if old.get(COLUMNS_KEY) != new.get(COLUMNS_KEY):
+        return second
+    columns, _ = merged(tuple(first), tuple(second))
+    if leaves(columns) > MAX_COLUMNS:
+        return second
+    decoder = profile.merged(old.get(DECODER_KEY), new.get(DECODER_KEY))
+    return pa.schema(columns, metadata={**new, **({} if decoder is None else {DECODER_KEY: decoder})})
+
+
+def _fingerprint(settings: ShapeSettings) -> bytes:
+    """The settings that decide columns; what was learned under others is forgotten."""
+    return orjson.dumps(
+        [
+            *(settings.flatten, settings.discard_collections, settings.decimals_to_double, settings.lowercase),
+            *(settings.chunks, settings.explode),
+        ]
+    )

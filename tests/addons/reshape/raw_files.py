@@ -7,13 +7,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from parquet_sink.model.records import RecordBatch
-from parquet_sink.rows.raw import RawShaper
+from parquet_sink.rows.raw import RawRowBuilder
 from parquet_sink.rows.run import Run
 
 
 def raw_table(batch: RecordBatch) -> pa.Table:
     """The rows of a block as raw mode has them."""
-    (run,) = RawShaper().shape(batch)
+    (run,) = RawRowBuilder().shape(batch)
     assert isinstance(run, Run)
     return run.rows
 

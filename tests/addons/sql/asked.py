@@ -11,9 +11,9 @@ from parquet_sink.convert.decoded import Decoder
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.model.records import RecordBatch
+from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.rows.run import Run
 from parquet_sink.rows.settings import ShapeSettings
-from parquet_sink.rows.shaper import Shaper
 from parquet_sink.transform.chain import Step, TransformChain
 
 JSON = ConverterSettings()
@@ -50,7 +50,7 @@ class Asked:
     ) -> None:
         queries = [query] if isinstance(query, str) else query
         chain = TransformChain([Step(sql(one)) for one in queries], decoder_for(key))
-        shaper = Shaper(shape, None, decoder_for(JSON) if decoder is None else decoder, chain)
+        shaper = RowBuilder(shape, None, decoder_for(JSON) if decoder is None else decoder, chain)
         self.rows: list[tuple[int, dict[str, object]]] = []
         self.types: list[dict[str, str]] = []
         self.rejected: dict[int, str] = {}

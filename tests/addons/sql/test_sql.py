@@ -15,9 +15,9 @@ from parquet_sink.config.values import read
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.model.records import RecordParts
+from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.rows.run import Run
 from parquet_sink.rows.settings import ShapeSettings
-from parquet_sink.rows.shaper import Shaper
 from parquet_sink.transform.chain import Step, TransformChain
 from parquet_sink.transform.classes import find_transform
 from parquet_sink.transform.protocol import WrongSettings
@@ -223,7 +223,7 @@ def test_after_a_transform_that_makes_timestamps() -> None:
     first = Step(convert(read(tuple(convert.keys), Resolved(texts, texts), Report()), "value"))
     for chosen in ("id, t, year(t) AS y", "*, year(t) AS y, DATE '2024-01-01' AS d"):
         chain = TransformChain([first, Step(sql(f"SELECT {chosen} FROM records"))])
-        shaper = Shaper(FLAT, None, decoder_for(JSON), chain)
+        shaper = RowBuilder(FLAT, None, decoder_for(JSON), chain)
         runs = [
             run for run in shaper.shape(batch([{"id": 1, "t": START}, {"id": 2, "t": None}])) if isinstance(run, Run)
         ]

@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 from parquet_sink.convert.arrays import reinterpreted
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.rows.flatten import columns
-from parquet_sink.rows.schema.arrow_types import check_depth, conformed, distinct, doubled, lowercased, name, storable
+from parquet_sink.rows.schema.arrow_types import (
+    check_depth,
+    conformed,
+    distinct,
+    doubled,
+    lowercased,
+    storable,
+    type_name,
+)
 
 NOTHING: frozenset[str] = frozenset()
 INNER = pa.struct([pa.field("zip-code", pa.string(), nullable=False), pa.field("since", pa.date32())])
@@ -261,4 +269,4 @@ def test_what_parquet_cannot_hold_takes_along_what_holds_it() -> None:
 
 def test_each_type_has_a_name_for_messages() -> None:
     """Records and nulls have one, too."""
-    assert (name(RECORD), name(pa.null()), name(pa.float32())) == ("a record", "null", "a number")
+    assert (type_name(RECORD), type_name(pa.null()), type_name(pa.float32())) == ("a record", "null", "a number")

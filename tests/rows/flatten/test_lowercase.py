@@ -17,10 +17,10 @@ from parquet_sink.convert.json import decoder as json_decoder
 from parquet_sink.convert.json import fast as json_fast
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
-from parquet_sink.rows.flatten.inferred import lowercased
+from parquet_sink.rows.flatten.trees import lowercased
+from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.rows.schema.arrow_types import distinct
 from parquet_sink.rows.settings import ObfuscationSettings, ShapeSettings
-from parquet_sink.rows.shaper import Shaper
 from tests.factories import accepted
 
 KEY = "connect.ems.convert.lowercase.fields"
@@ -66,7 +66,7 @@ def clashes(tree: object, discard: bool) -> bool:
     return twice or any(clashes(value, discard) for value in tree.values())
 
 
-def refused(one: Shaper, records: Sequence[object]) -> dict[int, str]:
+def refused(one: RowBuilder, records: Sequence[object]) -> dict[int, str]:
     """Which records have no row, and why."""
     found: dict[int, str] = {}
     everything = [orjson.dumps(record) for record in records]
@@ -98,7 +98,7 @@ def test_what_clashes_does_not_depend_on_other_settings(records: list[dict[str, 
             patch.object(json_decoder, "ODD_WORTH_IT", 0),
             patch.object(json_fast, "attempt", json_fast.attempt if fast else lambda values, schema, unexpected: ""),
         ):
-            found = refused(Shaper(way), everything)
+            found = refused(RowBuilder(way), everything)
         assert [number for number, reason in found.items() if reason.startswith(KEY)] == expected, way
 
 
@@ -106,9 +106,9 @@ def test_null_beside_the_same_name_in_another_case() -> None:
     """A null counts as if it were not there, wherever it stands."""
     for way in [*WAYS, CHUNKS]:
         records: list[object] = [{"id": 1, "ID": None}, {"ID": None, "id": 2}, {"o": {"x": 1, "X": None}, "id": 3}]
-        assert refused(Shaper(way), records * 100) == {}
+        assert refused(RowBuilder(way), records * 100) == {}
         reason = f"{KEY}: fields id and ID would both become field id"
-        assert refused(Shaper(way), [*records, {"id": 1, "ID": 0}]) == {3: reason}
+        assert refused(RowBuilder(way), [*records, {"id": 1, "ID": 0}]) == {3: reason}
 
 
 def test_objects_that_become_one_clash() -> None:
@@ -116,7 +116,7 @@ def test_objects_that_become_one_clash() -> None:
     record = {"A": {"x": 1}, "a": {"y": 2}}
     for way in [*WAYS, CHUNKS]:
         good: list[object] = [{"A": {"x": 1}}, {"a": {"y": 2}}] * 100
-        assert refused(Shaper(way), [*good, record]) == {200: f"{KEY}: fields A and a would both become field a"}
+        assert refused(RowBuilder(way), [*good, record]) == {200: f"{KEY}: fields A and a would both become field a"}
 
 
 def test_lists_that_are_discarded_do_not_count() -> None:
@@ -130,17 +130,17 @@ def test_lists_that_are_discarded_do_not_count() -> None:
         {"I": {}, "i": 1},
     ]
     for way in discarding:
-        assert refused(Shaper(way), records * 50) == {}
+        assert refused(RowBuilder(way), records * 50) == {}
     for way in WAYS:
         if not way.discard_collections:
-            assert list(refused(Shaper(way), records)) == [0, 1, 2, 3]
+            assert list(refused(RowBuilder(way), records)) == [0, 1, 2, 3]
 
 
 def test_exploded_elements_get_lower_case_names_also_where_lists_are_discarded() -> None:
     """The list that is exploded is not one that is discarded."""
     way = replace(LOWER, explode=True, discard_collections=True)
     block = RecordBatch.of("t", 0, [0], [0], [b'{"Items":[{"Id":1,"Tags":["x"]},{"ID":2}]}'])
-    (run,) = accepted(Shaper(way), block)
+    (run,) = accepted(RowBuilder(way), block)
     assert run.rows.to_pylist() == [{"id": 1}, {"id": 2}]
 
 
@@ -149,7 +149,7 @@ def test_names_in_lower_case_are_read_fast(way: ShapeSettings) -> None:
     """Records of a known form are not looked at one by one, unless they explode."""
     values = [b'{"Id":%d,"Customer":{"Name":"Ada","ZIP":null},"Note":null,"NOTE":null}' % n for n in range(300)]
     block = RecordBatch.of("t", 0, range(300), [0] * 300, values)
-    one = Shaper(way)
+    one = RowBuilder(way)
     list(accepted(one, block))
     with patch.object(json_decoder, "parse", side_effect=AssertionError("a record went the exact way")):
         (run,) = accepted(one, block)
@@ -176,10 +176,10 @@ def test_with_a_schema_the_fields_of_its_types_count() -> None:
         ),
     )
     block = RecordBatch.of("t", 0, [0, 1], [0, 0], [b"", b""])
-    (run,) = accepted(Shaper(replace(LOWER, discard_collections=True), None, _Given(rows)), block)
+    (run,) = accepted(RowBuilder(replace(LOWER, discard_collections=True), None, _Given(rows)), block)
     assert run.rows.to_pylist() == [{"id": 1}] * 2
     with pytest.raises(InvalidRecord, match="fields l.a and l.A would both become field l.a"):
-        list(accepted(Shaper(LOWER, None, _Given(rows)), block))
+        list(accepted(RowBuilder(LOWER, None, _Given(rows)), block))
     with pytest.raises(InvalidValue, match="fields a and A would both become field a"):
         distinct(pa.struct([("a", pa.int32()), ("A", pa.int32())]))
 

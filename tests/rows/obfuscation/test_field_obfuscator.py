@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from parquet_sink.convert.decoded import Tree
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.rows.flatten.trees import flatten
-from parquet_sink.rows.obfuscation import field_obfuscator, paths
+from parquet_sink.rows.obfuscation import field_obfuscator
 from parquet_sink.rows.obfuscation.field_obfuscator import FieldObfuscator
 from parquet_sink.rows.settings import ObfuscationSettings
 
@@ -378,7 +378,7 @@ def test_unmatched_of_exploded_records() -> None:
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Any number of fields and types leaves a bounded memory, and changes nothing."""
-    monkeypatch.setattr(paths, "_MOST_PLACES", 10)
+    monkeypatch.setattr(field_obfuscator, "_MOST_PLACES", 10)
     monkeypatch.setattr(field_obfuscator, "_MOST_TYPES", 3)
     hides = obfuscator("f.value.name", "n")
     for number in range(50):

@@ -5,7 +5,7 @@ import logging
 import pyarrow as pa
 import pytest
 
-from parquet_sink.rows.schema.change_monitor import FEW_ROWS, FILES, ChangeHistory, SchemaChangeMonitor
+from parquet_sink.rows.schema.evolution import FEW_ROWS, FILES, ChangeHistory, SchemaChangeMonitor
 
 TEXT, LONG, DOUBLE = pa.string(), pa.int64(), pa.float64()
 

@@ -7,10 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parquet_sink.model.records import RecordBatch
-from parquet_sink.rows.schema.learned import COLUMNS_KEY, DECODER_KEY, LearnedSchema, merge
-from parquet_sink.rows.schema.value_types import MAX_COLUMNS, EmptyMap, ValueTypes, of_arrow, to_fields
+from parquet_sink.rows.row_builder import RowBuilder
+from parquet_sink.rows.schema.topic_columns import (
+    COLUMNS_KEY,
+    DECODER_KEY,
+    MAX_COLUMNS,
+    EmptyMap,
+    LearnedSchema,
+    ValueTypes,
+    merge,
+    of_arrow,
+    to_fields,
+)
 from parquet_sink.rows.settings import ShapeSettings
-from parquet_sink.rows.shaper import Shaper
 
 PLAIN = ShapeSettings(embed_metadata=False)
 types_strategy = st.recursive(
@@ -22,7 +31,7 @@ types_strategy = st.recursive(
 
 def learned(*values: bytes, way: ShapeSettings = PLAIN) -> pa.Schema:
     """What a shaper knows after these records."""
-    shaper = Shaper(way)
+    shaper = RowBuilder(way)
     list(shaper.shape(RecordBatch.of("t", 0, range(len(values)), [0] * len(values), values)))
     assert shaper.known is not None
     return shaper.known
@@ -73,7 +82,7 @@ def test_what_an_earlier_version_saved_is_no_trouble() -> None:
     found = learned(b'{"a":1}')
     for broken in (b"{", b"[]", b'{"reading":[false,false],"fields":{"a":"nonsense"},"lists":{}}', b"null", b"7"):
         schema = found.with_metadata({**found.metadata, DECODER_KEY: broken})
-        shaper = Shaper(PLAIN, schema)
+        shaper = RowBuilder(PLAIN, schema)
         values = [b'{"a":%d}' % number for number in range(100)]
         (run,) = shaper.shape(RecordBatch.of("t", 0, range(100), [0] * 100, values))
         assert isinstance(run.offsets, pa.Int64Array)

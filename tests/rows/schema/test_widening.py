@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.rows.schema.evolution import aligned, first_misfit
+from parquet_sink.rows.schema.evolution import aligned, first_inexact
 
 LONG, DOUBLE = pa.int64(), pa.float64()
 NUMBERS = (
@@ -39,7 +39,7 @@ def test_exactly_what_a_double_holds(numbers: list[int | None], level: int, star
     array = pa.array([put(level, number) for number in numbers], own).slice(start)
     rest = numbers[start:]
     bad = [at for at, number in enumerate(rest) if number is not None and int(float(number)) != number]
-    assert first_misfit(array, to) == (bad[0] if bad else None)
+    assert first_inexact(array, to) == (bad[0] if bad else None)
     good = array.slice(0, bad[0]) if bad else array
     found = aligned(good, to)
     found.validate(full=True)

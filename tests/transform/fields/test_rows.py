@@ -8,9 +8,9 @@ import pytest
 from parquet_sink.convert.decoded import Inferred
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected
+from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.rows.run import Run
 from parquet_sink.rows.settings import ObfuscationSettings, ShapeSettings
-from parquet_sink.rows.shaper import Shaper
 from parquet_sink.transform.chain import Step, TransformChain
 from parquet_sink.transform.fields.base import FieldTransform
 from parquet_sink.transform.fields.cast import Cast
@@ -54,7 +54,7 @@ def values(count: int) -> list[bytes]:
 
 def shaped(transforms: list[FieldTransform], cut: int, settings: ShapeSettings) -> tuple[list[Any], list[Any]]:
     """All rows in order, and all that is rejected."""
-    shaper = Shaper(settings, transforms=TransformChain([Step(one) for one in transforms]))
+    shaper = RowBuilder(settings, transforms=TransformChain([Step(one) for one in transforms]))
     rows: list[Any] = []
     rejected: list[Any] = []
     every = values(600)
@@ -87,7 +87,7 @@ def test_rows_do_not_depend_on_columns_or_cuts(cut: int, settings: ShapeSettings
 def test_columns_stay_columns() -> None:
     """Only the records that need it are taken one by one; all others are rows of columns to the end."""
     seen = Identity()
-    shaper = Shaper(
+    shaper = RowBuilder(
         ShapeSettings(), transforms=TransformChain([*(Step(made(kind, keys)) for kind, keys in CHAIN), Step(seen)])
     )
     every = values(10_000)

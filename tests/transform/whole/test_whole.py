@@ -21,9 +21,9 @@ from parquet_sink.convert.json import decoder as json
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.model.records import Header, RecordBatch
 from parquet_sink.model.rejected import Stage
+from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.rows.run import Run
 from parquet_sink.rows.settings import ShapeSettings
-from parquet_sink.rows.shaper import Shaper
 from parquet_sink.transform.chain import Step, TransformChain
 from parquet_sink.transform.classes import find_predicate, find_transform
 from parquet_sink.transform.protocol import WrongSettings
@@ -197,14 +197,18 @@ def test_what_is_added_stands_behind_what_was_there(name: str, existing: str, co
     values = [b'{"own": %d, "b": {"c": 1}}' % n for n in range(count)]
     more = {"z": b"1", "a": b"2"}
     keys = [b'{"z": 1, "a": 2}'] * count
-    shaper = Shaper(ShapeSettings(), None, json.decoder(), TransformChain([step], key_decoder_for(ConverterSettings())))
+    shaper = RowBuilder(
+        ShapeSettings(), None, json.decoder(), TransformChain([step], key_decoder_for(ConverterSettings()))
+    )
     batch = RecordBatch.of("orders", 0, range(count), [0] * count, values, keys, [list(more.items())] * count)
     (run,) = shaper.shape(batch)
     assert isinstance(run, Run)
     assert run.rows.schema.names[:4] == ["own", "b_c", "z", "a"]
     clash = [b'{"own": 1, "a": 5, "b": 2}'] * count
     again = RecordBatch.of("orders", 0, range(count), [0] * count, clash, keys, [list(more.items())] * count)
-    other = Shaper(ShapeSettings(), None, json.decoder(), TransformChain([step], key_decoder_for(ConverterSettings())))
+    other = RowBuilder(
+        ShapeSettings(), None, json.decoder(), TransformChain([step], key_decoder_for(ConverterSettings()))
+    )
     (run,) = other.shape(again)
     assert isinstance(run, Run)
     assert run.rows.schema.names[:4] == ["own", "a", "b", "z"]

@@ -28,10 +28,10 @@ from parquet_sink.convert.json.trees import text_of
 from parquet_sink.model.rejected import Stage
 from parquet_sink.rows import json_text
 from parquet_sink.rows.chunks import Chunks
-from parquet_sink.rows.column_batch import ColumnBatch, InferredBatch, Rejection, TreeBatch, rejection_of
-from parquet_sink.rows.flatten import columns, inferred
-from parquet_sink.rows.flatten.inferred import lowercased
+from parquet_sink.rows.flatten import columns
+from parquet_sink.rows.flatten.trees import lowercased
 from parquet_sink.rows.obfuscation.field_obfuscator import FieldObfuscator
+from parquet_sink.rows.run import ColumnBatch, InferredBatch, Rejection, TreeBatch, rejection_of
 from parquet_sink.rows.schema import arrow_types
 from parquet_sink.rows.schema.arrow_types import conformed
 from parquet_sink.rows.settings import ShapeSettings
@@ -129,13 +129,13 @@ def report_unwrapped(schema: pa.DataType | None) -> None:
     )
 
 
-class PieceShaper:
+class ColumnBuilder:
     """One per topic and Spark task."""
 
     def __init__(
         self, settings: ShapeSettings, reserved: frozenset[str], *, transformed: bool = False, of_keys: bool = False
     ) -> None:
-        """reserved: names that payload columns may not have (see `metadata.names`).
+        """reserved: names that payload columns may not have (see `added_columns.names`).
 
         transformed: the decoder could not `rewrite` what is in lists, because records are changed after it. of_keys:
         an object may have no fields.
@@ -225,7 +225,7 @@ class PieceShaper:
     def _inferred(self, piece: Inferred) -> InferredBatch:
         found = self._inferred_columns(piece)
         if found is None:
-            found = inferred.InferredColumns({}, pa.repeat(_TRUE, len(piece.positions)))
+            found = columns.InferredColumns({}, pa.repeat(_TRUE, len(piece.positions)))
         fields = tuple(pa.field(name, array.type) for name, array in found.arrays.items())
         batch = ColumnBatch(piece.positions, fields, tuple(found.arrays.values()))
         if not self._transformed or self._of_keys:
@@ -233,8 +233,8 @@ class PieceShaper:
         alone = either(found.alone, without_values(piece.rows))
         return InferredBatch(batch, alone, lambda row: (self.rewrite(with_fields(piece.tree(row))),))
 
-    def _inferred_columns(self, piece: Inferred) -> inferred.InferredColumns | None:
-        """Steps 2, 4 and 5 for all records at once, None when each must be judged by itself."""
+    def _inferred_columns(self, piece: Inferred) -> columns.InferredColumns | None:
+        """Steps 2, 4 and 5 for all records at once, None when each must be taken by itself."""
         if piece.lists and self._transformed and self.rewrites_lists:
             return None
         try:
@@ -246,7 +246,7 @@ class PieceShaper:
             read = self._obfuscator.columns(read, lists_as_text=bool(piece.lists))
         if read is None:
             return None
-        make = inferred.flat if self._settings.flatten else inferred.nested
+        make = columns.inferred_flat if self._settings.flatten else columns.inferred_nested
         return make(read, self._discard)
 
     def _typed_named(self, rows: pa.Array) -> pa.Array:
@@ -333,8 +333,8 @@ def _texts(
 
 def _chunked(chunks: Chunks, positions: pa.Int64Array, texts: pa.StringArray) -> ColumnBatch:
     """A batch that still has the rows of records that do not fit."""
-    arrays, misfits = chunks.cut(texts)
-    invalid = {positions[row].as_py(): Rejection(Stage.SHAPE, why) for row, why in misfits.items()}
+    arrays, too_long = chunks.cut(texts)
+    invalid = {positions[row].as_py(): Rejection(Stage.SHAPE, why) for row, why in too_long.items()}
     return ColumnBatch(positions, chunks.columns, arrays, invalid)
 
 

@@ -11,10 +11,10 @@ from parquet_sink.convert.json import fast as json_fast
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.rows import run_builder
-from parquet_sink.rows.flatten.tree_rows import rows_of
-from parquet_sink.rows.schema.value_types import MAX_COLUMNS, MAX_NAME
+from parquet_sink.rows.flatten.trees import rows_of
+from parquet_sink.rows.row_builder import RowBuilder, Run
+from parquet_sink.rows.schema.topic_columns import MAX_COLUMNS, MAX_NAME
 from parquet_sink.rows.settings import ObfuscationSettings, ShapeSettings
-from parquet_sink.rows.shaper import Run, Shaper
 from tests.factories import accepted
 
 BARE = ShapeSettings(embed_metadata=False)
@@ -28,7 +28,7 @@ def block(values: list[bytes | None], start: int = 0) -> RecordBatch:
     return RecordBatch.of("t", 3, offsets, [0] * len(values), values)
 
 
-def shape(one: Shaper, values: list[bytes | None], start: int = 0) -> list[Run]:
+def shape(one: RowBuilder, values: list[bytes | None], start: int = 0) -> list[Run]:
     """All runs of a block."""
     return list(accepted(one, block(values, start)))
 
@@ -36,7 +36,7 @@ def shape(one: Shaper, values: list[bytes | None], start: int = 0) -> list[Run]:
 def refused(settings: ShapeSettings, *values: bytes) -> tuple[int, str]:
     """Offset and reason of the record that is invalid."""
     with pytest.raises(InvalidRecord) as caught:
-        shape(Shaper(settings), list(values))
+        shape(RowBuilder(settings), list(values))
     assert (caught.value.topic, caught.value.partition) == ("t", 3)
     return caught.value.offset, caught.value.reason
 
@@ -45,7 +45,7 @@ def refused(settings: ShapeSettings, *values: bytes) -> tuple[int, str]:
 def test_objects_that_stay_empty_are_obfuscated_fast(flat: bool) -> None:
     """A path through an object that never held anything changes nothing, record by record or many at once."""
     hidden = ObfuscationSettings(("a.name", "id"))
-    one = Shaper(ShapeSettings(embed_metadata=False, flatten=flat, obfuscation=hidden))
+    one = RowBuilder(ShapeSettings(embed_metadata=False, flatten=flat, obfuscation=hidden))
     for start in (0, 100):
         (run,) = shape(one, [b'{"id":"x","a":{}}'] * 100, start)
         assert run.rows.column("id").to_pylist() == ["*****"] * 100
@@ -54,7 +54,7 @@ def test_objects_that_stay_empty_are_obfuscated_fast(flat: bool) -> None:
 
 def test_a_run_tells_its_records_and_offsets() -> None:
     """Tombstones give no row; first and last offset are those of rows."""
-    (run,) = shape(Shaper(ShapeSettings()), [None, b'{"a":1}', None, b'{"a":2}', None], start=40)
+    (run,) = shape(RowBuilder(ShapeSettings()), [None, b'{"a":1}', None, b'{"a":2}', None], start=40)
     assert (run.records, run.first_offset, run.last_offset, run.incompatible) == (2, 41, 43, False)
     assert run.rows.column("kafkaPartitionOffset").to_pylist() == ["3_41", "3_43"]
 
@@ -62,14 +62,14 @@ def test_a_run_tells_its_records_and_offsets() -> None:
 @pytest.mark.parametrize("values", [[], [None], [None, None]])
 def test_nothing_but_tombstones_is_no_run(values: list[bytes | None]) -> None:
     """A block without a value has no run and teaches nothing."""
-    one = Shaper(ShapeSettings())
+    one = RowBuilder(ShapeSettings())
     assert shape(one, values) == []
     assert one.known is None
 
 
 def test_added_columns_are_not_nullable_and_payload_is() -> None:
     """Nullability is part of the schema, the order column comes last."""
-    (run,) = shape(Shaper(ShapeSettings(primary_keys=("a",))), [b'{"a":1}'])
+    (run,) = shape(RowBuilder(ShapeSettings(primary_keys=("a",))), [b'{"a":1}'])
     assert [(field.name, field.nullable) for field in run.rows.schema] == [
         ("a", True),
         ("kafkaPartition", False),
@@ -92,13 +92,13 @@ def test_added_columns_are_not_nullable_and_payload_is() -> None:
 )
 def test_order_column_needs_keys_and_no_order_field(settings: ShapeSettings, added: list[str]) -> None:
     """`__celonis_order` is there only with keys and without an order field of the user's."""
-    (run,) = shape(Shaper(settings), [b'{"a":1}'])
+    (run,) = shape(RowBuilder(settings), [b'{"a":1}'])
     assert run.rows.schema.names == ["a", *added]
 
 
 def test_rows_before_a_bad_record_are_given_first() -> None:
     """Everything before the bad record comes out, then the error; nothing after it does."""
-    one = Shaper(BARE)
+    one = RowBuilder(BARE)
     seen = []
     runs = accepted(one, block([b'{"a":1}', b'{"a":"x"}', b'{"a":"y"}', b"junk", b'{"a":"z"}']))
     with pytest.raises(InvalidRecord, match="offset 3"):
@@ -108,7 +108,7 @@ def test_rows_before_a_bad_record_are_given_first() -> None:
 
 def test_a_bad_record_leaves_no_trace() -> None:
     """Columns that only an invalid record had are not learned."""
-    one = Shaper(ShapeSettings(embed_metadata=False, primary_keys=("id",)))
+    one = RowBuilder(ShapeSettings(embed_metadata=False, primary_keys=("id",)))
     with pytest.raises(InvalidRecord):
         shape(one, [b'{"id":1}', b'{"id":null,"new":1}'])
     assert one.known is not None
@@ -117,7 +117,7 @@ def test_a_bad_record_leaves_no_trace() -> None:
 
 def test_incompatible_across_blocks() -> None:
     """The first run of a block is marked when it cannot share a file with the block before; other columns go."""
-    one = Shaper(BARE)
+    one = RowBuilder(BARE)
     shape(one, [b'{"a":1,"b":2}'])
     (run,) = shape(one, [b'{"a":"x"}'])
     assert run.incompatible
@@ -129,13 +129,13 @@ def test_incompatible_across_blocks() -> None:
 @pytest.mark.parametrize("other", ['"x"', "true", "[1]", "{}"])
 def test_every_other_change_of_type_is_incompatible(other: str) -> None:
     """A number and text, boolean, or what becomes text cannot share a column."""
-    _, second = shape(Shaper(BARE), [b'{"a":1}', b'{"a":' + other.encode() + b"}"])
+    _, second = shape(RowBuilder(BARE), [b'{"a":1}', b'{"a":' + other.encode() + b"}"])
     assert second.incompatible
 
 
 def test_widening_ends_the_run_but_not_the_file() -> None:
     """int64 to double: earlier rows stay exact, later integers are doubles, nothing is incompatible."""
-    one = Shaper(BARE)
+    one = RowBuilder(BARE)
     runs = shape(one, [b'{"a":9007199254740993}', b'{"a":1.5}', b'{"a":2}', b'{"a":1152921504606846976}'])
     assert [(repr(run.rows.column("a").to_pylist()), run.incompatible) for run in runs] == [
         ("[9007199254740993]", False),
@@ -151,7 +151,7 @@ def test_alternating_null_and_absent_never_ends_a_run() -> None:
         b'{"x":null}',
         b'{"b":{"c":null}}',
     ] * 50
-    (run,) = shape(Shaper(BARE), values)
+    (run,) = shape(RowBuilder(BARE), values)
     assert run.rows.schema.names == ["a", "b_c"]
     assert run.rows.column("b_c").to_pylist() == [2, None, None, None] * 50
 
@@ -162,7 +162,7 @@ def test_nested_structs_grow() -> None:
     values: list[bytes | None] = (
         [b'{"o":{"x":1}}'] * 200 + [b'{"o":{"y":{"z":true}}}'] * 200 + [b'{"o":null}', b'{"o":{}}']
     )
-    (run,) = shape(Shaper(settings), values)
+    (run,) = shape(RowBuilder(settings), values)
     rows = run.rows.column("o").to_pylist()
     assert rows[0] == {"x": 1, "y": None}
     assert rows[399] == {"x": None, "y": {"z": True}}
@@ -171,7 +171,7 @@ def test_nested_structs_grow() -> None:
 
 def test_key_columns_from_metadata() -> None:
     """A column that the sink adds may be a key."""
-    (run,) = shape(Shaper(ShapeSettings(primary_keys=("kafkaPartitionOffset",))), [b'{"a":1}'] * 300)
+    (run,) = shape(RowBuilder(ShapeSettings(primary_keys=("kafkaPartitionOffset",))), [b'{"a":1}'] * 300)
     assert run.records == 300
 
 
@@ -202,14 +202,14 @@ def wide(columns: int) -> bytes:
 def test_number_of_columns_is_limited(flatten: bool) -> None:
     """As many as stated are fine, one more is not."""
     settings = ShapeSettings(flatten=flatten, embed_metadata=False)
-    (run,) = shape(Shaper(settings), [wide(MAX_COLUMNS)] * 2)
+    (run,) = shape(RowBuilder(settings), [wide(MAX_COLUMNS)] * 2)
     assert run.rows.num_columns == MAX_COLUMNS
     assert refused(settings, wide(MAX_COLUMNS + 1)) == (0, "it has 2,501 columns, more than the limit of 2,500")
 
 
 def test_a_topic_of_too_many_columns_starts_anew() -> None:
     """Records that are fine on their own never stop the connector by their sum."""
-    one = Shaper(BARE)
+    one = RowBuilder(BARE)
     shape(one, [wide(MAX_COLUMNS)])
     (run,) = shape(one, [b'{"c0":1,"new":2}'])
     assert run.incompatible
@@ -219,7 +219,7 @@ def test_a_topic_of_too_many_columns_starts_anew() -> None:
 def test_length_of_names_is_limited() -> None:
     """A name as long as stated is fine, a longer one is not."""
     name = b"n" * MAX_NAME
-    assert shape(Shaper(BARE), [b'{"' + name + b'":1}'])[0].records == 1
+    assert shape(RowBuilder(BARE), [b'{"' + name + b'":1}'])[0].records == 1
     _, reason = refused(BARE, b'{"' + name + b'n":1}')
     assert reason.endswith("has a name longer than 1,000 characters")
 
@@ -227,14 +227,14 @@ def test_length_of_names_is_limited() -> None:
 def test_deep_records_are_shaped() -> None:
     """A record of a hundred levels is a column."""
     deep = b'{"a":' * 100 + b"1" + b"}" * 100
-    (run,) = shape(Shaper(BARE), [deep] * 200)
+    (run,) = shape(RowBuilder(BARE), [deep] * 200)
     assert run.rows.schema.names == ["_".join("a" * 100)]
 
 
 def test_ten_megabytes_are_shaped() -> None:
     """A record of 10 MB among small ones is a row like any other."""
     values: list[bytes | None] = [b'{"a":"x"}'] * 200 + [b'{"a":"' + b"y" * 10_000_000 + b'"}'] + [b'{"a":"x"}'] * 200
-    (run,) = shape(Shaper(BARE), values)
+    (run,) = shape(RowBuilder(BARE), values)
     assert run.records == 401
     assert len(run.rows.column("a")[200].as_py()) == 10_000_000
 
@@ -244,7 +244,7 @@ def test_ten_megabytes_are_shaped() -> None:
 )
 def test_only_a_neighbourhood_goes_the_exact_way(odd: bytes) -> None:
     """One record that is not fast costs some hundred exact ones, not a block; the next block is fast again."""
-    one = Shaper(BARE)
+    one = RowBuilder(BARE)
     shape(one, [b'{"a":1}'] * 200)
     exact: list[object] = []
     with patch.object(run_builder, "rows_of", lambda trees, way: exact.append(trees) or rows_of(trees, way)):
@@ -257,7 +257,7 @@ def test_only_a_neighbourhood_goes_the_exact_way(odd: bytes) -> None:
 
 def test_always_null_and_always_empty_are_fast() -> None:
     """Fields that never hold anything, or always `{}`, do not keep a topic off the fast path."""
-    one = Shaper(BARE)
+    one = RowBuilder(BARE)
     values: list[bytes | None] = [b'{"a":1,"n":null,"e":{},"o":{"p":null,"q":2}}', b'{"o":{"p":null,"q":null}}'] * 200
     shape(one, values)
     with patch.object(shaper_module, "parse", side_effect=AssertionError("not fast")):
@@ -267,7 +267,7 @@ def test_always_null_and_always_empty_are_fast() -> None:
 
 def test_failing_tries_are_bounded() -> None:
     """When every record fails, and each teaches something new, the fast path reads a few times the block at most."""
-    one = Shaper(BARE)
+    one = RowBuilder(BARE)
     attempt, tried = json_fast.attempt, []
 
     def counted(values: pa.BinaryArray, schema: pa.Schema, unexpected: str) -> pa.RecordBatch | str:
@@ -284,13 +284,13 @@ def test_failing_tries_are_bounded() -> None:
 
 def test_known_survives_serialisation_and_is_fast_at_once() -> None:
     """What one shaper learned, another goes on with, on the fast path from its first record."""
-    one = Shaper(ShapeSettings())
+    one = RowBuilder(ShapeSettings())
     values: list[bytes | None] = [b'{"a":1,"o":{"x":"y","n":null},"e":{}}'] * 100
     before = shape(one, values)
     assert one.known is not None
     known = pa.ipc.read_schema(one.known.serialize())
     with patch.object(shaper_module, "parse", side_effect=AssertionError("not fast")):
-        after = shape(Shaper(ShapeSettings(), known), values)
+        after = shape(RowBuilder(ShapeSettings(), known), values)
     assert [run.rows for run in before] == [run.rows for run in after]
 
 
@@ -303,41 +303,41 @@ def test_known_survives_serialisation_and_is_fast_at_once() -> None:
 )
 def test_known_from_other_settings_is_not_used(other: ShapeSettings) -> None:
     """A schema learned with another kind of flattening, or with a column that is now ours, is forgotten."""
-    one = Shaper(BARE)
+    one = RowBuilder(BARE)
     shape(one, [b'{"a":1,"__celonis_order":2}'])
-    assert Shaper(other, one.known).known is None
+    assert RowBuilder(other, one.known).known is None
 
 
 def test_a_foreign_schema_is_not_used() -> None:
     """A schema that no shaper made is ignored."""
     for schema in (pa.schema([("a", pa.int64())]), pa.schema([("a", pa.int8())], {b"parquet_sink.outline": b"{"})):
-        assert Shaper(BARE, schema).known is None
+        assert RowBuilder(BARE, schema).known is None
 
 
 def test_reading_stops_when_nobody_reads() -> None:
     """Runs are made one after the other, as they are asked for."""
-    one = Shaper(BARE)
+    one = RowBuilder(BARE)
     runs = accepted(one, block([b'{"a":1}', b'{"a":"x"}', b"junk"]))
     assert next(runs).records == 1
 
 
 def test_names_are_told_apart_by_case() -> None:
     """`a` and `A` are two columns."""
-    (run,) = shape(Shaper(BARE), [b'{"a":1,"A":2}'] * 200)
+    (run,) = shape(RowBuilder(BARE), [b'{"a":1,"A":2}'] * 200)
     assert run.rows.schema.names == ["a", "A"]
 
 
 def test_the_json_text_null_is_a_tombstone() -> None:
     """A value that is the JSON text `null` gives no row and no error, as through Connect's JsonConverter."""
     block = RecordBatch.of("t", 0, [5, 6, 7], [0, 0, 0], [b'{"a":1}', b"null", b'{"a":2}'])
-    runs = list(accepted(Shaper(ShapeSettings()), block))
+    runs = list(accepted(RowBuilder(ShapeSettings()), block))
     assert [offset for run in runs for offset in run.offsets.to_pylist()] == [5, 7]
 
 
 def test_a_run_is_cut_into_parts() -> None:
     """Parts hold the rows in order, with their own offsets; only the first may be incompatible with what was before."""
     block = RecordBatch.of("t", 0, [1, 2, 5, 6, 9], [0] * 5, [b'{"a":%d}' % n for n in range(5)])
-    (run,) = accepted(Shaper(ShapeSettings()), block)
+    (run,) = accepted(RowBuilder(ShapeSettings()), block)
     parts = list(replace(run, incompatible=True).parts(2))
     assert [(part.first_offset, part.last_offset, part.records) for part in parts] == [(1, 2, 2), (5, 6, 2), (9, 9, 1)]
     assert [part.incompatible for part in parts] == [True, False, False]
@@ -347,7 +347,7 @@ def test_a_run_is_cut_into_parts() -> None:
 
 def test_lower_case_names() -> None:
     """With convert.lowercase.fields columns have lower-case names at every depth, on both paths."""
-    one = Shaper(ShapeSettings(embed_metadata=False, lowercase=True))
+    one = RowBuilder(ShapeSettings(embed_metadata=False, lowercase=True))
     values: list[bytes | None] = [
         b'{"Id":%d,"Customer":{"Name":"Ada","ZIP-Code":"1"}}' % number for number in range(300)
     ]
@@ -366,9 +366,9 @@ def test_names_that_differ_in_case_alone_clash() -> None:
 
 def test_columns_of_other_case_settings_are_forgotten() -> None:
     """Columns learned before names were turned into lower case would be null for ever."""
-    before = Shaper(ShapeSettings(embed_metadata=False))
+    before = RowBuilder(ShapeSettings(embed_metadata=False))
     shape(before, [b'{"Id":1}'])
-    (run,) = shape(Shaper(ShapeSettings(embed_metadata=False, lowercase=True), before.known), [b'{"Id":1}'])
+    (run,) = shape(RowBuilder(ShapeSettings(embed_metadata=False, lowercase=True), before.known), [b'{"Id":1}'])
     assert run.rows.schema.names == ["id"]
 
 
@@ -376,7 +376,7 @@ def test_records_with_lists_are_read_fast() -> None:
     """Once a list was seen, the exact path is not needed for records that have lists; discarded ones neither."""
     values: list[bytes | None] = [b'{"a":%d,"t":["x",{"y":%d}],"n":{"l":[]}}' % (n, n) for n in range(600)]
     for discard in (False, True):
-        one = Shaper(ShapeSettings(embed_metadata=False, discard_collections=discard))
+        one = RowBuilder(ShapeSettings(embed_metadata=False, discard_collections=discard))
         shape(one, values)
         with patch.object(shaper_module, "parse", side_effect=AssertionError("a record went the exact way")):
             (run,) = shape(one, values)
@@ -393,7 +393,7 @@ def test_a_list_with_an_integer_beyond_64_bits_is_refused_on_the_fast_path() -> 
 
 def test_lower_case_reaches_into_lists() -> None:
     """The JSON text of a list has lower-case names, too, on both paths; two that become one have no row."""
-    one = Shaper(ShapeSettings(embed_metadata=False, lowercase=True))
+    one = RowBuilder(ShapeSettings(embed_metadata=False, lowercase=True))
     (run,) = shape(one, [b'{"L":[{"A":%d,"B":{"C":[]}}]}' % number for number in range(300)])
     assert run.rows.slice(0, 1).to_pylist() == [{"l": '[{"a":0,"b":{"c":[]}}]'}]
     assert run.rows.column("l").to_pylist()[299] == '[{"a":299,"b":{"c":[]}}]'
@@ -404,7 +404,7 @@ def test_lower_case_reaches_into_lists() -> None:
 
 def test_a_zero_with_a_sign_is_read_fast() -> None:
     """It is no reason to look at its record by itself; only the integer `-0`, which has no sign, is."""
-    one = Shaper(BARE)
+    one = RowBuilder(BARE)
     values: list[bytes | None] = [b'{"a":0.5,"o":{"b":1.5}}'] * 300
     shape(one, values)
     with patch.object(shaper_module, "parse", side_effect=AssertionError("a record went the exact way")):
@@ -418,7 +418,7 @@ def test_a_zero_with_a_sign_is_read_fast() -> None:
 def test_few_of_many_fields_give_the_same_rows_as_all_of_few() -> None:
     """Records that have few of very many fields are taken one by one, which changes nothing in them."""
     values = [b'{"id":%d,"f%d":%d}' % (number, number % 900, number) for number in range(3_000)]
-    one = Shaper(BARE)
+    one = RowBuilder(BARE)
     runs = [run for part in (values[:1_500], values[1_500:]) for run in shape(one, [*part])]
     seen = [row for run in runs for row in run.rows.to_pylist()]
     assert len(seen) == len(values)

@@ -1,6 +1,6 @@
 """Blocks of records to rows: the one door to this package.
 
-A decoder gives the records of a block, transforms may change them, `piece_shaper` brings them to columns of their own
+A decoder gives the records of a block, transforms may change them, `column_builder` brings them to columns of their own
 schema, `interleave` back into offset order, and `run_builder` into the topic's columns.
 """
 
@@ -15,27 +15,34 @@ from parquet_sink.convert.decoded import Decoder, Inferred, LearningDecoder, Pie
 from parquet_sink.convert.json import decoder as json
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected, Stage
-from parquet_sink.rows import metadata
-from parquet_sink.rows.column_batch import ColumnBatch, InferredBatch, Part, RejectedBatch, Rejection, TombstoneBatch
-from parquet_sink.rows.interleave import Interleaving
+from parquet_sink.rows import added_columns
+from parquet_sink.rows.added_columns import PrimaryKeys
+from parquet_sink.rows.column_builder import ColumnBuilder, without
 from parquet_sink.rows.obfuscation.field_obfuscator import FieldObfuscator
-from parquet_sink.rows.piece_shaper import PieceShaper, without
-from parquet_sink.rows.primary_keys import PrimaryKeys
-from parquet_sink.rows.run import Records, Run
+from parquet_sink.rows.run import (
+    ColumnBatch,
+    InferredBatch,
+    Interleaving,
+    Part,
+    Records,
+    RejectedBatch,
+    Rejection,
+    Run,
+    TombstoneBatch,
+)
 from parquet_sink.rows.run_builder import RunBuilder
-from parquet_sink.rows.schema.learned import LearnedSchema
-from parquet_sink.rows.schema.topic_columns import TopicColumns
+from parquet_sink.rows.schema.topic_columns import LearnedSchema, TopicColumns
 from parquet_sink.rows.settings import ShapeSettings
 from parquet_sink.rows.tombstones import Tombstones
 from parquet_sink.transform.chain import TransformChain
 
-__all__ = ["Rejected", "Run", "Shaper"]
+__all__ = ["Rejected", "RowBuilder", "Run", "Shaper"]
 
 _TREES_WORTH_IT: Final = 16
 """When more than one in so many records that were read as columns had to be taken as trees, the decoder learns anew."""
 
 
-class Shaper:
+class RowBuilder:
     """One per topic and Spark task; owns the topic's evolving columns."""
 
     def __init__(
@@ -46,15 +53,16 @@ class Shaper:
         transforms: TransformChain | None = None,
         tombstone_keys: Decoder | None = None,
     ) -> None:
-        """known: what was learned so far (another shaper's `known`, also after `serialize`).
+        """known: what was learned so far (another row builder's `known`, also after `serialize`).
 
         decoder: of the connector's converter; None for JSON without a schema. transforms: between it and what follows.
         tombstone_keys: of the key converter, where tombstones become rows.
         """
         self._settings = settings
-        self._pieces = PieceShaper(settings, metadata.names(settings), transformed=transforms is not None)
+        reserved = added_columns.names(settings)
+        self._pieces = ColumnBuilder(settings, reserved, transformed=transforms is not None)
         self._keys = PrimaryKeys(settings)
-        learned = LearnedSchema.restored(known, settings)
+        learned = LearnedSchema.restored(known, settings, reserved)
         self._topic = TopicColumns(learned.columns)
         self._transforms = transforms
         self._decoder: Decoder = json.decoder() if decoder is None else decoder
@@ -153,3 +161,7 @@ class Shaper:
         given = sum(len(piece.positions) for piece in pieces if isinstance(piece, Inferred))
         if self._learning is not None and as_trees * _TREES_WORTH_IT > given:
             self._learning.forget()
+
+
+Shaper = RowBuilder
+"""Its name for plug-ins."""

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from parquet_sink.convert.decoded import Tree, Trees, Typed
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.model.rejected import Stage
-from parquet_sink.rows import metadata, piece_shaper
-from parquet_sink.rows.column_batch import ColumnBatch, TreeBatch, rejection_of
-from parquet_sink.rows.flatten.tree_rows import PendingRows, rows_of, value_types_of
-from parquet_sink.rows.piece_shaper import PieceShaper
+from parquet_sink.rows import added_columns, column_builder
+from parquet_sink.rows.column_builder import ColumnBuilder
+from parquet_sink.rows.flatten.trees import PendingRows, rows_of, value_types_of
+from parquet_sink.rows.run import ColumnBatch, TreeBatch, rejection_of
 from parquet_sink.rows.schema.topic_columns import TopicColumns
 from parquet_sink.rows.settings import ObfuscationSettings, ShapeSettings
 
@@ -29,7 +29,7 @@ CHUNKS = replace(PLAIN, chunks=3, chunk_bytes=10_000)
 
 def of(settings: ShapeSettings, piece: Typed | Trees) -> list[ColumnBatch]:
     """The batches of a piece, each one sound; records without a schema with the columns that they make alone."""
-    parts = PieceShaper(settings, metadata.names(settings)).of(piece)
+    parts = ColumnBuilder(settings, added_columns.names(settings)).of(piece)
     assert parts
     found = [part if isinstance(part, ColumnBatch) else as_sheet(settings, part) for part in parts]
     for batch in found:
@@ -61,7 +61,7 @@ def as_sheet(settings: ShapeSettings, part: TreeBatch) -> ColumnBatch:
         except InvalidValue as error:
             invalid[position] = rejection_of(error)
             continue
-        topic.take(own, topic.judge(own, ready))
+        topic.take(own, topic.change_for(own, ready))
         made.add(position, ready)
     return replace(made.batch(topic.columns), invalid=invalid)
 
@@ -459,11 +459,11 @@ def test_much_text_makes_more_sheets() -> None:
     found = [{"m": [{"a": [letter]}, {"a": [letter * 2]}]} for letter in "abcd"]
     way = replace(PLAIN, explode=True)
     (whole,) = of(way, typed(found, arrow))
-    with patch.object(piece_shaper, "MOST_TEXT", 50):
+    with patch.object(column_builder, "MOST_TEXT", 50):
         parts = of(way, typed(found, arrow))
         assert len(parts) > 1
         assert [row for part in parts for row in rows(part)] == rows(whole)
-        with patch.object(piece_shaper, "LONGEST_TEXT", 50):
+        with patch.object(column_builder, "LONGEST_TEXT", 50):
             found[1]["m"][1]["a"] = ["b" * 100]
             parts = of(way, typed(found, arrow))
     assert [at for part in parts for at in part.positions.to_pylist()] == [10, 10, 12, 12, 13, 13]
@@ -516,9 +516,9 @@ def test_what_cannot_be_obfuscated_makes_records_invalid() -> None:
 
 def test_a_plan_is_made_once_for_a_schema() -> None:
     """Batches of one schema share what was worked out on its type."""
-    shaping = PieceShaper(PLAIN, frozenset())
+    shaping = ColumnBuilder(PLAIN, frozenset())
     piece = typed([{"a": 1}], pa.struct([("a", pa.int32())]))
-    with patch.object(piece_shaper.columns, "flat", wraps=piece_shaper.columns.flat) as flat:
+    with patch.object(column_builder.columns, "flat", wraps=column_builder.columns.flat) as flat:
         shaping.of(piece)
         shaping.of(typed([{"a": 2}], pa.struct([("a", pa.int32())])))
     assert flat.call_count == 1
@@ -551,6 +551,6 @@ def test_trees_in_chunks() -> None:
 
 def test_trees_that_do_not_explode_are_rows() -> None:
     """One record that is no list of records does not change what becomes of the others."""
-    piece_shaper.report_unwrapped.cache_clear()
+    column_builder.report_unwrapped.cache_clear()
     (batch,) = of(replace(PLAIN, explode=True), trees({"m": [{"a": 1}, None, {"a": 2}]}, {"m": []}, {"a": 3}))
     assert (batch.positions.to_pylist(), [row["a"] for row in rows(batch)]) == ([0, 0, 2], [1, 2, 3])
