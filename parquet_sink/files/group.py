@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from parquet_sink.files.rotation import GroupEnd
 from parquet_sink.rows.run import Run
 from parquet_sink.rows.schema import evolution
-from parquet_sink.rows.schema.topic_columns import Change
+from parquet_sink.rows.schema.evolution import Change
 
 
 @dataclass(frozen=True)

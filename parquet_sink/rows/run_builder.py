@@ -37,8 +37,8 @@ from parquet_sink.rows.run import (
     rejection_of,
     to_run,
 )
-from parquet_sink.rows.schema.evolution import first_inexact, takes, widens
-from parquet_sink.rows.schema.topic_columns import CUTS, Change, Row, Step, TopicColumns, ValueTypes, fits
+from parquet_sink.rows.schema.evolution import Change, first_inexact, takes, widens
+from parquet_sink.rows.schema.topic_columns import CUTS, Row, Step, TopicColumns, ValueTypes, fits
 from parquet_sink.rows.settings import ShapeSettings
 from parquet_sink.rows.tombstones import TombstoneFit, as_number
 

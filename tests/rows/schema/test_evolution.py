@@ -5,8 +5,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from parquet_sink.rows.schema.evolution import Columns, Incompatible, aligned, leaves, merged, unified
-from parquet_sink.rows.schema.topic_columns import Change
+from parquet_sink.rows.schema.evolution import Change, Columns, Incompatible, aligned, leaves, merged, unified
 
 INT, LONG, FLOAT, DOUBLE, TEXT = pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.string()
 
