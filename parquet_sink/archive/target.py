@@ -52,7 +52,24 @@ class AcceptedFiles:
             self._files.pop(_key(target, file), None)
 
 
-class ArchivedTarget:
+class _BeforeArchive:
+    """What both have of the target before the archive."""
+
+    def __init__(self, target: Target, archive: Archive) -> None:
+        self._target, self._archive = target, archive
+
+    @property
+    def name(self) -> str:
+        return self._target.name
+
+    def probe(self, seconds_left: float) -> ProbeResult:
+        return self._target.probe(seconds_left)
+
+    def close(self) -> None:
+        self._target.close()
+
+
+class ArchivedTarget(_BeforeArchive):
     """Implements `targets.settings.Target`: a file counts as accepted once the archive has it, too. monotonic: seconds.
 
     accepted: a file that the target took is not sent to it again because the archive did not.
@@ -65,11 +82,8 @@ class ArchivedTarget:
         accepted: AcceptedFiles,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._target, self._archive, self._accepted, self._monotonic = target, archive, accepted, monotonic
-
-    @property
-    def name(self) -> str:
-        return self._target.name
+        super().__init__(target, archive)
+        self._accepted, self._monotonic = accepted, monotonic
 
     def push(self, file: FinishedFile, seconds_left: float) -> Outcome:
         """The target's outcome, with the archive's address; or, of an accepted file, why it is not archived."""
@@ -84,25 +98,16 @@ class ArchivedTarget:
         self._accepted.remove(self._target, file)
         return replace(outcome, archive=_archiving(self._archive.name))
 
-    def probe(self, seconds_left: float) -> ProbeResult:
-        return self._target.probe(seconds_left)
 
-    def close(self) -> None:
-        self._target.close()
-
-
-class ThenArchivedTarget:
+class ThenArchivedTarget(_BeforeArchive):
     """Implements `targets.settings.Target`: an accepted file is handed to the connector's program, which archives it.
 
     Where that is not on this machine (an executor, a PySpark program) it is tried once, here and now.
     """
 
     def __init__(self, target: Target, archive: Archive, waiting: WaitingFolder) -> None:
-        self._target, self._archive, self._waiting = target, archive, waiting
-
-    @property
-    def name(self) -> str:
-        return self._target.name
+        super().__init__(target, archive)
+        self._waiting = waiting
 
     def push(self, file: FinishedFile, seconds_left: float) -> Outcome:
         """The target's outcome. A file that will not be archived is told of, in the outcome and in the log."""
@@ -121,12 +126,6 @@ class ThenArchivedTarget:
     def _failed(self, file: FinishedFile, cause: str) -> Archiving:
         log.warning("%s: file %s is not archived in %s: %s.", file.origin, file.name, self._archive.name, cause)
         return _archiving(self._archive.name, cause)
-
-    def probe(self, seconds_left: float) -> ProbeResult:
-        return self._target.probe(seconds_left)
-
-    def close(self) -> None:
-        self._target.close()
 
 
 def local_file(file: FinishedFile) -> LocalFile:

@@ -1,1 +1,1 @@
-"""Records that were passed over, kept in Parquet files until they are replayed: written whole or not at all."""
+"""Records that were diverted, kept in Parquet files until they are replayed: written whole or not at all."""

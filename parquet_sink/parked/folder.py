@@ -1,7 +1,7 @@
 """The folder of a connector's parked records, and the store that writes rejected records into it.
 
 Each topic-partition has files of its own, numbered as they were begun. What is added goes into the last one, which is
-written anew beside it and takes its place, until that holds FILE_BYTES; so one record at a time makes no more files
+written again beside it and takes its place, until that holds FILE_BYTES; so one record at a time makes no more files
 than many at once. A crash leaves the file of before or the one of after. Records that are there already, because a
 range is repeated, are not added again.
 """

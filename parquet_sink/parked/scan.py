@@ -158,13 +158,13 @@ class Group:
 
     def add(self, partition: int, found: dict[str, object]) -> None:
         """Adds what one file has of it."""
-        self.records += int(str(found["offset_count"]))
-        self.payload_bytes += int(str(found["bytes_sum"] or 0))
-        first, last = int(str(found["offset_min"])), int(str(found["offset_max"]))
-        before = self.offsets.get(partition, (first, last))
-        self.offsets[partition] = (min(before[0], first), max(before[1], last))
-        self.timestamps = _span(self.timestamps, found["timestamp_min"], found["timestamp_max"])
-        self.parked_at = _span(self.parked_at, found["parked_at_min"], found["parked_at_max"])
+        count, size, first, last = (
+            int(str(found[name] or 0)) for name in ("offset_count", "bytes_sum", "offset_min", "offset_max")
+        )
+        one = Group(self.topic, self.stage, self.reason, count, size, {partition: (first, last)})
+        one.timestamps = _span(None, found["timestamp_min"], found["timestamp_max"])
+        one.parked_at = _span(None, found["parked_at_min"], found["parked_at_max"])
+        self.join(one)
 
     def join(self, other: "Group") -> None:
         """Adds another group's records."""
@@ -246,7 +246,7 @@ class ParkedPartition:
         return sum(len(layer.offsets) for layer in self.layers)
 
     def _layers(self, selection: Selection) -> Iterator[Layer]:
-        """One, unless several records are at one offset, of topics that were made anew: those parked later follow."""
+        """One, unless several records are at one offset, of topics that were recreated: those parked later follow."""
         offsets, files, rows = [], [], []
         for index, file in enumerate(self.files):
             table = file.read(["offset", "stage"])

@@ -1,4 +1,4 @@
-"""Keys and settings of where records are kept that are passed over. Sizes are bytes."""
+"""Keys and settings of where diverted records are kept. Sizes are bytes."""
 
 from pathlib import PurePath
 from typing import Final

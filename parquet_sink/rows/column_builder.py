@@ -6,8 +6,8 @@
   4. fields are obfuscated
   5. the record becomes columns: chunks of its JSON text, or flattened, or nested
 
-`_typed` and `_trees` have one call for each. Trees take step 5 in `run_builder`, where what follows is, too (a topic's
-columns, metadata, keys).
+`_typed` and `_elements` take them in this order. Trees take step 5 in `run_builder`, where what follows is, too (a
+topic's columns, metadata, keys).
 """
 
 import logging
@@ -175,11 +175,15 @@ class ColumnBuilder:
 
     def _typed(self, piece: Typed) -> list[ColumnBatch]:
         try:
-            self._checked(piece.rows.type)
-            positions, rows = self._typed_exploded(piece.positions, piece.rows)
-            wrapper = None if rows.type == piece.rows.type else piece.rows.type.field(0).name
-            found = self._typed_obfuscated(self._typed_named(rows), wrapper)
-            return self._typed_columns(positions, found)
+            positions, rows = piece.positions, piece.rows
+            self._checked(rows.type)
+            if self._settings.explode:
+                positions, rows = exploded_rows(positions, rows)
+            obfuscator = self._obfuscator_for(None if rows.type == piece.rows.type else piece.rows.type.field(0).name)
+            rows = self._typed_named(rows)
+            if obfuscator is not None and pa.types.is_struct(rows.type):
+                rows = obfuscator.rows(rows)
+            return self._typed_columns(positions, rows)
         except InvalidValue as error:
             return [_nothing(dict.fromkeys(piece.positions.to_pylist(), rejection_of(error)))]
 
@@ -217,21 +221,21 @@ class ColumnBuilder:
             if self._chunks is None:
                 raise no_fields(tree)
             return (json_of(tree),)
-        exploded = self._tree_exploded(tree)
-        wrapper = None if exploded and exploded[0] is tree else next(iter(tree))
-        found = self._trees_obfuscated([self._tree_named(each) for each in exploded], wrapper)
+        exploded = exploded_trees(tree) if self._settings.explode else (tree,)
+        obfuscator = self._obfuscator_for(None if exploded and exploded[0] is tree else next(iter(tree)))
+        found = [self._tree_named(each) for each in exploded]
+        if obfuscator is not None:
+            found = [obfuscator.tree(each) for each in found]
         return found if self._chunks is None else [json_of(each) for each in found]
 
     def _inferred(self, piece: Inferred) -> InferredBatch:
-        found = self._inferred_columns(piece)
-        if found is None:
-            found = columns.InferredColumns({}, pa.repeat(_TRUE, len(piece.positions)))
-        fields = tuple(pa.field(name, array.type) for name, array in found.arrays.items())
-        batch = ColumnBatch(piece.positions, fields, tuple(found.arrays.values()))
+        arrays, fallback = self._inferred_columns(piece) or ({}, pa.repeat(_TRUE, len(piece.positions)))
+        fields = tuple(pa.field(name, array.type) for name, array in arrays.items())
+        batch = ColumnBatch(piece.positions, fields, tuple(arrays.values()))
         if not self._transformed or self._of_keys:
-            return InferredBatch(batch, found.alone, lambda row: (self.rewrite(piece.tree(row)),))
-        alone = either(found.alone, without_values(piece.rows))
-        return InferredBatch(batch, alone, lambda row: (self.rewrite(with_fields(piece.tree(row))),))
+            return InferredBatch(batch, fallback, lambda row: (self.rewrite(piece.tree(row)),))
+        fallback = either(fallback, without_values(piece.rows))
+        return InferredBatch(batch, fallback, lambda row: (self.rewrite(with_fields(piece.tree(row))),))
 
     def _inferred_columns(self, piece: Inferred) -> columns.InferredColumns | None:
         """Steps 2, 4 and 5 for all records at once, None when each must be taken by itself."""
@@ -255,20 +259,6 @@ class ColumnBuilder:
 
     def _tree_named(self, tree: Tree) -> Tree:
         return lowercased(tree, discard=self._discard) if self._settings.lowercase else tree
-
-    def _typed_exploded(self, positions: pa.Int64Array, rows: pa.Array) -> tuple[pa.Int64Array, pa.Array]:
-        return exploded_rows(positions, rows) if self._settings.explode else (positions, rows)
-
-    def _tree_exploded(self, tree: Tree) -> Sequence[Tree]:
-        return exploded_trees(tree) if self._settings.explode else (tree,)
-
-    def _typed_obfuscated(self, rows: pa.Array, wrapper: str | None) -> pa.Array:
-        obfuscator = self._obfuscator_for(wrapper)
-        return rows if obfuscator is None or not pa.types.is_struct(rows.type) else obfuscator.rows(rows)
-
-    def _trees_obfuscated(self, trees: Sequence[Tree], wrapper: str | None) -> Sequence[Tree]:
-        obfuscator = self._obfuscator_for(wrapper)
-        return trees if obfuscator is None else [obfuscator.tree(tree) for tree in trees]
 
     def _obfuscator_for(self, wrapper: str | None) -> FieldObfuscator | None:
         """wrapper: the field that held the records before they were exploded, None where they were not."""

@@ -39,7 +39,7 @@ from parquet_sink.transform.chain import TransformChain
 __all__ = ["Rejected", "RowBuilder", "Run", "Shaper"]
 
 _TREES_WORTH_IT: Final = 16
-"""When more than one in so many records that were read as columns had to be taken as trees, the decoder learns anew."""
+"""When more than one in so many records that were read as columns had to be taken as trees, it learns again."""
 
 
 class RowBuilder:
@@ -88,7 +88,7 @@ class RowBuilder:
         A rejected record leaves no trace in the columns, and the records after it are shaped as if it were not there.
         All comes in the order of last offsets. across_rejected: whether a run may have rows from both sides of a
         rejected record, which then comes before it; without, whoever stops at a rejected record has all rows before it
-        and none after. Raises ConnectorError when no record is to blame (the registry is away).
+        and none after. Raises ConnectorError when no record is to blame (the registry is unavailable).
         """
         records, pieces, rejections, tombstones = self._decoded(block)
         builder = RunBuilder(self._settings, self._topic, records, across_rejected)
@@ -101,7 +101,7 @@ class RowBuilder:
             order = sorted(rejections)
             parts.append(RejectedBatch(order, [rejections[at] for at in order]))
         yield from builder.build(Interleaving(parts, len(records)))
-        self._log_pieces(pieces, builder.inferred_as_trees)
+        self._learn_again(pieces, builder.inferred_as_trees)
 
     def unmatched(self) -> tuple[str, ...]:
         """Paths of `obfuscation.fields` that match none of the columns learned so far."""
@@ -156,8 +156,8 @@ class RowBuilder:
         rejections |= keyless
         return without(part, keyless)
 
-    def _log_pieces(self, pieces: Sequence[Piece], as_trees: int) -> None:
-        """Let the decoder learn anew when what it gave could not be used."""
+    def _learn_again(self, pieces: Sequence[Piece], as_trees: int) -> None:
+        """Let the decoder learn again when what it gave could not be used."""
         given = sum(len(piece.positions) for piece in pieces if isinstance(piece, Inferred))
         if self._learning is not None and as_trees * _TREES_WORTH_IT > given:
             self._learning.forget()

@@ -78,12 +78,12 @@ class TreeBatch:
 class InferredBatch:
     """Records without a schema as columns: rows for as long as the topic's columns have all their values.
 
-    batch: one row for each record; a column that a record lacks is null. alone: rows that must be taken as trees,
+    batch: one row for each record; a column that a record lacks is null. fallback: rows that must be taken as trees,
     always; None for none. trees: the trees of a row, as in `TreeBatch`; raises InvalidValue.
     """
 
     batch: ColumnBatch
-    alone: pa.BooleanArray | None
+    fallback: pa.BooleanArray | None
     trees: Callable[[int], Sequence[Tree]]
 
 
@@ -231,7 +231,7 @@ class Run:
     rows: payload columns in the order of first appearance, then the added columns (see `added_columns`). first_offset,
     last_offset: those of the first and the last row; offsets: those of each, not decreasing, because tombstones,
     transactions and compaction leave gaps, and the rows of an exploded record share theirs. records: how many
-    different offsets; all rows of a record are in one run. incompatible: the topic's schema started anew with this run,
+    different offsets; all rows of a record are in one run. incompatible: the topic's schema began again with this run,
     so its rows cannot share a file with those before. Without it, columns may have been added, or widened from int64 to
     float64, since the run before.
     """

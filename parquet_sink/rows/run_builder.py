@@ -3,7 +3,7 @@
 What happens to a record depends on the records before it, never on how these were cut into blocks. The order of steps
 for one record: `column_builder` has the first ones (to columns of the record's own schema), then here
 
-  6. the topic's columns take in the record's: added, widened, or started anew
+  6. the topic's columns take in the record's: added, widened, or started again
   7. primary keys are checked; a record that has no row leaves no trace in the columns
   8. the row is brought to the topic's columns; Kafka metadata and the order column are appended
 """
@@ -93,7 +93,7 @@ class FallbackRows:
         return int(self._rows[at]) if at < len(self._rows) else len(self._part.batch)
 
     def _found(self) -> np.ndarray:
-        batch, mask = self._part.batch, self._part.alone
+        batch, mask = self._part.batch, self._part.fallback
         no_column = self._needs_column and not self._topic
         if self._looks > MOST_LOOKS or no_column or self._keys.missing(self._topic):
             return np.arange(len(batch))

@@ -242,14 +242,14 @@ class Tombstones:
             self._add_rows(zip(part.positions, part.trees, strict=True), found)
 
     def _add_inferred(self, part: InferredBatch, found: Deletions, *, exact: bool) -> None:
-        alone = pa.repeat(pa.scalar(True, pa.bool_()), len(part.batch)) if exact else part.alone
-        if alone is None:
+        fallback = pa.repeat(pa.scalar(True, pa.bool_()), len(part.batch)) if exact else part.fallback
+        if fallback is None:
             self._add(part.batch, found)
             return
-        rest = pc.invert(alone)
+        rest = pc.invert(fallback)
         arrays = tuple(array.filter(rest) for array in part.batch.arrays)
         self._add(ColumnBatch(part.batch.positions.filter(rest), part.batch.columns, arrays), found)
-        self._add_rows(_each_alone(part, pc.indices_nonzero(alone).to_pylist(), found), found)
+        self._add_rows(_each_alone(part, pc.indices_nonzero(fallback).to_pylist(), found), found)
 
     def _add_rows(self, keys: Iterable[tuple[int, Sequence[Tree]]], found: Deletions) -> None:
         """Keys without a schema, those of the same types as columns together."""

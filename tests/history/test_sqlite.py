@@ -257,7 +257,7 @@ def test_hours_are_summed_up() -> None:
         upload(30, 39, at_ms=2 * HOUR_MS, outcome=UploadOutcome.WAITING),
     ]
     four, waits = Percentiles(4_000, 4_000, 4_000, 4_000), Percentiles(2.25, 4.0, 4.0, 4.0)
-    assert summarised(reversed(records)) == [
+    assert summarised(records) == [
         HourSummary(HOUR_MS, 2, 1, 30, 30, 2_468, 6, {"records": 1, "interval": 1}, {"refused": 1}, four, waits),
         HourSummary(2 * HOUR_MS, 0, 0, 0, 0, 0, 2, {}, {"waiting": 1}, None, None),
     ]

@@ -4,8 +4,9 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from hashlib import sha256
+from itertools import groupby
 from math import ceil
 from pathlib import Path
 from typing import Any, Final
@@ -61,58 +62,28 @@ _SHARE_TO_FREE: Final = 20
 """Of what takes too much room, one part in so many goes at a time."""
 
 
-@dataclass
-class _Hour:
-    """What was found so far of one hour."""
-
-    files: int = 0
-    repeated: int = 0
-    rows: int = 0
-    records: int = 0
-    size_bytes: int = 0
-    attempts: int = 0
-    reasons: Counter[str] = field(default_factory=Counter)
-    others: Counter[str] = field(default_factory=Counter)
-    freshness_ms: list[float] = field(default_factory=list)
-    upload_s: list[float] = field(default_factory=list)
-
-    def add(self, one: UploadRecord) -> None:
-        self.attempts += one.attempts
-        if one.outcome is not UploadOutcome.ACCEPTED:
-            self.others[str(one.outcome)] += 1
-            return
-        self.files += 1
-        self.repeated += one.repeat > 0
-        self.rows += one.rows
-        self.records += one.records
-        self.size_bytes += one.size_bytes
-        self.reasons[one.reason] += 1
-        self.upload_s.append(one.upload_s)
-        if one.freshness_ms is not None and one.origin is Origin.RUN and not one.repeat:
-            self.freshness_ms.append(one.freshness_ms)
-
-    def summary(self, hour_ms: int) -> HourSummary:
-        return HourSummary(
-            hour_ms=hour_ms,
-            files=self.files,
-            repeated=self.repeated,
-            rows=self.rows,
-            records=self.records,
-            size_bytes=self.size_bytes,
-            attempts=self.attempts,
-            reasons=dict(self.reasons),
-            others=dict(self.others),
-            freshness_ms=percentiles(self.freshness_ms),
-            upload_s=percentiles(self.upload_s),
-        )
-
-
 def summarised(records: Iterable[UploadRecord]) -> list[HourSummary]:
-    """One for each hour in which something happened, in order of time."""
-    hours: dict[int, _Hour] = {}
-    for one in records:
-        hours.setdefault(one.at_ms - one.at_ms % HOUR_MS, _Hour()).add(one)
-    return [hour.summary(at_ms) for at_ms, hour in sorted(hours.items())]
+    """One for each hour in which something happened, in order of time. records: in that order."""
+    hours = groupby(records, lambda one: one.at_ms - one.at_ms % HOUR_MS)
+    return [_summary(hour_ms, list(found)) for hour_ms, found in hours]
+
+
+def _summary(hour_ms: int, records: Sequence[UploadRecord]) -> HourSummary:
+    accepted = [one for one in records if one.outcome is UploadOutcome.ACCEPTED]
+    fresh = [one.freshness_ms for one in accepted if one.origin is Origin.RUN and not one.repeat]
+    return HourSummary(
+        hour_ms=hour_ms,
+        files=len(accepted),
+        repeated=sum(one.repeat > 0 for one in accepted),
+        rows=sum(one.rows for one in accepted),
+        records=sum(one.records for one in accepted),
+        size_bytes=sum(one.size_bytes for one in accepted),
+        attempts=sum(one.attempts for one in records),
+        reasons=dict(Counter(one.reason for one in accepted)),
+        others=dict(Counter(str(one.outcome) for one in records if one.outcome is not UploadOutcome.ACCEPTED)),
+        freshness_ms=percentiles([ms for ms in fresh if ms is not None]),
+        upload_s=percentiles([one.upload_s for one in accepted]),
+    )
 
 
 def percentiles(values: Sequence[float]) -> Percentiles | None:

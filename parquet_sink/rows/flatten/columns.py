@@ -23,6 +23,9 @@ from parquet_sink.rows.schema.topic_columns import SEPARATOR, Row, column_name
 _Steps: TypeAlias = tuple[int, ...]
 _Names: TypeAlias = tuple[str, ...]
 
+InferredColumns: TypeAlias = tuple[dict[str, pa.Array], pa.BooleanArray | None]
+"""Arrays by name of the column, those without a value left out; and rows to be taken one by one, or None."""
+
 CHUNKS_KEY = ems("flattener.jsonblob.chunks")
 NO_FIELD = "the record has no field that can hold a value"
 
@@ -148,36 +151,28 @@ def _sample(arrow: pa.DataType) -> object:
 _EMPTY, _NULL = pa.scalar("{}", pa.string()), pa.scalar(None, pa.string())
 
 
-@dataclass(frozen=True)
-class InferredColumns:
-    """arrays: by name of the column, those without a value left out. alone: rows to be taken one by one, or None."""
-
-    arrays: dict[str, pa.Array]
-    alone: pa.BooleanArray | None
-
-
 def inferred_flat(given: Mapping[str, pa.Array], discard_collections: bool) -> InferredColumns:
     """One column for each leaf; an object that was always empty is the text `{}`."""
     found = _Flattening(discard_collections)
     for column, array in given.items():
         found.take((column,), array)
-    return InferredColumns(found.arrays, found.alone)
+    return found.arrays, found.fallback
 
 
 def inferred_nested(given: Mapping[str, pa.Array], discard_collections: bool) -> InferredColumns:
     """The fields as they are; an object without a value is null."""
     found = _Nesting(discard_collections)
-    return InferredColumns(found.fields(given), found.alone)
+    return found.fields(given), found.fallback
 
 
 class _Flattening:
     def __init__(self, discard_collections: bool) -> None:
         self._discard = discard_collections
         self.arrays: dict[str, pa.Array] = {}
-        self.alone: pa.BooleanArray | None = None
+        self.fallback: pa.BooleanArray | None = None
 
     def take(self, path: tuple[str, ...], array: pa.Array) -> None:
-        """A field, or what is below it. The first field with a value has a column; rows that have another are alone."""
+        """A field, or what is below it. The first with a value has a column; rows with another are fallback rows."""
         if array.null_count == len(array):
             return
         if pa.types.is_struct(array.type):
@@ -190,7 +185,7 @@ class _Flattening:
             array = pc.if_else(array.is_valid(), _EMPTY, _NULL)
         column = column_name(SEPARATOR.join(path))
         if column in self.arrays:
-            self.alone = either(self.alone, array.is_valid())
+            self.fallback = either(self.fallback, array.is_valid())
         else:
             self.arrays[column] = array
 
@@ -198,7 +193,7 @@ class _Flattening:
 class _Nesting:
     def __init__(self, discard_collections: bool) -> None:
         self._discard = discard_collections
-        self.alone: pa.BooleanArray | None = None
+        self.fallback: pa.BooleanArray | None = None
 
     def fields(self, given: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
         found = {}
@@ -213,7 +208,7 @@ class _Nesting:
                     children = list(below.values())
                     found[column] = pa.StructArray.from_arrays(children, names=list(below), mask=all_null(children))
             elif not self._discard:
-                self.alone = either(self.alone, array.is_valid())
+                self.fallback = either(self.fallback, array.is_valid())
         return found
 
 

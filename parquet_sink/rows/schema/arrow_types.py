@@ -38,24 +38,41 @@ def type_name(arrow: pa.DataType) -> str:
     return next((text for matches, text in names if matches(arrow)), "a number")
 
 
-def check_depth(arrow: pa.DataType) -> None:
+def check_depth(arrow: pa.DataType, path: _Names = (), level: int = 1) -> None:
     """Raise InvalidValue when records, lists and maps stand in each other more than MAX_DEPTH levels deep."""
-    _check_depth(arrow, (), 1)
+    below = tuple(_children(arrow))
+    if (below or pa.types.is_struct(arrow)) and level > MAX_DEPTH:
+        where = f"field {show(path)} is" if path else "the value is"
+        raise InvalidValue(f"{where} nested deeper than {MAX_DEPTH} levels")
+    for step, child in below:
+        check_depth(child, (*path, *step), level + 1)
 
 
-def distinct(arrow: pa.DataType, *, discard: bool = False) -> pa.DataType:
+def distinct(arrow: pa.DataType, path: _Names = (), *, discard: bool = False) -> pa.DataType:
     """The type without fields that lower case would make one with another, and that do not count.
 
     Those are fields that can only be null, and lists and maps where these are discarded, which are not looked into
     either. Raises InvalidValue when two that count become one.
     """
-    return _distinct(arrow, (), discard)
+    if not pa.types.is_struct(arrow):
+        return arrow if discard else _below(arrow, lambda below: distinct(below, path, discard=discard))
+    found: dict[str, pa.Field] = {}
+    for field in fields(arrow):
+        here, lower = (*path, field.name), field.name.lower()
+        if lower in found:
+            if _does_not_count(field.type, discard):
+                continue
+            other = found.pop(lower)
+            if not _does_not_count(other.type, discard):
+                raise InvalidValue(clash((*path, other.name), here, (*path, lower)))
+        found[lower] = field.with_type(distinct(field.type, here, discard=discard))
+    return pa.struct(list(found.values()))
 
 
 def lowercased(arrow: pa.DataType, *, discard: bool = False) -> pa.DataType:
     """A type that `distinct` gave, with the names of all fields in lower case, at every depth, in lists and maps too.
 
-    PrimaryKeys of maps are data and stay. discard: names in lists and maps stay, too.
+    Keys of maps are data and stay. discard: names in lists and maps stay, too.
     """
     lower = partial(lowercased, discard=discard)
     if not pa.types.is_struct(arrow):
@@ -89,15 +106,6 @@ def storable(arrow: pa.DataType) -> pa.DataType | None:
     return None if below is None or (pa.types.is_struct(below) and not below.num_fields) else below
 
 
-def _check_depth(arrow: pa.DataType, path: _Names, level: int) -> None:
-    below = tuple(_children(arrow))
-    if (below or pa.types.is_struct(arrow)) and level > MAX_DEPTH:
-        where = f"field {show(path)} is" if path else "the value is"
-        raise InvalidValue(f"{where} nested deeper than {MAX_DEPTH} levels")
-    for step, child in below:
-        _check_depth(child, (*path, *step), level + 1)
-
-
 def _children(arrow: pa.DataType) -> Iterator[tuple[_Names, pa.DataType]]:
     """The types directly below, with what each adds to the path: nothing for what is in a list or map."""
     if pa.types.is_struct(arrow):
@@ -125,22 +133,6 @@ def _below(arrow: pa.DataType, change: _Change) -> pa.DataType | None:
     return arrow
 
 
-def _distinct(arrow: pa.DataType, path: _Names, discard: bool) -> pa.DataType:
-    if not pa.types.is_struct(arrow):
-        return arrow if discard else _below(arrow, lambda below: _distinct(below, path, discard))
-    found: dict[str, pa.Field] = {}
-    for field in fields(arrow):
-        here, lower = (*path, field.name), field.name.lower()
-        if lower in found:
-            if _does_not_count(field.type, discard):
-                continue
-            other = found.pop(lower)
-            if not _does_not_count(other.type, discard):
-                raise InvalidValue(clash((*path, other.name), here, (*path, lower)))
-        found[lower] = field.with_type(_distinct(field.type, here, discard))
-    return pa.struct(list(found.values()))
-
-
 def _does_not_count(arrow: pa.DataType, discard: bool) -> bool:
     return bool(pa.types.is_null(arrow) or (discard and (pa.types.is_list(arrow) or pa.types.is_map(arrow))))
 
@@ -152,7 +144,7 @@ def clash(first: Path, second: Path, becomes: Path) -> str:
 
 
 def conformed(array: pa.Array, arrow: pa.DataType) -> pa.Array:
-    """The array as a type that `arrow_types.doubled` or `arrow_types.storable` made of its own.
+    """The array as a type that `doubled` or `storable` made of its own.
 
     Decimals become the nearest double (ties to even), as Java's BigDecimal.doubleValue: Arrow's own cast is off by the
     last bit for one in some hundred, its way through text is not.

@@ -36,7 +36,7 @@ from parquet_sink.rows.schema.evolution import (
 from parquet_sink.rows.settings import ShapeSettings
 
 MAX_COLUMNS = 2_500
-"""Columns of one record, and of one topic; beyond, a record is invalid, and a topic's schema starts anew."""
+"""Columns of one record, and of one topic; beyond, a record is invalid, and a topic's schema starts again."""
 
 MAX_NAME = 1_000
 """Characters in the name of a column."""
@@ -97,7 +97,7 @@ def fits(value_types: ValueTypes, row: Row) -> bool:
     """Whether the row needs no change of types; then its values are made ready for their columns, in place.
 
     Integers in a fraction column become fractions. Nested objects without a value become None. When the answer is
-    False the row may be half converted: build it anew.
+    False the row may be half converted: build it again.
     """
     for name, value in row.items():
         kind = value_types.get(name)
@@ -165,7 +165,7 @@ def _holds(kind: ValueType, value: object) -> bool:
 
 @dataclass(frozen=True)
 class Step:
-    """What a schema asks of the columns. fields: those that are new or changed; all of them when it starts anew."""
+    """What a schema asks of the columns. fields: those that are new or changed; all of them when it starts again."""
 
     change: Change
     fields: Mapping[str, pa.Field]
@@ -241,7 +241,7 @@ class TopicColumns:
             self._value_types, self._loose = None, False
 
     def change_for(self, own: ValueTypes, rows: Sequence[Row]) -> Change:
-        """What rows of these types ask for; they are made ready for their columns, unless it is to start anew.
+        """What rows of these types ask for; they are made ready for their columns, unless it is to start again.
 
         own: the types of these rows alone, within the limits of one record.
         """
