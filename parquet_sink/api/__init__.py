@@ -196,7 +196,7 @@ _NAMES: Final = {
     # errors
     "errors": "RecordSinkFailed RetryLater SinkError SourceFailed",
     # trying a plug-in in a test
-    "rows.shaper": "Shaper",
+    "rows.row_builder": "Shaper",
     "rows.run": "Run",
 }
 """By module below `parquet_sink`, the names that are its own."""
