@@ -65,6 +65,9 @@ def _of_worker(loaded: Loaded, worker: Worker, theirs: Worker) -> Loaded:
         log.warning(
             "connector %s names no %s and has two folders: %s, which a worker made, is taken, and not %s. Name there "
             "the folder that is meant, or remove the other.",
-            *(name, TMP_DIR, made, other),
+            name,
+            TMP_DIR,
+            made,
+            other,
         )
     return replace(loaded, settings=load(loaded.properties, theirs, source=loaded.source).settings)

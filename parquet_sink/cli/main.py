@@ -121,10 +121,11 @@ def _run(args: argparse.Namespace) -> int:
 class ShellCode(argparse.Action):
     """`--completion SHELL`: prints the shell's function, and ends."""
 
-    def __call__(self, parser: argparse.ArgumentParser, *arguments: Any, **options: Any) -> None:
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, shell: Any, option: str | None = None
+    ) -> None:
         from argcomplete.shell_integration import shellcode
 
-        shell = next(word for word in arguments if word in SHELLS)
         print(shellcode([parser.prog], shell=shell))
         parser.exit()
 

@@ -66,7 +66,7 @@ def _run_one(args: argparse.Namespace, settings: SinkSettings) -> bool:
     from parquet_sink.cli.parked import replay, reports  # after the files were found right
     from parquet_sink.parked.scan import Selection
 
-    selection = Selection(*_chosen(args))
+    selection = Selection(topic=args.topic, partition=args.partition, offsets=args.offset, stage=args.stage)
     try:
         if args.action == "drop":
             return replay.drop(settings, selection, sure=args.yes)
@@ -89,15 +89,12 @@ def _check_options(args: argparse.Namespace) -> None:
     wrong = [_misplaced(name, actions) for name, actions in _ONLY.items() if _given(args, name, actions)]
     if args.limit is not None and args.limit < 0:
         wrong.append(f"Invalid [--limit]. {args.limit} is less than 0; give how many records to show, 0 for all.")
-    if args.action == "drop" and args.all is any(one is not None for one in _chosen(args)):
+    choosing = (args.topic, args.partition, args.offset, args.stage)
+    if args.action == "drop" and args.all is any(one is not None for one in choosing):
         wrong.append("Invalid [--all]. " + (_BOTH if args.all else _NEITHER))
     if wrong:
         raise InvalidConfiguration(wrong)
     args.limit = MOST_SHOWN if args.limit is None else args.limit
-
-
-def _chosen(args: argparse.Namespace) -> tuple[str | None, int | None, tuple[int, int] | None, str | None]:
-    return args.topic, args.partition, args.offset, args.stage
 
 
 def _given(args: argparse.Namespace, name: str, actions: Sequence[str]) -> bool:

@@ -29,22 +29,16 @@ from parquet_sink.worker.herder.protocol import Herder
 from parquet_sink.worker.rest.call import (
     MOST_BYTES,
     Call,
+    Endpoint,
+    Pool,
     Reply,
     RestError,
+    endpoints_of,
     error_response,
     read_json,
     response_of,
 )
 from parquet_sink.worker.rest.connectors import Connectors, Tasks
-from parquet_sink.worker.rest.endpoints import (
-    Endpoint,
-    Pool,
-    admin_endpoints,
-    connector_endpoints,
-    detail_endpoints,
-    plugin_endpoints,
-    service_endpoints,
-)
 from parquet_sink.worker.rest.guards import USER, HostAndOrigin, SignIn, Users, origins_pattern
 from parquet_sink.worker.rest.loggers import Loggers
 from parquet_sink.worker.rest.offsets import Offsets
@@ -211,15 +205,10 @@ def make_app(
 
     validate: what `/config/validate` goes by, which is to be what the herder goes by.
     """
-    connectors = Connectors(herder, settings)
-    found: list[Endpoint] = [
-        *service_endpoints(Service(herder, metrics)),
-        *connector_endpoints(connectors),
-        *detail_endpoints(connectors, Tasks(herder), Offsets(herder)),
-        *plugin_endpoints(Plugins(herder, validate, _defaults(worker))),
-        *(admin_endpoints(Loggers()) if settings.admin is None else ()),
-    ]
-    return _application(found, settings)
+    plugins = Plugins(herder, validate, _defaults(worker))
+    connectors, tasks = Connectors(herder, settings), Tasks(herder)
+    found = endpoints_of(Service(herder, metrics), connectors, tasks, Offsets(herder), plugins)
+    return _application([*found, *(endpoints_of(Loggers()) if settings.admin is None else ())], settings)
 
 
 def _defaults(worker: Worker) -> dict[str, str]:
@@ -229,7 +218,7 @@ def _defaults(worker: Worker) -> dict[str, str]:
 
 def make_admin_app(settings: RestSettings) -> Starlette:
     """What the addresses of `admin.listeners` have."""
-    return _application(admin_endpoints(Loggers()), settings)
+    return _application(endpoints_of(Loggers()), settings)
 
 
 def _application(found: Sequence[Endpoint], settings: RestSettings) -> Starlette:

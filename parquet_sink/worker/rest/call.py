@@ -1,10 +1,11 @@
-"""Requests and replies of REST endpoints: what a handler gets, gives and raises, and the JSON of bodies."""
+"""REST endpoints: how a method becomes one, what it gets, gives and raises, and the JSON of bodies."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final, NoReturn
+from functools import partial
+from typing import Any, Final, Literal, NoReturn
 from urllib.parse import quote
 
 from starlette.datastructures import QueryParams
@@ -49,6 +50,8 @@ _STATUS: Final[Mapping[type[HerderError], int]] = {
     StoreFailed: 500,
 }
 _MESSAGES: Final[Mapping[type[HerderError], str]] = {TimedOut: TIMED_OUT, ShuttingDown: SHUTTING_DOWN}
+_ENDPOINT: Final = "endpoint"
+ONE: Final = "/connectors/{connector}"
 MOST_BYTES: Final = 1024 * 1024
 """As large as a connector file may be."""
 _UNREADABLE: Final = 500
@@ -103,6 +106,77 @@ class Reply:
 
 
 Handler = Callable[[Call], Reply]
+Method = Callable[[Any, Call], Reply]
+Pool = Literal["reads", "commands", "cluster", "health"]
+"""Threads that an endpoint may wait in: those of commands, or of an unavailable broker, leave the others free."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One in the query."""
+
+    name: str
+    type: Literal["boolean", "string", "array"]
+    doc: str
+    choices: tuple[str, ...] = ()
+    default: object = None
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """takes: the schema of its body, None when it has none. gives: by status the schema, None for no body."""
+
+    method: str
+    path: str
+    handler: Handler
+    summary: str
+    gives: Mapping[int, str | None] = field(default_factory=lambda: {200: None})
+    takes: str | None = None
+    query: tuple[Parameter, ...] = ()
+    pool: Pool = "reads"
+
+    @property
+    def tag(self) -> str:
+        return self.path.split("/")[1] or "worker"
+
+
+def endpoint(
+    method: str,
+    path: str,
+    summary: str,
+    gives: Mapping[int, str | None],
+    *,
+    takes: str | None = None,
+    query: tuple[Parameter, ...] = (),
+    pool: Pool = "reads",
+) -> Callable[[Method], Method]:
+    """Makes a method of a class of endpoints one of them; routes and the OpenAPI document are made from this."""
+    of_handler = partial(Endpoint, method, path, summary=summary, gives=gives, takes=takes, query=query, pool=pool)
+
+    def mark(handler: Method) -> Method:
+        vars(handler)[_ENDPOINT] = of_handler
+        return handler
+
+    return mark
+
+
+def read(path: str, summary: str, schema: str) -> Callable[[Method], Method]:
+    """Looks at something that may not be there."""
+    return endpoint("GET", path, summary, {200: schema, 404: "Error"})
+
+
+command: Final = partial(endpoint, pool="commands")
+"""Changes something."""
+
+
+def endpoints_of(*handlers: object) -> list[Endpoint]:
+    """Those of objects with such methods."""
+    return [
+        method.__dict__[_ENDPOINT](getattr(one, name))
+        for one in handlers
+        for name, method in vars(type(one)).items()
+        if _ENDPOINT in getattr(method, "__dict__", ())
+    ]
 
 
 class NumberText(str):

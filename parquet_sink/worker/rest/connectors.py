@@ -11,15 +11,20 @@ from parquet_sink.worker.rest import renderings
 from parquet_sink.worker.rest.call import (
     NO_STATUS,
     NOT_FOUND,
+    ONE,
     UNKNOWN,
     UNKNOWN_TO_RESTART,
     Call,
+    Parameter,
     Reply,
     RestError,
     as_rest_errors,
+    command,
+    endpoint,
     invalid,
     known_fields,
     object_of,
+    read,
     texts_of,
     unreadable,
 )
@@ -32,6 +37,15 @@ _INITIAL: Final[Mapping[str, TargetState]] = {
     "STOPPED": TargetState.STOPPED,
 }
 _NULL: Final = "Invalid [{}]. Null value can not be supplied as the configuration value."
+_PURGE: Final = Parameter("purge", "boolean", "Whether what it left on the worker's machine is removed, too.")
+_EXPAND: Final = Parameter("expand", "array", "What to tell of each connector, in place of names.", ("info", "status"))
+_TASKS: Final = Parameter("includeTasks", "boolean", "Whether tasks are restarted, too.", default=False)
+_FAILED: Final = Parameter("onlyFailed", "boolean", "Whether only what has failed is restarted.", default=False)
+_MADE: Final = {200: "ChangedConnector", 201: "ChangedConnector", 400: "Error"}
+_CHANGED: Final = {200: "ChangedConnector", 400: "Error", 404: "Error"}
+_DELETED: Final = {200: "Purged", 204: None, 409: "Error", 404: "Error"}
+_RESTARTED: Final = {204: None, 202: "Status", 404: "Error"}
+_CREATED: Final = {201: "ChangedConnector", 400: "Error", 409: "Error"}
 
 
 class Connectors:
@@ -40,6 +54,7 @@ class Connectors:
     def __init__(self, herder: Herder, settings: RestSettings) -> None:
         self._herder, self._settings = herder, settings
 
+    @endpoint("GET", "/connectors", "All connectors", {200: "Connectors"}, query=(_EXPAND,))
     def all(self, call: Call) -> Reply:
         """Names, or with `expand` a part of what is known of each."""
         requested = call.query.getlist("expand")
@@ -64,6 +79,7 @@ class Connectors:
             return None
         return parts
 
+    @command("POST", "/connectors", "Make a connector", _CREATED, takes="NewConnector")
     def create(self, call: Call) -> Reply:
         body = object_of(call.body, "name and config")
         known_fields(body, ("name", "config", "initial_state"))
@@ -74,14 +90,17 @@ class Connectors:
             made = self._herder.create(name, config, target)
         return self._created(call, made)
 
+    @read(ONE, "One connector", "Connector")
     def get(self, call: Call) -> Reply:
         with as_rest_errors():
             return Reply(renderings.info(self._herder.info(call.connector)))
 
+    @read(f"{ONE}/config", "Its configuration, without passwords", "Config")
     def config(self, call: Call) -> Reply:
         with as_rest_errors():
             return Reply(renderings.config_of(self._herder.info(call.connector).config))
 
+    @command("PUT", f"{ONE}/config", "Make or change a connector", _MADE, takes="Config")
     def put(self, call: Call) -> Reply:
         config = _config(call.connector, object_of(call.body, "the configuration"))
         with as_rest_errors():
@@ -91,6 +110,7 @@ class Connectors:
     def _created(self, call: Call, made: ConnectorInfo) -> Reply:
         return Reply(renderings.changed(made), 201, {"Location": call.location(made.name)})
 
+    @command("PATCH", f"{ONE}/config", "Change some keys; null removes one", _CHANGED, takes="ConfigPatch")
     def patch(self, call: Call) -> Reply:
         changes = texts_of(object_of(call.body, "the changes"), "the configuration")
         with as_rest_errors():
@@ -101,6 +121,7 @@ class Connectors:
         with as_rest_errors():
             return Reply(renderings.changed(self._herder.patch(call.connector, changes)))
 
+    @command("DELETE", ONE, "Remove it; its group's offsets stay", _DELETED, query=(_PURGE,))
     def delete(self, call: Call) -> Reply:
         """With `purge` what it left on this machine as well, and an answer that says what stays."""
         with as_rest_errors(NOT_FOUND):
@@ -109,6 +130,7 @@ class Connectors:
             self._herder.delete(call.connector)
         return Reply(status=204)
 
+    @read(f"{ONE}/status", "State of the connector and its tasks", "Status")
     def status(self, call: Call) -> Reply:
         with as_rest_errors(NO_STATUS):
             found = self._herder.status(call.connector)
@@ -117,12 +139,15 @@ class Connectors:
     def _type(self, name: str) -> str:
         return renderings.type_of(self._herder.info(name).config)
 
+    @command("PUT", f"{ONE}/pause", "Pause; it keeps its position", {202: None, 404: "Error"})
     def pause(self, call: Call) -> Reply:
         return self._to(call, TargetState.PAUSED, 202)
 
+    @command("PUT", f"{ONE}/resume", "Go on", {202: None, 404: "Error"})
     def resume(self, call: Call) -> Reply:
         return self._to(call, TargetState.STARTED, 202)
 
+    @command("PUT", f"{ONE}/stop", "Stop; it gives up its resources", {204: None, 404: "Error"})
     def stop(self, call: Call) -> Reply:
         return self._to(call, TargetState.STOPPED, 204)
 
@@ -131,6 +156,7 @@ class Connectors:
             self._herder.set_target(call.connector, target)
         return Reply(status=status)
 
+    @command("POST", f"{ONE}/restart", "Restart", _RESTARTED, query=(_TASKS, _FAILED))
     def restart(self, call: Call) -> Reply:
         """With a parameter the status, without one nothing, as before there were parameters."""
         tasks, failed = call.flag("includeTasks"), call.flag("onlyFailed")
@@ -140,11 +166,13 @@ class Connectors:
                 return Reply(status=204)
             return Reply(renderings.status(found, self._type(call.connector)), 202)
 
+    @endpoint("GET", f"{ONE}/topics", "Topics that it took records from", {200: "Topics", 403: "Error"})
     def topics(self, call: Call) -> Reply:
         self._tracking()
         with as_rest_errors():
             return Reply({call.connector: {"topics": list(self._herder.topics(call.connector))}})
 
+    @command("PUT", f"{ONE}/topics/reset", "Forget those topics", {202: None, 403: "Error"})
     def reset_topics(self, call: Call) -> Reply:
         self._tracking()
         if not self._settings.topic_reset:
@@ -199,10 +227,12 @@ class Tasks:
     def __init__(self, herder: Herder) -> None:
         self._herder = herder
 
+    @read(f"{ONE}/tasks", "Its tasks", "Tasks")
     def all(self, call: Call) -> Reply:
         with as_rest_errors():
             return Reply(renderings.tasks(self._herder.info(call.connector)))
 
+    @read(f"{ONE}/tasks-config", "Its tasks, for older clients", "TasksConfig")
     def configs(self, call: Call) -> Reply:
         """Configurations by task, as older clients ask for it; none is as good as no connector, as in Kafka Connect."""
         with as_rest_errors():
@@ -211,6 +241,7 @@ class Tasks:
             raise RestError(404, NOT_FOUND.format(call.connector))
         return Reply(found)
 
+    @read(f"{ONE}/tasks/{{task}}/status", "State of a task", "TaskStatus")
     def status(self, call: Call) -> Reply:
         name, number = call.connector, _task_number(call)
         missing = f"No status found for task {name}-{number}"
@@ -220,6 +251,7 @@ class Tasks:
             raise RestError(404, missing)
         return Reply(renderings.task(found))
 
+    @command("POST", f"{ONE}/tasks/{{task}}/restart", "Restart", {204: None, 404: "Error"})
     def restart(self, call: Call) -> Reply:
         with as_rest_errors(UNKNOWN_TO_RESTART):
             self._herder.restart_task(call.connector, _task_number(call))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from threading import Lock
 from typing import Any, Final
 
-from parquet_sink.worker.rest.call import Call, Reply, RestError, object_of, texts_of
+from parquet_sink.worker.rest.call import Call, Parameter, Reply, RestError, endpoint, object_of, read, texts_of
 
 _ROOT: Final = "root"
 _OURS: Final = ("parquet_sink", "spark")
@@ -24,6 +24,11 @@ _LEVELS: Final[Mapping[str, int]] = {
     "OFF": logging.CRITICAL + 10,
 }
 _NAMES: Final = {number: name for name, number in _LEVELS.items()}
+_SCOPE: Final = Parameter(
+    "scope", "string", "With `cluster` the answer is empty; there is one worker.", ("worker", "cluster"), "worker"
+)
+_LEVEL_SET: Final = {200: "Names", 204: None, 400: "Error", 404: "Error"}
+_PATH: Final = "/admin/loggers/{logger}"
 
 
 class Loggers:
@@ -34,15 +39,18 @@ class Loggers:
         self._changed_ms: dict[str, int] = {}
         self._lock = Lock()
 
+    @endpoint("GET", "/admin/loggers", "Loggers whose level is set", {200: "Loggers"})
     def all(self, call: Call) -> Reply:
         """Those whose level was set; all others follow the next of these above them."""
         found = {name: self._shown(name, one) for name, one in _known() if one.level}
         return Reply(dict(sorted(found.items())))
 
+    @read(_PATH, "Level of a logger", "Logger")
     def get(self, call: Call) -> Reply:
         name = call.path["logger"]
         return Reply(self._shown(*_find(name)))
 
+    @endpoint("PUT", _PATH, "Set the level of a logger and those below it", _LEVEL_SET, takes="Level", query=(_SCOPE,))
     def set(self, call: Call) -> Reply:
         """For the logger and those below it."""
         given = texts_of(object_of(call.body, "the level"), "the body")

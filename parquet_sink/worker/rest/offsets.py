@@ -10,11 +10,15 @@ from parquet_sink.worker.herder.protocol import Herder
 from parquet_sink.worker.herder.values import OFFSET, PARTITION, TOPIC, StoredOffset
 from parquet_sink.worker.rest import renderings
 from parquet_sink.worker.rest.call import (
+    ONE,
     Call,
     NumberText,
+    Parameter,
     Reply,
     RestError,
     as_rest_errors,
+    command,
+    endpoint,
     known_fields,
     object_of,
     texts_of,
@@ -26,6 +30,10 @@ _LIMIT: Final = 2**63
 _MOST_DIGITS: Final = 20
 
 _LONGEST: Final = 19
+_ENDS: Final = Parameter("ends", "boolean", "Whether to tell where each topic-partition ends now, too.", default=False)
+_ANSWERS: Final = {200: "Message", 400: "Error", 404: "Error", 500: "Error"}
+_STANDS: Final = {**_ANSWERS, 200: "Offsets"}
+_PATH: Final = f"{ONE}/offsets"
 
 
 class Offsets:
@@ -34,11 +42,13 @@ class Offsets:
     def __init__(self, herder: Herder) -> None:
         self._herder = herder
 
+    @endpoint("GET", _PATH, "Where its group stands", _STANDS, query=(_ENDS,), pool="cluster")
     def get(self, call: Call) -> Reply:
         what = self._words("Failed to retrieve", "consumer group offsets for sink connector", call.connector)
         with _refused(what, call.connector):
             return Reply(renderings.offsets(self._herder.offsets(call.connector), ends=call.flag("ends")))
 
+    @command("PATCH", _PATH, "Move its group, when it is stopped", _ANSWERS, takes="NewOffsets")
     def alter(self, call: Call) -> Reply:
         body = object_of(call.body, "offsets")
         known_fields(body, ("offsets",))
@@ -54,6 +64,7 @@ class Offsets:
             self._herder.alter_offsets(call.connector, wanted)
         return Reply({"message": "The offsets for this connector have been altered successfully"})
 
+    @command("DELETE", _PATH, "Remove its group's offsets, when it is stopped", _ANSWERS)
     def reset(self, call: Call) -> Reply:
         what = self._words("Failed to reset", "consumer group offsets for connector", call.connector)
         with _refused(what, call.connector):

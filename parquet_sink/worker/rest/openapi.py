@@ -9,7 +9,7 @@ from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from parquet_sink import __version__
 from parquet_sink.worker.herder.values import ConnectorProgress, LastError, LastUpload, State
-from parquet_sink.worker.rest.endpoints import Endpoint, Parameter
+from parquet_sink.worker.rest.call import Endpoint, Parameter
 
 _TEXT: Final = {"type": "string"}
 _WHOLE: Final = {"type": "integer"}

@@ -21,7 +21,17 @@ from parquet_sink.convert.settings import CustomConverter, Side
 from parquet_sink.plugins import PluginUnusable
 from parquet_sink.worker.herder.errors import HerderError
 from parquet_sink.worker.herder.protocol import Herder
-from parquet_sink.worker.rest.call import Call, Reply, RestError, object_of, texts_of
+from parquet_sink.worker.rest.call import (
+    Call,
+    Parameter,
+    Reply,
+    RestError,
+    command,
+    endpoint,
+    object_of,
+    read,
+    texts_of,
+)
 from parquet_sink.worker.rest.definitions import (
     COMMON,
     CONNECT_LOOKS,
@@ -167,6 +177,11 @@ _SUFFIX: Final = "Connector"
 _CLASS: Final = "connector.class"
 _CONNECTORS: Final = ("sink", "source", "unknown")
 """Types of connectors; the last of one whose package is broken."""
+_CONNECTORS_ONLY: Final = Parameter(
+    "connectorsOnly", "boolean", "Whether only connectors are listed, without converters and transforms.", default=True
+)
+_PLUGIN: Final = "/connector-plugins/{plugin}/config"
+_INFOS: Final = {200: "ConfigInfos", 400: "Error", 500: "Error"}
 
 
 class Plugins:
@@ -176,14 +191,17 @@ class Plugins:
         """defaults: of keys that the worker file gives."""
         self._herder, self._validate, self._defaults = herder, validate, defaults
 
+    @endpoint("GET", "/connector-plugins", "Classes that there are", {200: "Plugins"}, query=(_CONNECTORS_ONLY,))
     def all(self, call: Call) -> Reply:
         """Connectors, or with `connectorsOnly=false` all classes."""
         listed = all_plugins() if not call.flag("connectorsOnly", default=True) else _connectors()
         return Reply([{"class": name, "type": kind, "version": __version__} for name, kind in listed])
 
+    @read(_PLUGIN, "Keys of a class", "Keys")
     def keys(self, call: Call) -> Reply:
         return Reply([one.as_json() for one in _definitions(call.path["plugin"])])
 
+    @command("PUT", f"{_PLUGIN}/validate", "Validate a configuration, key by key", _INFOS, takes="Config")
     def validate(self, call: Call) -> Reply:
         """Nothing is refused: what is wrong stands beside each key."""
         given = texts_of(object_of(call.body, "the configuration"), "the configuration")

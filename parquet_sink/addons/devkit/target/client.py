@@ -110,22 +110,25 @@ class TargetClient:
 
     def reset(self) -> None:
         """Forget all files, tables, rules and counts."""
-        self._send("DELETE", "/reset")
+        self._session.delete(f"{self._base}/reset", timeout=self._timeout_s).raise_for_status()
 
     def _faults(self, method: str, rules: Sequence[Mapping[str, Any]] | None) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self._json(method, "/faults", json=rules)["faults"]
         return found
 
-    def _json(self, method: str, path: str, **more: Any) -> dict[str, Any]:
-        found: dict[str, Any] = self._send(method, path, **more).json()
+    def _json(
+        self, method: str, path: str, params: Mapping[str, Any] | None = None, json: object = None
+    ) -> dict[str, Any]:
+        answer = self._session.request(method, self._base + path, params=params, json=json, timeout=self._timeout_s)
+        answer.raise_for_status()
+        found: dict[str, Any] = answer.json()
         return found
 
-    def _send(self, method: str, path: str, **more: Any) -> requests.Response:
-        answer = self._session.request(method, self._base + path, **{"timeout": self._timeout_s, **more})
-        answer.raise_for_status()
-        return answer
-
     def _download(self, path: str, to: Path) -> None:
-        with self._send("GET", path, stream=True, timeout=_DOWNLOAD_S) as answer, to.open("wb") as file:
+        with (
+            self._session.get(self._base + path, timeout=_DOWNLOAD_S, stream=True) as answer,
+            to.open("wb") as file,
+        ):
+            answer.raise_for_status()
             for block in answer.iter_content(_BLOCK_BYTES):
                 file.write(block)

@@ -94,7 +94,13 @@ def run(args: argparse.Namespace) -> int:
         guarded = not is_loopback(args.host)
         serve(
             TargetSettings(
-                *(args.host, args.port, data_dir, keys, guarded, args.access_log, args.deleted_column),
+                host=args.host,
+                port=args.port,
+                data_dir=data_dir,
+                authorization=keys,
+                guard_all=guarded,
+                access_log=args.access_log,
+                deleted_column=args.deleted_column,
                 repeats=_repeats(args),
                 slow_s=args.slow,
                 clients=args.oauth_client or (),

@@ -45,7 +45,19 @@ class DiscardLog:
                 self._totals = _with_repeat(self._totals, known.rows or 0)
                 return Acceptance(known, repeated=True)
             file = self._add(
-                key, StoredFile(0, "", name, parameters, size, rows_from_name(name), None, *times, "discarded")
+                key,
+                StoredFile(
+                    sequence=0,
+                    id="",
+                    name=name,
+                    parameters=parameters,
+                    bytes=size,
+                    rows=rows_from_name(name),
+                    sha256=None,
+                    received_at_ms=times[0],
+                    accepted_at_ms=times[1],
+                    state="discarded",
+                ),
             )
             return Acceptance(file, repeated=False)
 

@@ -7,7 +7,6 @@ import json
 import sqlite3
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -78,11 +77,25 @@ class Journal:
         of this name with other content. again: it holds this very file.
         """
         asked = json.dumps(vars(parameters))
+        size, rows, sha256 = facts
+        received_at_ms, accepted_at_ms = times
         row = (file_id, name, parameters.target, asked, *facts, *times, int(altered), int(again))
         with self._lock:
             sequence = self._connection.execute(_INSERT, row).lastrowid or 0
-        added = StoredFile(*(sequence, file_id, name, parameters, *facts, *times), state="waiting")
-        return replace(added, altered=int(altered), again=int(again))
+        return StoredFile(
+            sequence=sequence,
+            id=file_id,
+            name=name,
+            parameters=parameters,
+            bytes=size,
+            rows=rows,
+            sha256=sha256,
+            received_at_ms=received_at_ms,
+            accepted_at_ms=accepted_at_ms,
+            state="waiting",
+            altered=int(altered),
+            again=int(again),
+        )
 
     def find(self, target: str, name: str) -> Sequence[StoredFile]:
         """The files of this name that the target holds already, in order of acceptance."""

@@ -147,8 +147,13 @@ class FileStore:
 def _warn_of_other_content(known: StoredFile, part: Part) -> None:
     logger.warning(
         "file %s of target %s came again with OTHER CONTENT: %d bytes, sha256 %.12s; before: %d bytes, sha256 %.12s. "
-        "It is taken as a new file. A sender whose topic was made anew does this; a real target may pass it over.",
-        *(known.name, known.parameters.target, part.size, part.sha256, known.bytes, known.sha256),
+        "It is taken as a new file. A sender whose topic was recreated does this; a real target may pass it over.",
+        known.name,
+        known.parameters.target,
+        part.size,
+        part.sha256,
+        known.bytes,
+        known.sha256,
     )
 
 
