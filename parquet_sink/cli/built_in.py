@@ -20,23 +20,32 @@ class BuiltIn:
         return int(self._loaded().run(args))
 
     def _loaded(self) -> Any:
-        return import_module(f"parquet_sink.{self.module}")
+        return import_module(self.module)
 
 
-Run = BuiltIn("cli.run", "run connectors: Kafka Connect's standalone form")
-Worker = BuiltIn("cli.worker", "run connectors that come and go by REST: Kafka Connect's worker")
+Run = BuiltIn("parquet_sink.cli.run", "run connectors: Kafka Connect's standalone form")
+Worker = BuiltIn("parquet_sink.cli.worker", "run connectors that come and go by REST: Kafka Connect's worker")
 Connectors = BuiltIn(
-    "cli.connectors.command", "a worker's connectors over its REST API: list, create, change, pause, restart, offsets"
+    "parquet_sink.cli.connectors.command",
+    "a worker's connectors over its REST API: list, create, change, pause, restart, offsets",
 )
-Status = BuiltIn("cli.status", "how a worker's connectors stand: lag, age, last upload, error")
-Check = BuiltIn("cli.check", "validate connector files; with --connect try broker and target")
-Try = BuiltIn("cli.try_record", "show what becomes of one record, step by step; nothing is sent")
-Parked = BuiltIn("cli.parked.command", "what connectors passed over: list, show, send again, drop")
-History = BuiltIn("cli.history", "what connectors sent, when, and where a record is")
-Archive = BuiltIn("cli.archive", "what the archive of a connector has, and whether that is what was sent")
-Replay = BuiltIn("cli.replay.command", "send again what was delivered, or elsewhere, compared with the first time")
-Reshape = BuiltIn("addons.reshape.command.command", "make rows of raw files, as a shaped connector would have")
-Tune = BuiltIn("addons.tune.command.command", "which thresholds give what matters, from what the topics really get")
-Demo = BuiltIn("addons.devkit.demo.command", "see the whole job on this machine, with proof")
-Target = BuiltIn("addons.devkit.target.command", "the reference push target: stores, upserts, injects faults")
-Kafka = BuiltIn("addons.devkit.kafka_command", "a local Kafka broker, for trying things out")
+Status = BuiltIn("parquet_sink.cli.status", "how a worker's connectors stand: lag, age, last upload, error")
+Check = BuiltIn("parquet_sink.cli.check", "validate connector files; with --connect try broker and target")
+Try = BuiltIn("parquet_sink.cli.try_record", "show what becomes of one record, step by step; nothing is sent")
+Parked = BuiltIn("parquet_sink.cli.parked.command", "what connectors passed over: list, show, send again, drop")
+History = BuiltIn("parquet_sink.cli.history", "what connectors sent, when, and where a record is")
+Archive = BuiltIn("parquet_sink.cli.archive", "what the archive of a connector has, and whether that is what was sent")
+Replay = BuiltIn(
+    "parquet_sink.cli.replay.command", "send again what was delivered, or elsewhere, compared with the first time"
+)
+Reshape = BuiltIn(
+    "parquet_sink.addons.reshape.command.command", "make rows of raw files, as a shaped connector would have"
+)
+Tune = BuiltIn(
+    "parquet_sink.addons.tune.command.command", "which thresholds give what matters, from what the topics really get"
+)
+Demo = BuiltIn("parquet_sink.addons.devkit.demo.command", "see the whole job on this machine, with proof")
+Target = BuiltIn(
+    "parquet_sink.addons.devkit.target.command", "the reference push target: stores, upserts, injects faults"
+)
+Kafka = BuiltIn("parquet_sink.addons.devkit.kafka_command", "a local Kafka broker, for trying things out")
