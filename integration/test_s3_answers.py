@@ -27,9 +27,9 @@ from parquet_sink.files.rotation import Reason
 from parquet_sink.model.receipts import Archiving
 from parquet_sink.targets.outcome import Health, Outcome, Verdict
 from parquet_sink.targets.s3 import calls
+from parquet_sink.targets.s3.calls import S3Failed
 from parquet_sink.targets.s3.client import connect
-from parquet_sink.targets.s3.failures import S3Failed
-from parquet_sink.targets.s3.local_file import LocalFile
+from parquet_sink.targets.s3.multipart import LocalFile
 from parquet_sink.targets.s3.objects import Objects
 from parquet_sink.targets.s3.settings import BucketSettings, BucketStore, S3Settings, StaticCredentials
 from parquet_sink.targets.s3.target import S3Target

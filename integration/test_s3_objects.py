@@ -19,9 +19,9 @@ from parquet_sink.config.secret import Secret
 from parquet_sink.errors import StorageFailed
 from parquet_sink.net.settings import ProxySettings
 from parquet_sink.targets.outcome import Outcome, Verdict
+from parquet_sink.targets.s3.calls import S3Failed
 from parquet_sink.targets.s3.client import connect
-from parquet_sink.targets.s3.failures import S3Failed
-from parquet_sink.targets.s3.local_file import LocalFile
+from parquet_sink.targets.s3.multipart import LocalFile
 from parquet_sink.targets.s3.objects import Objects
 
 SECONDS = 20.0

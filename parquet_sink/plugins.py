@@ -109,7 +109,7 @@ BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
     TARGETS: {
         "push": "parquet_sink.targets.push.settings:PushApi",
         "directory": "parquet_sink.targets.directory.settings:Directory",
-        "s3": "parquet_sink.targets.s3.target_class:S3",
+        "s3": "parquet_sink.targets.s3.settings:S3",
     },
     COMMANDS: {
         name: f"parquet_sink.cli.built_in:{name.capitalize()}"

@@ -87,8 +87,8 @@ if TYPE_CHECKING:  # the same names for the type checker
     from parquet_sink.targets.push.settings import PushSettings as PushSettings
     from parquet_sink.targets.record_sink import RecordSink as RecordSink
     from parquet_sink.targets.record_sink import SinkRecords as SinkRecords
-    from parquet_sink.targets.record_sink_setup import RecordSinkSetup as RecordSinkSetup
     from parquet_sink.targets.settings import OtherTargetSettings as OtherTargetSettings
+    from parquet_sink.targets.settings import RecordSinkSetup as RecordSinkSetup
     from parquet_sink.targets.settings import RetrySettings as RetrySettings
     from parquet_sink.targets.settings import Target as Target
     from parquet_sink.targets.settings import TargetSettings as TargetSettings
@@ -168,7 +168,7 @@ _NAMES: Final = {
     "kafka.settings": "OVERRIDE_KEYS TOPIC_KEYS FlushSettings KafkaSettings",
     "settings.sink": "SinkSettings",
     "files.settings": "FileSettings",
-    "targets.settings": "RetrySettings Target TargetSettings OtherTargetSettings",
+    "targets.settings": "RecordSinkSetup RetrySettings Target TargetSettings OtherTargetSettings",
     "targets.push.settings": "PushSettings",
     "connectors.reading": "kafka_settings",
     # targets
@@ -179,7 +179,6 @@ _NAMES: Final = {
     "targets.store": "FileStore LocalFile StoredFile StoreSettings StoreUnusable",
     # sinks that take records
     "targets.record_sink": "RecordSink SinkRecords",
-    "targets.record_sink_setup": "RecordSinkSetup",
     "connectors.record_sinks": "RECORD_SINK_KEYS",
     # sources
     "model.source_records": "SourceRecord",

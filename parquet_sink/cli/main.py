@@ -17,10 +17,9 @@ from parquet_sink import __version__
 from parquet_sink.cli.command_class import CommandPlugin, Commands, commands_for, is_built_in
 from parquet_sink.config.report import printable, quoted
 from parquet_sink.errors import InvalidConfiguration, SetupError, SinkError
-from parquet_sink.process import arenas, streams
 from parquet_sink.process.logs import JSON, configure_program, json_line, log_format
+from parquet_sink.process.program import bound_arenas, forbid_core_dumps, lenient_streams
 from parquet_sink.process.signals import StopRequest
-from parquet_sink.process.streams import lenient_streams
 
 SHELLS: Final = ("bash", "zsh", "fish")
 _ASKED: Final = "_ARGCOMPLETE"
@@ -79,9 +78,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command; returns the exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
     hosts = words[:1] in (["run"], ["worker"])
-    streams.forbid_core_dumps()
+    forbid_core_dumps()
     if hosts:
-        arenas.bound()
+        bound_arenas()
     complete(parser_for)
     stop_request = StopRequest()
     with lenient_streams(), stop_request.handling() if hosts else nullcontext():

@@ -11,7 +11,7 @@ from parquet_sink.config.report import quoted
 from parquet_sink.connectors.connector_class import find_class
 from parquet_sink.connectors.loading import Loaded, check_unique, load
 from parquet_sink.errors import InvalidConfiguration
-from parquet_sink.process.plugin_path import add_plugin_path
+from parquet_sink.process.program import add_plugin_path
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.worker_config.worker import NO_FILE, PLUGIN_PATH, Worker

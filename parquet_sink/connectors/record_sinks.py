@@ -15,8 +15,7 @@ from parquet_sink.convert.keys import CONVERTER_KEYS
 from parquet_sink.kafka.settings import NAME_KEY, OVERRIDE_KEYS, TOPIC_KEYS
 from parquet_sink.settings.connector import TOLERANCE, ErrorSettings
 from parquet_sink.settings.record_sink import DELIVERY, RecordSinkSettings
-from parquet_sink.targets.record_sink_setup import RecordSinkSetup
-from parquet_sink.targets.settings import ERRORS
+from parquet_sink.targets.settings import ERRORS, RecordSinkSetup
 from parquet_sink.transform.keys import TRANSFORM_KEYS
 from parquet_sink.worker_config.worker import Worker
 

@@ -15,8 +15,7 @@ from parquet_sink.files.settings import TMP_DIR
 from parquet_sink.kafka.settings import INTERVAL, FlushSettings, KafkaSettings
 from parquet_sink.settings import description
 from parquet_sink.settings.connector import ErrorSettings, RestartSettings, TopicSinkSettings
-from parquet_sink.targets.record_sink_setup import RecordSinkSetup
-from parquet_sink.targets.settings import ERRORS
+from parquet_sink.targets.settings import ERRORS, RecordSinkSetup
 from parquet_sink.transform.settings import StepSettings
 
 DELIVERY: Final = "Delivery: when records are handed over"

@@ -1,18 +1,20 @@
-"""What a target is: settings that open it, and what it does with a file; and when uploads are tried again.
+"""What a target and a record sink are set up with, what a target does with a file, when uploads are tried again.
 
 The push API is a target, a folder another. It hands over one file once, and says what that came to; order, retries and
 receipts are the same for all of them (`targets.uploader`, `targets.retry`). Durations are milliseconds.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from parquet_sink.config.declared import Milliseconds, declared, key
 from parquet_sink.config.key import Origin, ems
 from parquet_sink.targets.outcome import Outcome, ProbeResult
 
-if TYPE_CHECKING:  # it loads Arrow
+if TYPE_CHECKING:  # these load Arrow, and planners know settings alone
     from parquet_sink.files.accumulator import FinishedFile
+    from parquet_sink.model.records import RecordParts
+    from parquet_sink.targets.record_sink import RecordSink
 
 ERRORS: Final = "Errors and retries"
 ErrorPolicy = Literal["THROW", "RETRY", "CONTINUE"]
@@ -123,3 +125,27 @@ class RetrySettings:
         default=288_000,
         minimum=1,
     )
+
+
+class RecordSinkSetup(Protocol):
+    """What a record sink is set up with: a frozen dataclass, handed to Spark's processes by value.
+
+    address: where records go, in words, without secrets. needs: what of a record it looks at beside its value.
+    """
+
+    @property
+    def address(self) -> str: ...
+    @property
+    def needs(self) -> "RecordParts": ...
+
+    def problems(self) -> Sequence[str]:
+        """What is wrong as far as it can be told without writing, each as `Invalid [key]. reason; cure`."""
+        ...
+
+    def probe(self, seconds_left: float) -> ProbeResult:
+        """Tries whether records would be taken, within so many seconds. Stores nothing. Raises nothing on purpose."""
+        ...
+
+    def open(self) -> "RecordSink":
+        """A sink of its own for the caller, who closes it. Raises as `RecordSink.put`."""
+        ...

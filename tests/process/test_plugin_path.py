@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from parquet_sink.process.plugin_path import add_plugin_path
+from parquet_sink.process.program import add_plugin_path
 
 
 def test_packages_are_found_here_and_in_what_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

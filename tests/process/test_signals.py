@@ -158,8 +158,8 @@ def test_closed_standard_streams_are_no_other_file() -> None:
     """A program without standard error must not write its words into a file that got the same number."""
     program = (
         "import os, sys\n"
-        "from parquet_sink.process import streams\n"
-        "streams.open_closed_streams()\n"
+        "from parquet_sink.process import program\n"
+        "program.open_closed_streams()\n"
         "sys.exit(os.open('/dev/zero', os.O_RDONLY) <= 2 or not os.path.samefile('/dev/fd/2', os.devnull))"
     )
     command = ["/bin/sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", sys.executable, "-c", program]

@@ -24,7 +24,7 @@ from parquet_sink.rows.settings import OBFUSCATION_KEYS, PRIMARY_KEYS, RAW_ORDER
 from parquet_sink.settings.connector import ErrorSettings, RestartSettings
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.keys import ERROR_KEYS, OTHER_TARGET_KEYS, TARGET_KEYS
-from parquet_sink.targets.s3.target_class import IDLE, TYPE_NAME
+from parquet_sink.targets.s3.settings import IDLE, TYPE_NAME
 from parquet_sink.targets.target_class import TYPE, target_of
 from parquet_sink.transform.keys import TRANSFORM_KEYS
 from parquet_sink.worker_config.worker import Worker

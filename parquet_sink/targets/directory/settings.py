@@ -41,7 +41,7 @@ class FolderStore:
 
     def problems(self, environment: Mapping[str, str]) -> Iterator[str]:
         """Why files cannot be put there, as far as it can be told without writing."""
-        if (reason := named("parquet_sink.targets.directory.outcomes:unusable")(self.folder, self.key)) is not None:
+        if (reason := named("parquet_sink.targets.directory.target:unusable")(self.folder, self.key)) is not None:
             yield f"Invalid [{self.key}]. {reason}"
 
     def open(self) -> FileStore:

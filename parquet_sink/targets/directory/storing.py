@@ -13,13 +13,13 @@ import stat
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from enum import Enum
 from hashlib import sha256
 from typing import Final
 
 from parquet_sink.errors import StorageFailed
 from parquet_sink.files.storage import storage_trouble, sync_file, sync_folder
+from parquet_sink.targets.store import LocalFile
 
 PARTIAL_FOLDER: Final = ".partial"
 PIECE_BYTES: Final = 1 << 20
@@ -44,16 +44,7 @@ class NotSynced(Exception):
     """The file has its name, but the system could not say that it stays after a power failure; the cause is chained."""
 
 
-@dataclass(frozen=True)
-class Source:
-    """A local file. size_bytes, digest: as it was verified; SHA-256 in hexadecimal, None where it is not known."""
-
-    path: str
-    size_bytes: int
-    digest: str | None = None
-
-
-def store(source: Source, folder: str, name: str, out_of_time: Callable[[], bool]) -> Stored:
+def store(source: LocalFile, folder: str, name: str, out_of_time: Callable[[], bool]) -> Stored:
     """Puts a file into a folder that is there.
 
     Raises StorageFailed for trouble with the source, OSError for trouble with the folder before the file has its name,
@@ -92,7 +83,7 @@ def _sync(folder: str, file: str | None = None) -> None:
 
 
 @contextmanager
-def _opened(source: Source) -> Iterator[int]:
+def _opened(source: LocalFile) -> Iterator[int]:
     with storage_trouble(os.path.dirname(source.path), "read a finished file"):
         descriptor = os.open(source.path, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -101,7 +92,7 @@ def _opened(source: Source) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _pieces(source: Source, descriptor: int, out_of_time: Callable[[], bool]) -> Iterator[bytes]:
+def _pieces(source: LocalFile, descriptor: int, out_of_time: Callable[[], bool]) -> Iterator[bytes]:
     """The bytes of the source, all of them, and those that were verified."""
     place, left, digest = 0, source.size_bytes, sha256()
     while left > 0:
@@ -164,7 +155,7 @@ def _named(partial: str, final: str) -> bool:
     return True
 
 
-def _compared(source: Source, descriptor: int, final: str, out_of_time: Callable[[], bool]) -> Stored:
+def _compared(source: LocalFile, descriptor: int, final: str, out_of_time: Callable[[], bool]) -> Stored:
     """Whether what has the name already is the same file; then it is made durable, as if it were new."""
     found = os.lstat(final)
     if not stat.S_ISREG(found.st_mode) or found.st_size != source.size_bytes:

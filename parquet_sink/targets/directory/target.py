@@ -5,21 +5,35 @@ import hashlib
 import os
 import shutil
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Final
 
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.naming import component
-from parquet_sink.files.storage import storage_trouble, sync_folder
+from parquet_sink.files.storage import free_space, storage_trouble, sync_folder
 from parquet_sink.net.settings import ENDPOINT
-from parquet_sink.targets.directory.outcomes import of_stored, of_trouble, probed
 from parquet_sink.targets.directory.settings import DirectorySettings, FolderStore
-from parquet_sink.targets.directory.storing import PARTIAL_FOLDER, NotSynced, OutOfTime, Source, store, sweep
-from parquet_sink.targets.outcome import Outcome, ProbeResult
+from parquet_sink.targets.directory.storing import PARTIAL_FOLDER, NotSynced, OutOfTime, Stored, store, sweep
+from parquet_sink.targets.outcome import Health, Outcome, ProbeResult, Verdict, of_another_content
 from parquet_sink.targets.store import NO_METADATA, LocalFile, StoredFile, StoreUnusable
 
 _OTHER: Final = f"connect.ems.target.table or {ENDPOINT} to another folder"
+_CURES: Final = {
+    errno.ENOSPC: "Free space on that file system",
+    errno.EDQUOT: "Raise the disk quota of this user",
+    errno.ENOENT: "Make the folder, mount what it is on, or correct {key}",
+    errno.EACCES: "Give this user the right to write there, or set {key} to another folder",
+    errno.EPERM: "Give this user the right to write there, or set {key} to another folder",
+    errno.EROFS: "The file system is read-only: mount it anew, or set {key} to another folder",
+    errno.ENOTDIR: "Set {key} to a folder",
+    errno.ELOOP: "Set {key} to a folder",
+    errno.EFBIG: "Raise the limit on the size of a file (ulimit -f), or lower connect.ems.commit.size.bytes",
+    errno.ENAMETOOLONG: "The topic's name is too long for a file of this file system: choose another place for it",
+}
+_REFUSED: Final = frozenset(_CURES) - {errno.ENOSPC, errno.EDQUOT, errno.ENOENT}
+"""Trouble that would be the same again; all other may pass."""
 
 
 class DirectoryStore:
@@ -45,19 +59,21 @@ class DirectoryStore:
     def put(self, file: LocalFile, name: str, metadata: Mapping[str, str], seconds_left: float) -> Outcome:
         """A system call that does not return (a network mount that hangs) holds up the deadline."""
         end = self._monotonic() + seconds_left
-        source, (folder, last) = Source(file.path, file.size_bytes, file.digest), os.path.split(self._path(name))
+        folder, last = os.path.split(self._path(name))
         try:
             self._make_folder(folder)
             self.sweep(folder)
-            stored = store(source, folder, last, lambda: self._monotonic() >= end)
+            stored = store(file, folder, last, lambda: self._monotonic() >= end)
         except (OutOfTime, NotSynced, OSError) as error:
-            return of_trouble(error, folder, self._key)
-        return of_stored(stored, file.path, os.path.join(folder, last), self._elsewhere)
+            return _of_trouble(error, folder, self._key)
+        if stored is Stored.OTHER:
+            return of_another_content(os.path.join(folder, last), file.path, self._elsewhere)
+        return Outcome(Verdict.ACCEPTED, "stored" if stored is Stored.NEW else "was stored before")
 
     def probe(self, below: str, seconds_left: float) -> ProbeResult:
         """Writes a small file beside the others and removes it."""
         folder = self._path(below)
-        return probed(folder if os.path.isdir(folder) else self._root, self._key)
+        return _probed(folder if os.path.isdir(folder) else self._root, self._key)
 
     def files(self, prefix: str = "") -> Iterator[StoredFile]:
         with self._readable():
@@ -153,3 +169,50 @@ class DirectoryTarget:
 
     def _folder(self, table: str | None) -> str:
         return component(table or self._table)
+
+
+def unusable(folder: str, key: str) -> str | None:
+    """Why files cannot be put there, with the cure, as far as it can be told without writing; None when nothing is."""
+    if not os.path.isdir(folder):
+        number = errno.ENOTDIR if os.path.lexists(folder) else errno.ENOENT
+    elif not os.access(folder, os.W_OK | os.X_OK):
+        number = errno.EACCES
+    else:
+        return None
+    return f"{folder}: {os.strerror(number)}. {_CURES[number].format(key=key)}."
+
+
+def _probed(folder: str, key: str) -> ProbeResult:
+    """Whether files can be put there: a small one is written and removed."""
+    path = os.path.join(folder, f".parquet-sink-check-{uuid.uuid4().hex}")
+    try:
+        try:
+            with open(path, "xb") as file:
+                file.write(b"parquet-sink")
+        finally:
+            with suppress(OSError):
+                os.unlink(path)
+    except OSError as error:
+        outcome = _of_trouble(error, folder, key)
+        health = Health.WARNING if error.errno in (errno.ENOSPC, errno.EDQUOT) else Health.FAILED
+        return ProbeResult(health, f"{outcome.cause}. {outcome.cure}.")
+    return ProbeResult(Health.OK, f"{folder} can be written, {free_space(folder)}")
+
+
+def _of_trouble(error: OutOfTime | NotSynced | OSError, folder: str, key: str) -> Outcome:
+    """What an exception of `store` comes to."""
+    if isinstance(error, OutOfTime):
+        cause = f"{folder} did not take the whole file in time; no half of it is there"
+        return Outcome(Verdict.RETRIABLE, cause, "Check the disk, or raise connect.ems.sink.put.timeout.ms")
+    if isinstance(error, NotSynced):
+        cause = f"{folder} has the file, but it may not survive a power failure: {_words(error.__cause__)}"
+        return Outcome(Verdict.UNKNOWN, cause, "Check the disk")
+    verdict = Verdict.REFUSED if error.errno in _REFUSED else Verdict.RETRIABLE
+    cause = f"{folder} does not take the file: {_words(error)} ({free_space(folder)})"
+    cure = _CURES.get(error.errno or 0, "Check the folder and the disk it is on").format(key=key)
+    return Outcome(verdict, cause, cure)
+
+
+def _words(error: BaseException | None) -> str:
+    number = getattr(error, "errno", None)
+    return os.strerror(number) if number else str(error)

@@ -1,27 +1,97 @@
-"""A large file in parts: each with its SHA-256, and tried again by itself; nothing unfinished stays behind.
+"""Bodies of requests from a local file; a large file in parts, each with its SHA-256 and retried by itself.
 
 An upload whose program died is aborted when the same object is sent again, which a crash always comes to, because a
 range is repeated as the same files. What nobody repeats (a connector that was given up) is aborted by `sweep`.
 """
 
+import base64
+import io
 import logging
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
 from hashlib import sha256
 from typing import Any, Final
 
+from parquet_sink.errors import StorageFailed
+from parquet_sink.files.storage import storage_trouble
 from parquet_sink.targets.outcome import Outcome, Verdict
-from parquet_sink.targets.s3.calls import Calls, said
-from parquet_sink.targets.s3.failures import S3Failed
-from parquet_sink.targets.s3.local_file import FileSlice, LocalFile, in_base64
+from parquet_sink.targets.s3.calls import Calls, S3Failed, said
 
+_PIECE_BYTES: Final = 1 << 20
 MOST_PARTS: Final = 10_000
 ABANDONED: Final = timedelta(days=1)
 """How old an unfinished upload must be before it is taken for one that nobody continues."""
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class LocalFile:
+    """size_bytes: as it was verified. sha256: of its bytes, hexadecimal."""
+
+    path: str
+    size_bytes: int
+    sha256: str
+
+
+class FileSlice:
+    """Bytes [start, start + size_bytes) of a file, read as a body; `seek` as botocore needs it to sign or repeat.
+
+    Reading raises StorageFailed when the file cannot be read or is shorter than it was.
+    """
+
+    def __init__(self, path: str, start: int, size_bytes: int) -> None:
+        self._path, self._start, self._size = path, start, size_bytes
+        self._at = 0
+        with storage_trouble(os.path.dirname(path), "read a finished file"):
+            self._file = open(path, "rb", buffering=0)  # noqa: SIM115 - closed by `close`
+
+    def __len__(self) -> int:
+        return self._size
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """At most so many bytes; all that are left for None or -1."""
+        left = self._size - self._at
+        wanted = left if size is None or size < 0 else min(size, left)
+        if wanted <= 0:
+            return b""
+        with storage_trouble(os.path.dirname(self._path), "read a finished file"):
+            piece = os.pread(self._file.fileno(), wanted, self._start + self._at)
+        if not piece:
+            raise StorageFailed(
+                f"File {self._path} is {left:,} bytes shorter than when it was verified: something changed it. "
+                f"It is not sent. Keep other programs out of connect.ems.tmp.dir."
+            )
+        self._at += len(piece)
+        return piece
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def close(self) -> None:
+        self._file.close()
+
+    def digest(self) -> bytes:
+        """SHA-256 of these bytes; it stands at their start afterwards."""
+        found = sha256()
+        self.seek(0)
+        while piece := self.read(_PIECE_BYTES):
+            found.update(piece)
+        self.seek(0)
+        return found.digest()
+
+
+def in_base64(digest: bytes) -> str:
+    """A digest as S3's headers have it."""
+    return base64.b64encode(digest).decode("ascii")
 
 
 class MultipartUploads:
@@ -131,7 +201,5 @@ def _date(answer: Mapping[str, Any]) -> datetime | None:
 
 def checksum_of(parts: list[dict[str, Any]]) -> str:
     """The SHA-256 of an object in parts, as S3 has it: that of the digests of its parts, and how many there are."""
-    import base64
-
     whole = sha256(b"".join(base64.b64decode(part["ChecksumSHA256"]) for part in parts))
     return f"{in_base64(whole.digest())}-{len(parts)}"

@@ -11,11 +11,9 @@ from typing import Any, Final
 from parquet_sink.files.storage import storage_trouble
 from parquet_sink.net.redaction import printable
 from parquet_sink.targets.outcome import Outcome, Verdict, of_another_content
-from parquet_sink.targets.s3.calls import Calls, said
+from parquet_sink.targets.s3.calls import NOT_S3, TAKEN, Calls, S3Failed, not_of_s3, said
 from parquet_sink.targets.s3.client import Connection
-from parquet_sink.targets.s3.failures import NOT_S3, TAKEN, S3Failed, not_of_s3
-from parquet_sink.targets.s3.local_file import FileSlice, LocalFile, in_base64
-from parquet_sink.targets.s3.multipart import MultipartUploads
+from parquet_sink.targets.s3.multipart import FileSlice, LocalFile, MultipartUploads, in_base64
 from parquet_sink.targets.s3.settings import BucketSettings
 
 DIGEST: Final = "sha256"

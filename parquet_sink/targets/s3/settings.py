@@ -1,20 +1,29 @@
-"""Keys and settings of a bucket that takes files, and how it is reached. Durations are milliseconds, sizes bytes."""
+"""S3 as a class of targets and of file stores: its keys, their checks, and settings. Sizes are bytes."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final
+from urllib.parse import urlsplit
 
-from parquet_sink.config.declared import Bytes, declared, filled_by, key, keys_of
-from parquet_sink.config.key import Origin, ems
+from parquet_sink.config.declared import Bytes, declared, filled_by, key, keys_of, made, names_of
+from parquet_sink.config.declared import check as check_keys
+from parquet_sink.config.key import Check, Origin, Value, ems
 from parquet_sink.config.machine import Machine
+from parquet_sink.config.report import Report, quoted
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.values import Values
-from parquet_sink.net.settings import HttpSettings
+from parquet_sink.files.settings import Codec
+from parquet_sink.net.settings import ENDPOINT as PUSH_ENDPOINT
+from parquet_sink.net.settings import HttpSettings, check_in_clear, check_proxy
 from parquet_sink.plugins import named
-from parquet_sink.targets.s3.prefix import dated, fixed_part, pattern
-from parquet_sink.targets.s3.value_checks import BUCKET_NAME, CREDENTIAL, PREFIX_TEMPLATE, REGION_NAME, S3_URL
+from parquet_sink.targets.push.settings import TABLE, TARGET, PushSettings
+from parquet_sink.targets.s3 import prefix as prefixes
+from parquet_sink.targets.s3.prefix import FIELD, dated, fields, fixed_part, pattern
 from parquet_sink.targets.settings import Target
 from parquet_sink.targets.store import FileStore
+from parquet_sink.targets.table_map import MAP_KEY
+from parquet_sink.targets.target_class import TYPE, TargetClass
 
 SMALLEST_PART_BYTES: Final = 5 << 20
 """What S3 takes as a part that is not the last one."""
@@ -31,6 +40,59 @@ ACCESS_KEY: Final = ems("s3.access.key.id")
 SECRET_KEY: Final = ems("s3.secret.access.key")
 SESSION_TOKEN: Final = ems("s3.session.token")
 PROFILE: Final = ems("s3.profile")
+
+
+_BUCKET_FORM: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]")
+_REGION_FORM: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,62}")
+
+
+def _wrong_bucket(value: Value) -> str | None:
+    text = str(value)
+    if text.lower().startswith(("s3:", "s3a:", "http:", "https:", "arn:")):
+        return f"{quoted(text)} is an address; write the bucket's name alone."
+    if _BUCKET_FORM.fullmatch(text) is None or ".." in text:
+        return f"{quoted(text)} is no name of a bucket; write 3 or more of letters, digits, dots and hyphens."
+    return None
+
+
+def _wrong_region(value: Value) -> str | None:
+    if _REGION_FORM.fullmatch(str(value)) is None:
+        return f"{quoted(str(value))} is no region; write one such as eu-central-1."
+    return None
+
+
+def _wrong_url(value: Value) -> str | None:
+    text, form = str(value), "write it as https://host:port."
+    try:
+        url = urlsplit(text)
+        port = url.port
+    except ValueError:
+        return f"It is no valid URL; {form}"
+    if "@" in url.netloc:
+        return "It holds a user or password; remove them, credentials have keys of their own."
+    if url.scheme not in ("http", "https") or not url.hostname or port == 0 or not _plain(text):
+        return f"{quoted(text)} is no valid URL; {form}"
+    if url.path.strip("/") or url.query or url.fragment:
+        return f"{quoted(text)} has a path; {form} Bucket and prefix have keys of their own."
+    return None
+
+
+def _plain(text: str) -> bool:
+    return text.isascii() and text.isprintable() and " " not in text
+
+
+def _wrong_credential(value: Value) -> str | None:
+    text = value.reveal() if isinstance(value, Secret) else str(value)
+    if not _plain(text):
+        return "It holds characters that no credential of S3 has; write printable ASCII without blanks."
+    return None
+
+
+BUCKET_NAME: Final = Check("a bucket's name", _wrong_bucket)
+REGION_NAME: Final = Check("letters, digits, hyphens", _wrong_region)
+S3_URL: Final = Check("a URL without a path: https, or http to a loopback address", _wrong_url)
+PREFIX_TEMPLATE: Final = Check("names between slashes, fields in braces", lambda value: prefixes.wrong(str(value)))
+CREDENTIAL: Final = Check("printable ASCII without blanks", _wrong_credential)
 
 
 def _path_style(values: Values, machine: Machine) -> bool:
@@ -186,3 +248,91 @@ class S3Settings:
 _BUCKET, *_OTHERS, _PREFIX = keys_of(S3Settings, _S3)
 S3_KEYS: Final = (_BUCKET, _PREFIX, *_OTHERS)
 """In the order of the documentation."""
+
+TYPE_NAME: Final = "s3"
+SCHEME: Final = "s3://"
+_FORM: Final = "write s3://bucket/prefix"
+_VARCHAR: Final = ems("data.fallback.varchar.length")
+_SHARED: Final = names_of(S3Settings) | {_VARCHAR}
+"""Of the push API's keys those that are of use without one, or may be."""
+IDLE: Final = (PUSH_ENDPOINT, *(key.name for key in keys_of(PushSettings, TARGET) if key.name not in _SHARED))
+"""Keys of a push API that a bucket has no use for."""
+
+
+class S3(TargetClass):
+    """Files go into a bucket. They are not compressed by default: what takes them by PutObject may expect it."""
+
+    title = "a bucket of S3"
+    keys = S3_KEYS
+    hint = f"set {TYPE}={TYPE_NAME} to send files to a bucket"
+    codec: Codec = "none"
+    store_keys = names_of(BucketSettings) - {BUCKET}
+    settings_class = S3Settings
+
+    def check(self, values: Values, report: Report) -> None:
+        check_keys(S3Settings, values, report)
+        _connection(values, report)
+        _table(values, report)
+        idle = IDLE if ems("flattener.jsonblob.chunks") in values.given else (*IDLE, _VARCHAR)
+        for name in idle:
+            if name in values.given and values.knows(name):
+                report.warn(name, f"It has no effect: files go to a bucket ({TYPE}={TYPE_NAME}).")
+
+    def settings(self, values: Values, machine: Machine) -> S3Settings:
+        return made(S3Settings, values, machine)
+
+    def wrong(self, address: str) -> str | None:
+        if not address.lower().startswith(SCHEME):
+            return f"{quoted(address)} names no bucket; {_FORM}."
+        if "@" in urlsplit(address).netloc:
+            return "It holds a user or password; remove them, credentials have keys of their own."
+        bucket, prefix = _split(address)
+        if (reason := BUCKET_NAME.test(bucket)) is not None:
+            return reason
+        if not prefix.isprintable() or any(part in ("", ".", "..") for part in prefix.split("/") if prefix):
+            return f"The prefix of {quoted(address)} has an empty part, dots, or what cannot be printed; {_FORM}."
+        return None
+
+    def at(self, address: str, below: str = "") -> Mapping[str, str]:
+        """Without a field in it a prefix is followed by `below`; without a prefix files of topics are apart."""
+        bucket, prefix = _split(address)
+        if below and not FIELD.search(prefix):
+            prefix = f"{prefix}/{below}".strip("/")
+        return {TYPE: TYPE_NAME, BUCKET: bucket, PREFIX: prefix or "{topic}"}
+
+    def place(self, values: Values) -> str:
+        return f"{SCHEME}{values.text(BUCKET)}/{fixed_part(values.text(PREFIX) or '').rpartition('/')[0]}"
+
+    def kept_by(self, values: Values) -> str:
+        return f"{BUCKET}={values.text(BUCKET)}"
+
+    def store(self, address: str, values: Values, machine: Machine, key: str = "") -> BucketStore:
+        bucket, prefix = _split(address)
+        return BucketStore(made(BucketSettings, values, machine, bucket=bucket), prefix, key)
+
+    def check_store(self, values: Values, report: Report) -> None:
+        """Its address has the bucket's name."""
+        check_keys(BucketSettings, values, report, "bucket")
+        _connection(values, report)
+
+
+def _split(address: str) -> tuple[str, str]:
+    bucket, _, prefix = address[len(SCHEME) :].partition("/")
+    return bucket, prefix.strip("/")
+
+
+def _connection(values: Values, report: Report) -> None:
+    if {ACCESS_KEY, SECRET_KEY} & values.given and PROFILE in values.given:
+        report.problem(PROFILE, f"Both it and {ACCESS_KEY} are set; keep the profile, or the access key.")
+    check_in_clear(values, ENDPOINT, report, "records")
+    check_proxy(values, report)
+
+
+def _table(values: Values, report: Report) -> None:
+    template = values.text(PREFIX) or ""
+    wanted = "table" in fields(template)
+    if wanted and TABLE not in values.given:
+        report.problem(TABLE, f"It is missing; {values.quoted(PREFIX)} has {{table}}, which it stands for.")
+    for name in (TABLE, MAP_KEY):
+        if not wanted and name in values.given:
+            report.warn(name, f"It has no effect: {PREFIX} has no {{table}}.")

@@ -4,7 +4,8 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import Final
 from urllib.parse import quote
 
@@ -13,18 +14,18 @@ from parquet_sink.files.naming import is_sent_name
 from parquet_sink.files.parquet import sha256_of
 from parquet_sink.files.storage import storage_trouble
 from parquet_sink.targets.outcome import Health, Outcome, ProbeResult
-from parquet_sink.targets.s3 import prefix
+from parquet_sink.targets.s3.calls import S3Failed
 from parquet_sink.targets.s3.client import connect
-from parquet_sink.targets.s3.failures import S3Failed
-from parquet_sink.targets.s3.local_file import LocalFile as Verified
-from parquet_sink.targets.s3.object_key import Origin, object_key
+from parquet_sink.targets.s3.multipart import LocalFile as Verified
 from parquet_sink.targets.s3.objects import Objects
+from parquet_sink.targets.s3.prefix import DATE_FIELDS, FIELD, fixed_part
 from parquet_sink.targets.s3.settings import BUCKET, PREFIX, BucketSettings, BucketStore, S3Settings
 from parquet_sink.targets.store import LocalFile, StoredFile, StoreUnusable
 
 READ_S: Final = 300.0
 """How long a list's page, or a file, may take to be read, with attempts and waits."""
 _CHECK: Final = ".parquet-sink-check"
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _START_AGAIN: Final = "; then start the connector again"
 
 
@@ -90,7 +91,7 @@ class S3Target:
     """Implements `targets.settings.Target`; threads and processes may put files side by side. Raises as `S3Store`."""
 
     def __init__(self, settings: S3Settings, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._settings, self._common = settings, prefix.fixed_part(settings.prefix)
+        self._settings, self._common = settings, fixed_part(settings.prefix)
         self._bucket = _Bucket(settings.bucket, monotonic)
 
     @property
@@ -155,3 +156,45 @@ def _metadata(file: FinishedFile) -> dict[str, str]:
 
 def _is_ours(key: str) -> bool:
     return is_sent_name(key.rpartition("/")[2])
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Of which records a file is. first_ms: timestamp of the first one, epoch milliseconds; None when it has none."""
+
+    topic: str
+    partition: int
+    first_offset: int
+    table: str
+    first_ms: int | None
+
+
+def object_key(template: str, origin: Origin, name: str) -> str:
+    """The whole name of an object. Of a first record without a timestamp the date is that of 1970-01-01."""
+    path = FIELD.sub(lambda found: _value(found[1], origin), template).strip("/")
+    return f"{path}/{name}" if path else name
+
+
+def _value(field: str, origin: Origin) -> str:
+    if field in DATE_FIELDS:
+        return _date_part(field, origin.first_ms or 0)
+    value = {
+        "topic": origin.topic,
+        "partition": str(origin.partition),
+        "first_offset": f"{origin.first_offset:020d}",
+        "table": origin.table,
+    }[field]
+    return "%2E" * len(value) if value in (".", "..") else quote(value, safe="")
+
+
+def _date_part(field: str, epoch_ms: int) -> str:
+    try:
+        moment = _EPOCH + timedelta(milliseconds=epoch_ms)
+    except OverflowError:  # a producer's timestamp may be anything
+        moment = _EPOCH
+    return {
+        "yyyy": f"{moment.year:04d}",
+        "MM": f"{moment.month:02d}",
+        "dd": f"{moment.day:02d}",
+        "HH": f"{moment.hour:02d}",
+    }[field]

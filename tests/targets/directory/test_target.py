@@ -19,10 +19,9 @@ from parquet_sink.files.naming import attempt_name, file_name
 from parquet_sink.files.rotation import Reason
 from parquet_sink.net.settings import ENDPOINT
 from parquet_sink.targets.directory import storing
-from parquet_sink.targets.directory.outcomes import unusable
 from parquet_sink.targets.directory.settings import DirectorySettings
 from parquet_sink.targets.directory.storing import ABANDONED_S, PARTIAL_FOLDER, PIECE_BYTES
-from parquet_sink.targets.directory.target import DirectoryTarget
+from parquet_sink.targets.directory.target import DirectoryTarget, unusable
 from parquet_sink.targets.outcome import Health, Verdict
 from tests.factories import Clock
 
@@ -286,7 +285,8 @@ def test_trouble_with_the_local_file_is_not_the_targets(
 KILLED = """
 import os, signal, sys
 from parquet_sink.targets.directory.settings import DirectorySettings
-from parquet_sink.targets.directory.storing import Source, store
+from parquet_sink.targets.directory.storing import store
+from parquet_sink.targets.store import LocalFile
 count = [0]
 real = getattr(os, sys.argv[1])
 def killed(*arguments, **options):

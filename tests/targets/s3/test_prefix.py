@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.targets.s3.object_key import Origin, object_key
 from parquet_sink.targets.s3.prefix import FIELDS, fields, fixed_part, pattern, wrong
+from parquet_sink.targets.s3.target import Origin, object_key
 
 ORIGIN = Origin(topic="orders", partition=3, first_offset=70, table="T 1", first_ms=1_769_905_800_000)
 LAKE = "lake/topic={topic}/date={yyyy}-{MM}-{dd}/hour={HH}"

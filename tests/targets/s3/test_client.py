@@ -7,7 +7,7 @@ from botocore.awsrequest import AWSPreparedRequest, HeadersDict
 from requests import PreparedRequest, Request
 
 from parquet_sink.net.exchange import Answer, Limits
-from parquet_sink.targets.s3.transport import Transport
+from parquet_sink.targets.s3.client import Transport
 
 URL = "https://b.s3.eu-west-1.amazonaws.com/a%20b/%2A%3D%C3%BC?partNumber=1&uploadId=x%2By"
 
