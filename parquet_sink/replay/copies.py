@@ -1,37 +1,102 @@
-"""Files of an archive that a replay may send in place of what Kafka no longer has; pure."""
+"""Files by their offsets, and those of an archive that a replay may send in place of what Kafka no longer has; pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from parquet_sink.archive.archive import ArchivedFile, path_of
-from parquet_sink.files.naming import NameParts, parts_of
+from parquet_sink.files.naming import parts_of
 from parquet_sink.history.records import RangeRecord, UploadRecord
 from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.replay.spans import Span, overlap, without
+
+Span = tuple[int, int]
+"""Offsets [start, end)."""
+
+
+def merged(spans: Iterable[Span]) -> list[Span]:
+    """The same offsets as few spans, in order; empty ones are left out."""
+    found: list[Span] = []
+    for start, end in sorted(one for one in spans if one[0] < one[1]):
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], end))
+        else:
+            found.append((start, end))
+    return found
+
+
+def common(one: Span, spans: Sequence[Span]) -> list[Span]:
+    """What a span has of others."""
+    cut = [(max(start, one[0]), min(end, one[1])) for start, end in spans]
+    return [(start, end) for start, end in cut if start < end]
+
+
+def without(spans: Sequence[Span], taken: Span) -> list[Span]:
+    """The spans but what is taken."""
+    found: list[Span] = []
+    for start, end in spans:
+        found += [one for one in ((start, min(end, taken[0])), (max(start, taken[1]), end)) if one[0] < one[1]]
+    return found
+
+
+def overlap(one: Span, other: Span) -> bool:
+    """Whether two spans share an offset."""
+    return one[0] < other[1] and other[0] < one[1]
 
 
 @dataclass(frozen=True)
-class Copy:
-    """A file of an archive. where: there. Offsets are inclusive.
+class ReplayFile:
+    """A file as it was accepted, is sent now, or would be. Offsets are inclusive.
 
-    Of one that the history has forgotten rows are taken to be as many as records, and digest and oldest_ms are None.
+    digest: SHA-256, hexadecimal; None when it was not kept.
     """
 
-    where: str
-    name: str
     topic: str
     partition: int
+    name: str
     first: int
     last: int
     rows: int
     records: int
     size_bytes: int
     digest: str | None = None
-    oldest_ms: int | None = None
+
+    @property
+    def key(self) -> PartitionKey:
+        return self.topic, self.partition
 
     @property
     def span(self) -> Span:
         return self.first, self.last + 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Copy(ReplayFile):
+    """A file of an archive. where: there. oldest_ms: timestamp of its oldest record, epoch milliseconds.
+
+    Of one that the history has forgotten rows are taken to be as many as records, and digest and oldest_ms are None.
+    """
+
+    where: str
+    oldest_ms: int | None = None
+
+    @property
+    def file(self) -> ReplayFile:
+        """As it was accepted."""
+        return ReplayFile(*(getattr(self, one.name) for one in fields(ReplayFile)))
+
+
+def file_of(one: UploadRecord) -> ReplayFile:
+    """A file of the history."""
+    return ReplayFile(
+        topic=one.topic,
+        partition=one.partition,
+        name=one.file_name,
+        first=one.first_offset,
+        last=one.last_offset,
+        rows=one.rows,
+        records=one.records,
+        size_bytes=one.size_bytes,
+        digest=one.digest,
+    )
 
 
 def copies_of(
@@ -51,40 +116,15 @@ def copies_of(
             continue
         key = parts.topic, parts.partition
         if one.where in known:
-            found.setdefault(key, []).append(_of_upload(one.where, known[one.where]))
+            upload = known[one.where]
+            copy = Copy(**vars(file_of(upload)), where=one.where, oldest_ms=upload.oldest_ms)
         elif parts.last_offset < lowest.get(key, parts.last_offset + 1):
-            found.setdefault(key, []).append(_of_name(one.where, name, parts))
+            sums = (parts.records, parts.records, parts.size_bytes)
+            copy = Copy(*key, name, parts.first_offset, parts.last_offset, *sums, where=one.where)
+        else:
+            continue
+        found.setdefault(key, []).append(copy)
     return {key: sorted(mine, key=lambda one: one.first) for key, mine in found.items()}
-
-
-def _of_upload(where: str, one: UploadRecord) -> Copy:
-    return Copy(
-        where=where,
-        name=one.file_name,
-        topic=one.topic,
-        partition=one.partition,
-        first=one.first_offset,
-        last=one.last_offset,
-        rows=one.rows,
-        records=one.records,
-        size_bytes=one.size_bytes,
-        digest=one.digest,
-        oldest_ms=one.oldest_ms,
-    )
-
-
-def _of_name(where: str, name: str, one: NameParts) -> Copy:
-    return Copy(
-        where=where,
-        name=name,
-        topic=one.topic,
-        partition=one.partition,
-        first=one.first_offset,
-        last=one.last_offset,
-        rows=one.records,
-        records=one.records,
-        size_bytes=one.size_bytes,
-    )
 
 
 def taken(

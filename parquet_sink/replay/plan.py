@@ -8,6 +8,7 @@ history does not know is cut anew, by admission's own rules.
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from operator import attrgetter
 from typing import Any
 
 from parquet_sink.history.records import RangeRecord, UploadRecord
@@ -15,8 +16,7 @@ from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import Known, PlannedRange
 from parquet_sink.planner.admission import due_range, select_batch
-from parquet_sink.replay.copies import Copy, taken
-from parquet_sink.replay.spans import Span, common, merged, overlap, without
+from parquet_sink.replay.copies import Copy, ReplayFile, Span, common, file_of, merged, overlap, taken, without
 from parquet_sink.spark.slots import LEAST_SLOTS
 
 
@@ -49,23 +49,6 @@ class Survey:
 
 
 @dataclass(frozen=True)
-class Expected:
-    """A file as it was accepted the first time. Offsets are inclusive; digest: SHA-256, None when it was not kept."""
-
-    name: str
-    first: int
-    last: int
-    rows: int
-    records: int
-    size_bytes: int
-    digest: str | None
-
-    @property
-    def span(self) -> Span:
-        return self.first, self.last + 1
-
-
-@dataclass(frozen=True)
 class ReplayRange:
     """A range to be read. windows: files with an offset in one of them are sent, in order of offsets.
 
@@ -79,7 +62,7 @@ class ReplayRange:
     recorded: bool = False
     settings_digest: str = ""
     version: str = ""
-    expected: tuple[Expected, ...] = ()
+    expected: tuple[ReplayFile, ...] = ()
     deleted: Span | None = None
     thinned: bool | None = None
     copy: Copy | None = None
@@ -203,8 +186,7 @@ def of_topic(past: Past, topic_id: str) -> Past:
 
 def _copied(one: Copy) -> ReplayRange:
     planned = PlannedRange(one.topic, one.partition, *one.span, "archive", accepted=one.first)
-    expected = Expected(one.name, one.first, one.last, one.rows, one.records, one.size_bytes, one.digest)
-    return ReplayRange(planned, (one.span,), recorded=True, expected=(expected,), copy=one)
+    return ReplayRange(planned, (one.span,), recorded=True, expected=(one.file,), copy=one)
 
 
 def _missing(key: PartitionKey, span: Span, past: Past) -> Missing:
@@ -212,20 +194,9 @@ def _missing(key: PartitionKey, span: Span, past: Past) -> Missing:
     return Missing(*key, *span, len(gone), sum(one.rows for one in gone))
 
 
-def _files(records: Sequence[UploadRecord]) -> list[Expected]:
+def _files(records: Sequence[UploadRecord]) -> list[ReplayFile]:
     """Each file once, in order of offsets."""
-    found = {
-        one.file_name: Expected(
-            name=one.file_name,
-            first=one.first_offset,
-            last=one.last_offset,
-            rows=one.rows,
-            records=one.records,
-            size_bytes=one.size_bytes,
-            digest=one.digest,
-        )
-        for one in reversed(records)
-    }
+    found = {one.file_name: file_of(one) for one in reversed(records)}
     return sorted(found.values(), key=lambda one: (one.first, one.last))
 
 
@@ -290,16 +261,12 @@ def _anew(key: PartitionKey, span: Span, cutting: Cutting, held: Held) -> list[R
     return found
 
 
-def _with_files(one: ReplayRange, files: Sequence[Expected]) -> ReplayRange:
+def _with_files(one: ReplayRange, files: Sequence[ReplayFile]) -> ReplayRange:
     """With those of the first time that lie within the range and are wanted."""
     start, end = one.planned.start, one.planned.end
-    begin, behind = (bisect_left(files, offset, key=_first) for offset in (start, end))
+    begin, behind = (bisect_left(files, offset, key=attrgetter("first")) for offset in (start, end))
     mine = tuple(f for f in files[begin:behind] if f.last < end and one.wants(f.first, f.last))
     return replace(one, expected=mine)
-
-
-def _first(file: Expected) -> int:
-    return file.first
 
 
 def _reachable(one: ReplayRange, held: Held) -> ReplayRange | None:
@@ -333,14 +300,14 @@ def range_to_dict(one: ReplayRange) -> dict[str, Any]:
 
 def range_from_dict(fields: Mapping[str, Any]) -> ReplayRange:
     """The inverse of `range_to_dict`. Raises ValueError, KeyError or TypeError for anything else."""
-    deleted = fields["deleted"]
+    deleted, planned = fields["deleted"], PlannedRange.from_json(fields["planned"])
     return ReplayRange(
-        PlannedRange.from_json(fields["planned"]),
+        planned,
         tuple((int(start), int(end)) for start, end in fields["windows"]),
         bool(fields["recorded"]),
         str(fields["recipe"]),
         str(fields["version"]),
-        tuple(Expected(*one) for one in fields["expected"]),
+        tuple(ReplayFile(planned.topic, planned.partition, *one) for one in fields["expected"]),
         None if deleted is None else (int(deleted[0]), int(deleted[1])),
         fields["thinned"],
         None if fields.get("copy") is None else Copy(**fields["copy"]),

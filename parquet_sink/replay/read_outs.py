@@ -19,7 +19,7 @@ from parquet_sink.net.exchange import Answer, Limits, RequestFailed, TokenFailed
 from parquet_sink.net.redaction import excerpt
 from parquet_sink.net.session import session_for
 from parquet_sink.plugins import named
-from parquet_sink.replay.table_state import NotUnderstood, TableState, state_of
+from parquet_sink.replay.differences import NotUnderstood, TableState, state_of
 from parquet_sink.targets.http_failures import of_failure
 from parquet_sink.targets.push.authorization import authorization_of, signed
 from parquet_sink.targets.push.settings import PushSettings

@@ -5,9 +5,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.replay.plan import Expected, ReplayRange
-from parquet_sink.replay.spans import overlap
+from parquet_sink.replay.copies import ReplayFile, overlap
+from parquet_sink.replay.plan import ReplayRange
 
 
 class Verdict(StrEnum):
@@ -23,25 +22,6 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True)
-class SentFile:
-    """A file that was accepted, or would be sent. Offsets are inclusive. digest: SHA-256, hexadecimal."""
-
-    topic: str
-    partition: int
-    name: str
-    first: int
-    last: int
-    rows: int
-    records: int
-    size_bytes: int
-    digest: str | None
-
-    @property
-    def key(self) -> PartitionKey:
-        return self.topic, self.partition
-
-
-@dataclass(frozen=True)
 class ReplayedFile:
     """round: 1 for the first of the times that everything is sent. was: its name of the first time, where it differs.
 
@@ -49,7 +29,7 @@ class ReplayedFile:
     """
 
     round: int
-    file: SentFile
+    file: ReplayFile
     verdict: Verdict
     was: str | None = None
     causes: tuple[str, ...] = ()
@@ -69,7 +49,7 @@ class Now:
     fresh_salts: bool = False
 
 
-def compared(one: ReplayRange, sent: Sequence[SentFile], now: Now, round_: int) -> list[ReplayedFile]:
+def compared(one: ReplayRange, sent: Sequence[ReplayFile], now: Now, round_: int) -> list[ReplayedFile]:
     """The files of a range beside those of the first time. sent: in order, all that came of the range."""
     causes = _causes(one, sent, now)
     by_name = {was.name: was for was in one.expected}
@@ -85,28 +65,17 @@ def compared(one: ReplayRange, sent: Sequence[SentFile], now: Now, round_: int) 
         else:
             name = None if was.name == file.name else was.name
             found.append(ReplayedFile(round_, file, Verdict.DIFFERENT, name, causes))
-    return found + [_absent(one, was, causes, round_) for was in _without_records(one, sent)]
+    absent = [was for was in one.expected if not any(overlap(was.span, file.span) for file in sent)]
+    return found + [ReplayedFile(round_, was, Verdict.ABSENT, was.name, causes) for was in absent]
 
 
-def _nearest(file: SentFile, expected: Sequence[Expected]) -> Expected | None:
+def _nearest(file: ReplayFile, expected: Sequence[ReplayFile]) -> ReplayFile | None:
     """The one of the first time with its first offset, else with any of its offsets."""
-    span = (file.first, file.last + 1)
-    near = [was for was in expected if overlap(was.span, span)]
+    near = [was for was in expected if overlap(was.span, file.span)]
     return next((was for was in near if was.first == file.first), near[0] if near else None)
 
 
-def _without_records(one: ReplayRange, sent: Sequence[SentFile]) -> list[Expected]:
-    """Files of the first time that share no offset with a file of now."""
-    return [was for was in one.expected if not any(overlap(was.span, (f.first, f.last + 1)) for f in sent)]
-
-
-def _absent(one: ReplayRange, was: Expected, causes: tuple[str, ...], round_: int) -> ReplayedFile:
-    sums = (was.rows, was.records, was.size_bytes)
-    file = SentFile(*one.key, was.name, was.first, was.last, *sums, was.digest)
-    return ReplayedFile(round_, file, Verdict.ABSENT, was.name, causes)
-
-
-def _causes(one: ReplayRange, sent: Sequence[SentFile], now: Now) -> tuple[str, ...]:
+def _causes(one: ReplayRange, sent: Sequence[ReplayFile], now: Now) -> tuple[str, ...]:
     """Why files of a range are not those of the first time: all that is known, else where to look."""
     found = []
     if one.deleted is not None:

@@ -31,11 +31,11 @@ from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.model.rejected import Rejected, Stage
-from parquet_sink.replay.copies import Copy
+from parquet_sink.replay.copies import Copy, ReplayFile
 from parquet_sink.replay.journal import Order, Position, Progress
 from parquet_sink.replay.pace import FULL, Pace, Rate
 from parquet_sink.replay.plan import ReplayRange
-from parquet_sink.replay.results import Now, ReplayedFile, SentFile, compared
+from parquet_sink.replay.results import Now, ReplayedFile, compared
 from parquet_sink.replay.sending import CopySender, SendingQueue
 from parquet_sink.settings.connector import ErrorSettings
 from parquet_sink.settings.sink import SinkSettings
@@ -116,7 +116,7 @@ class Watcher:
     def read(self, offsets: int) -> None:
         """So many offsets of its ranges were read, or need not be."""
 
-    def sent(self, file: SentFile) -> None:
+    def sent(self, file: ReplayFile) -> None:
         """A file was accepted."""
 
     def flushed(self, planned: PlannedRange, receipts: Sequence[Receipt]) -> None:
@@ -299,7 +299,7 @@ class Replay:
         else:
             self.failure = self.failure or _in_replay(outcome.failure)
 
-    def _accepted(self, file: SentFile) -> None:
+    def _accepted(self, file: ReplayFile) -> None:
         """By the thread that sent it, one at a time."""
         progress = self.progress
         at = self._position(file.key)

@@ -20,16 +20,15 @@ from parquet_sink.files.rotation import Reason
 from parquet_sink.files.storage import remove_unsent, storage_trouble
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.receipts import Receipt
-from parquet_sink.replay.copies import Copy
+from parquet_sink.replay.copies import Copy, ReplayFile
 from parquet_sink.replay.pace import Pace
 from parquet_sink.replay.plan import ReplayRange
-from parquet_sink.replay.results import SentFile
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.outcome import Health, Outcome, ProbeResult, Verdict
 from parquet_sink.targets.settings import Target, TargetSettings
 from parquet_sink.targets.uploader import Deliverer
 
-OnFile = Callable[[SentFile], None]
+OnFile = Callable[[ReplayFile], None]
 NOT_SENT = Outcome(Verdict.ACCEPTED, "not sent")
 _ATTEMPT = "0" * 32
 _STAMPS: Final = (("kafkaOffset", "kafkaTimestamp"), ("offset", "timestamp"))
@@ -144,7 +143,7 @@ class SendingQueue:
         self._inner: Target | None = None if settings is None else settings.open()
         self.target_table, self._pace, self._on_file = table, pace, on_file
         self._wanted: dict[PartitionKey, ReplayRange] = {}
-        self._sent: dict[PartitionKey, list[SentFile]] = {}
+        self._sent: dict[PartitionKey, list[ReplayFile]] = {}
         self._lock = threading.Lock()
 
     @property
@@ -157,7 +156,7 @@ class SendingQueue:
         self._wanted[one.key] = one
         self._sent[one.key] = []
 
-    def sent(self, key: PartitionKey) -> list[SentFile]:
+    def sent(self, key: PartitionKey) -> list[ReplayFile]:
         """What was accepted of a topic-partition since its range began, in order."""
         return list(self._sent.get(key, ()))
 
@@ -176,7 +175,7 @@ class SendingQueue:
         return outcome
 
     def _accepted(self, file: FinishedFile) -> None:
-        one = SentFile(
+        one = ReplayFile(
             topic=file.topic,
             partition=file.partition,
             name=file.name,

@@ -15,12 +15,10 @@ from parquet_sink.cli.replay import proof as replay_proof
 from parquet_sink.cli.replay.command import add_arguments, selection_of
 from parquet_sink.cli.replay.proof import NoProof, Proof, Proven, proof_for
 from parquet_sink.errors import InvalidConfiguration, NotVerified
-from parquet_sink.replay.differences import Kind
-from parquet_sink.replay.findings import Finding
+from parquet_sink.replay.copies import ReplayFile
+from parquet_sink.replay.differences import Kind, Received
 from parquet_sink.replay.plan import ReplayPlan
-from parquet_sink.replay.results import SentFile
-from parquet_sink.replay.table_state import Received
-from parquet_sink.replay.verify import Verification
+from parquet_sink.replay.verify import Finding, Verification
 from parquet_sink.settings.sink import SinkSettings
 
 UNCHANGED = Finding("T", 10, 0, Received(2, 20), 20)
@@ -34,9 +32,9 @@ def options(*argv: str) -> argparse.Namespace:
     return parser.parse_args(["--connector", "c.properties", *argv])
 
 
-def file_of(topic: str, rows: int) -> SentFile:
+def file_of(topic: str, rows: int) -> ReplayFile:
     """One file that was accepted."""
-    return SentFile(topic, 0, "f", 0, rows - 1, rows, rows, 1, None)
+    return ReplayFile(topic, 0, "f", 0, rows - 1, rows, rows, 1, None)
 
 
 class Tables:

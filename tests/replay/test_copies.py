@@ -8,8 +8,7 @@ from parquet_sink.archive.archive import ArchivedFile, path_of
 from parquet_sink.files.naming import file_name
 from parquet_sink.history.records import UploadRecord
 from parquet_sink.kafka.settings import FlushSettings
-from parquet_sink.replay.choice import chosen
-from parquet_sink.replay.copies import Copy, copies_of
+from parquet_sink.replay.copies import Copy, Span, copies_of
 from parquet_sink.replay.plan import (
     Cutting,
     Held,
@@ -20,8 +19,7 @@ from parquet_sink.replay.plan import (
     range_from_dict,
     range_to_dict,
 )
-from parquet_sink.replay.selection import Selection
-from parquet_sink.replay.spans import Span
+from parquet_sink.replay.selection import Selection, chosen
 from tests.history.uploads import span, upload
 
 KEY = ("orders", 0)

@@ -12,6 +12,7 @@ from parquet_sink.history.records import RangeRecord, UploadOutcome, UploadRecor
 from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.model.ranges import Known
 from parquet_sink.planner.admission import MOST_RANGE_RECORDS
+from parquet_sink.replay.copies import Span, common, merged, without
 from parquet_sink.replay.plan import (
     Cutting,
     Held,
@@ -23,7 +24,6 @@ from parquet_sink.replay.plan import (
     range_from_dict,
     range_to_dict,
 )
-from parquet_sink.replay.spans import Span, common, merged, without
 
 KEY = ("orders", 0)
 ALL_HELD = Held(0, 10_000, "id", False)

@@ -5,17 +5,18 @@ from dataclasses import replace
 import pytest
 
 from parquet_sink.model.ranges import PlannedRange
-from parquet_sink.replay.plan import Expected, ReplayRange
-from parquet_sink.replay.results import Now, SentFile, Verdict, compared
+from parquet_sink.replay.copies import ReplayFile
+from parquet_sink.replay.plan import ReplayRange
+from parquet_sink.replay.results import Now, Verdict, compared
 
 NOW = Now("recipe", "2.0")
-WAS = (Expected("a", 0, 9, 10, 10, 100, "d1"), Expected("b", 10, 19, 10, 10, 100, "d2"))
+WAS = (ReplayFile("orders", 0, "a", 0, 9, 10, 10, 100, "d1"), ReplayFile("orders", 0, "b", 10, 19, 10, 10, 100, "d2"))
 RANGE = ReplayRange(PlannedRange("orders", 0, 0, 20, "records"), ((0, 20),), True, "recipe", "2.0", WAS, thinned=False)
 
 
-def sent(name: str, first: int, last: int, digest: str | None, records: int = 10) -> SentFile:
+def sent(name: str, first: int, last: int, digest: str | None, records: int = 10) -> ReplayFile:
     """A file of now."""
-    return SentFile("orders", 0, name, first, last, records, records, 100, digest)
+    return ReplayFile("orders", 0, name, first, last, records, records, 100, digest)
 
 
 SAME = [sent("a", 0, 9, "d1"), sent("b", 10, 19, "d2")]

@@ -39,7 +39,7 @@ def archived(folder: Path, **columns: list[int | None]) -> tuple[CopySender, Cop
     content = sink.getvalue().to_pybytes()
     file, archive = finished(folder / "made", content), open_archive(archive_in(folder))
     archive.keep(local_file(file), SECONDS)
-    copy = Copy(local_file(file).where, file.name, "orders", 0, FIRST, FIRST + 9, 2, 10, len(content))
+    copy = Copy("orders", 0, file.name, FIRST, FIRST + 9, 2, 10, len(content), where=local_file(file).where)
     taking = Remembering()
     return CopySender(settings(folder / "work"), lambda: archive, taking, dated=DATED), copy, taking
 
@@ -48,7 +48,7 @@ def scene(tmp_path: Path, taking: Taking) -> tuple[CopySender, Copy]:
     """An archive with one file, and who sends it."""
     file, archive = finished(tmp_path / "made"), open_archive(archive_in(tmp_path))
     archive.keep(local_file(file), SECONDS)
-    copy = Copy(local_file(file).where, file.name, "orders", 0, 0, 9, 12, 10, 7, sha256(b"content").hexdigest())
+    copy = Copy("orders", 0, file.name, 0, 9, 12, 10, 7, sha256(b"content").hexdigest(), where=local_file(file).where)
     return CopySender(settings(tmp_path / "work"), lambda: archive, taking), copy
 
 

@@ -9,8 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from parquet_sink.replay.differences import Kind
-from parquet_sink.replay.table_state import NotUnderstood, Received, TableState, state_of
+from parquet_sink.replay.differences import Kind, NotUnderstood, Received, TableState, state_of
 from parquet_sink.replay.verify import compare
 
 Row = Mapping[str, Any]

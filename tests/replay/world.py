@@ -16,12 +16,12 @@ from parquet_sink.model.ranges import Known, PlannedRange
 from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.parked.folder import ParkedFolder
 from parquet_sink.replay import run
+from parquet_sink.replay.copies import Span
 from parquet_sink.replay.journal import Order, Progress
 from parquet_sink.replay.pace import FULL, Rate
 from parquet_sink.replay.plan import Cutting, Held, Past, ReplayPlan, make_plan
 from parquet_sink.replay.results import ReplayedFile
 from parquet_sink.replay.run import Options, Replay, Watcher
-from parquet_sink.replay.spans import Span
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.outcome import Outcome
 from tests.spark_task import Handed, flushed

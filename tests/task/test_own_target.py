@@ -184,7 +184,7 @@ def test_a_replay_goes_to_its_address(spark_task: SparkTask, tmp_path: Path) -> 
     one = next(archive.files())
     parts = parts_of(one.where.rpartition("/")[2])
     assert parts is not None
-    copy = Copy(one.where, one.where.rpartition("/")[2], "orders", 0, 0, parts.last_offset, 5, 5, one.size_bytes)
+    copy = Copy("orders", 0, one.where.rpartition("/")[2], 0, parts.last_offset, 5, 5, one.size_bytes, where=one.where)
     assert CopySender(spark_task.settings, lambda: archive, target.open()).send(copy).accepted
     assert stored(path) == {f"T/{copy.name}": one.size_bytes}
 

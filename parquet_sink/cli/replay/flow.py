@@ -26,10 +26,10 @@ from parquet_sink.files.lock import is_locked
 from parquet_sink.history.records import Origin, upload_record
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.receipts import Receipt
+from parquet_sink.replay.copies import ReplayFile
 from parquet_sink.replay.journal import Journal, Order, Progress
 from parquet_sink.replay.pace import FULL, Rate
 from parquet_sink.replay.plan import ReplayPlan
-from parquet_sink.replay.results import SentFile
 from parquet_sink.replay.run import Options, Replay, Watcher
 from parquet_sink.replay.selection import Selection
 from parquet_sink.settings.sink import SinkSettings
@@ -225,7 +225,7 @@ class ProgressWatcher(Watcher):
     def read(self, offsets: int) -> None:
         self._shown.advance(offsets, self._words())
 
-    def sent(self, file: SentFile) -> None:
+    def sent(self, file: ReplayFile) -> None:
         with self._lock:
             self._files, self._rows = self._files + 1, self._rows + file.rows
             self._bytes += file.size_bytes
@@ -246,7 +246,7 @@ class Watchers(Watcher):
         for one in self._watchers:
             one.read(offsets)
 
-    def sent(self, file: SentFile) -> None:
+    def sent(self, file: ReplayFile) -> None:
         for one in self._watchers:
             one.sent(file)
 

@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from parquet_sink.errors import InvalidConfiguration, NotVerified
-from parquet_sink.replay.differences import told_rows
-from parquet_sink.replay.findings import Finding
+from parquet_sink.replay.copies import ReplayFile
+from parquet_sink.replay.differences import difference_rows
 from parquet_sink.replay.plan import ReplayPlan
-from parquet_sink.replay.results import SentFile
 from parquet_sink.replay.run import Watcher
-from parquet_sink.replay.verify import Verification
+from parquet_sink.replay.verify import Finding, Verification
 from parquet_sink.settings.sink import SinkSettings
 
 log = logging.getLogger(__name__)
@@ -69,7 +68,7 @@ class Proof(Watcher):
         self._sent: Counter[str] = Counter()
         self._lock = threading.Lock()
 
-    def sent(self, file: SentFile) -> None:
+    def sent(self, file: ReplayFile) -> None:
         with self._lock:
             self._sent[self._settings.table_of(file.topic)] += file.rows
 
@@ -134,5 +133,5 @@ def _write(path: Path, findings: Sequence[Finding]) -> None:
     with path.open("w", encoding="utf-8") as file:
         for finding in findings:
             if finding.rows_by_key is not None:
-                for row in told_rows(finding.rows_by_key, finding.keys):
+                for row in difference_rows(finding.rows_by_key, finding.keys):
                     print(json.dumps({"table": finding.table, **row}, ensure_ascii=False, default=str), file=file)

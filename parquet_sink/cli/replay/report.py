@@ -12,8 +12,8 @@ from parquet_sink.replay.results import ReplayedFile, Verdict
 from parquet_sink.replay.run import LeftOut
 
 NOTHING: Final = "{}: nothing to replay: Kafka holds no delivered record of what was chosen"
-MOST_TOLD: Final = 20
-"""Ranges, and files that differ, that are told one by one; --json has all."""
+MOST_SHOWN: Final = 20
+"""Ranges, and files that differ, that are shown one by one; --json has all."""
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Tally:
         if one.verdict is not Verdict.ABSENT:
             self.files, self.rows = self.files + 1, self.rows + one.file.rows
             self.size_bytes += one.file.size_bytes
-        if self.keep or (_differs(one) and len(self.kept) < MOST_TOLD):
+        if self.keep or (_differs(one) and len(self.kept) < MOST_SHOWN):
             self.kept.append(one)
 
     @property
@@ -78,8 +78,8 @@ class Done:
             yield f"{name}: {_files(self.earlier)} were sent before this replay was stopped"
         yield f"{name}: {compared(tally)}"
         yield from map(_difference, filter(_differs, tally.kept))
-        if tally.differing > MOST_TOLD:
-            yield f"  and {tally.differing - MOST_TOLD:,} more; --json names them all"
+        if tally.differing > MOST_SHOWN:
+            yield f"  and {tally.differing - MOST_SHOWN:,} more; --json names them all"
         yield from gone(self.plan.missing)
         yield from without_row(self.left_out)
         if self.failure is not None:
@@ -124,15 +124,15 @@ class Foretold:
         """In words: a line for each range, what is gone, and the sum."""
         name = f"connector {self.connector}"
         rows = [self._range(one) for one in self.plan.ranges]
-        for one in rows[:MOST_TOLD]:
+        for one in rows[:MOST_SHOWN]:
             offsets = f"offsets {one['from']} to {one['to']}"
             yield (
                 f"  topic {one['topic']}, topic-partition {one['partition']}: {offsets}: {_files(one['files'])}, "
                 f"{one['rows']:,} rows, {one['bytes']:,} bytes ({one['by']})"
             )
-        if len(rows) > MOST_TOLD:
-            yield f"  and {len(rows) - MOST_TOLD:,} more ranges; --json has them all"
-        for made in [one for one in self.made if _differs(one)][:MOST_TOLD]:
+        if len(rows) > MOST_SHOWN:
+            yield f"  and {len(rows) - MOST_SHOWN:,} more ranges; --json has them all"
+        for made in [one for one in self.made if _differs(one)][:MOST_SHOWN]:
             yield _difference(made)
         yield from gone(self.plan.missing)
         yield from without_row(self.left_out)
@@ -191,10 +191,10 @@ def compared(tally: Tally) -> str:
 
 def gone(missing: Sequence[Missing]) -> Iterator[str]:
     """What Kafka no longer has."""
-    for one in missing[:MOST_TOLD]:
+    for one in missing[:MOST_SHOWN]:
         yield f"  no longer in Kafka, deleted by retention: {one}"
-    if len(missing) > MOST_TOLD:
-        yield f"  and {len(missing) - MOST_TOLD:,} more; --json names them all"
+    if len(missing) > MOST_SHOWN:
+        yield f"  and {len(missing) - MOST_SHOWN:,} more; --json names them all"
 
 
 def without_row(left_out: LeftOut) -> Iterator[str]:

@@ -17,10 +17,9 @@ from parquet_sink.files.settings import CODEC
 from parquet_sink.history.sqlite.store import read_history
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import Known
-from parquet_sink.replay.choice import chosen
 from parquet_sink.replay.copies import copies_of
 from parquet_sink.replay.plan import Cutting, Past, ReplayPlan, make_plan, of_topic
-from parquet_sink.replay.selection import Selection
+from parquet_sink.replay.selection import Selection, chosen
 from parquet_sink.replay.survey import past_of, survey
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.state.sqlite.store import learned_of

@@ -6,10 +6,9 @@ import pytest
 
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.replay.choice import chosen
+from parquet_sink.replay.copies import Span
 from parquet_sink.replay.plan import Held, Past, Survey
-from parquet_sink.replay.selection import MOST_OFFSET, Selection, problems
-from parquet_sink.replay.spans import Span
+from parquet_sink.replay.selection import MOST_OFFSET, Selection, chosen, problems
 from tests.replay.uploads import uploaded
 
 A, B = ("orders", 0), ("orders", 1)
