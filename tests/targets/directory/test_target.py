@@ -294,7 +294,7 @@ def killed(*arguments, **options):
         real(*arguments, **options)
     os.kill(os.getpid(), signal.SIGKILL)
 setattr(os, sys.argv[1], killed)
-store(Source(sys.argv[3], int(sys.argv[4])), sys.argv[5], sys.argv[6], lambda: False)
+store(LocalFile(sys.argv[3], int(sys.argv[4])), sys.argv[5], sys.argv[6], lambda: False)
 """
 
 
