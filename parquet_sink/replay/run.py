@@ -111,7 +111,7 @@ class LeaveOut:
 
 
 class Watcher:
-    """What is told while a replay runs, in any thread; does nothing."""
+    """What hears of a replay as it runs, in any thread; this one does nothing."""
 
     def read(self, offsets: int) -> None:
         """So many offsets of its ranges were read, or need not be."""
@@ -149,12 +149,12 @@ class Replay:
         order: Order,
         options: Options,
         progress: Progress | None = None,
-        watcher: Watcher | None = None,
+        watchers: Sequence[Watcher] = (),
         *,
         sleep: Callable[[float], None] = time.sleep,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._order, self._options, self._watcher = order, options, watcher or Watcher()
+        self._order, self._options, self._watchers = order, options, watchers
         self._sleep, self._monotonic = sleep, monotonic
         self._pace = Pace(options.rate, sleep=sleep, monotonic=monotonic)
         self._queue = SendingQueue(options.target, settings.target.target_table, self._pace, self._accepted)
@@ -233,7 +233,7 @@ class Replay:
         stopped = {key: offset for policy in policies for key, offset in policy.stopped_at.items()}
         for outcome in outcomes:
             one = ranges[outcome.planned.topic, outcome.planned.partition]
-            self._watcher.flushed(outcome.planned, [r for r in receipts if _is_of(r, one)])
+            self._flushed(outcome.planned, [r for r in receipts if _is_of(r, one)])
             self._settle(one, outcome, stopped)
         for one in batch:
             yield from self._compared(one, stopped.get(one.key))
@@ -250,8 +250,8 @@ class Replay:
         except (ConnectorError, ArchiveUnusable) as error:
             self.failure = _in_replay(error.failure())
             return
-        self._watcher.flushed(one.planned, [receipt])
-        self._watcher.read(one.planned.end - one.planned.start)
+        self._flushed(one.planned, [receipt])
+        self._read_offsets(one.planned.end - one.planned.start)
         self.progress.positions[one.key] = Position(self._position(one.key).done + 1)
 
     def _compared(self, one: ReplayRange, stopped_at: int | None) -> list[ReplayedFile]:
@@ -278,9 +278,17 @@ class Replay:
             self._pace.rest(len(batch))
             yield batch
             reached = batch.offsets[-1].as_py() + 1
-            self._watcher.read(reached - at)
+            self._read_offsets(reached - at)
             at = reached
-        self._watcher.read(planned.end - at)
+        self._read_offsets(planned.end - at)
+
+    def _read_offsets(self, offsets: int) -> None:
+        for one in self._watchers:
+            one.read(offsets)
+
+    def _flushed(self, planned: PlannedRange, receipts: Sequence[Receipt]) -> None:
+        for one in self._watchers:
+            one.flushed(planned, receipts)
 
     def _rest(self, seconds: float) -> None:
         with self._pace.resting():
@@ -306,7 +314,8 @@ class Replay:
         progress.positions[file.key] = replace(at, accepted=file.last + 1)
         progress.files, progress.rows = progress.files + 1, progress.rows + file.rows
         progress.size_bytes += file.size_bytes
-        self._watcher.sent(file)
+        for one in self._watchers:
+            one.sent(file)
         if self._monotonic() - self._saved_s >= SAVE_S:
             self._saved_s = self._monotonic()
             with suppress(StorageFailed):  # the file is accepted; it is told when the range is done

@@ -27,7 +27,7 @@ PUSH: Final = "push"
 class TargetClass(Protocol):
     """A class that `connect.ems.target.type`, or the scheme of an address, may name. A subclass has the defaults.
 
-    title: what it is, for messages. keys: those that it adds to a connector file. hint: what is told of its keys where
+    title: what it is, for messages. keys: those that it adds to a connector file. hint: what is said of its keys where
     it is not the target. codec: how files are compressed unless the file says; None for what is usual. store_keys:
     names of keys that its store looks at. settings_class: of its settings.
     """
@@ -40,7 +40,7 @@ class TargetClass(Protocol):
     settings_class: type | None = None
 
     def check(self, values: Values, report: Report) -> None:
-        """Tell the report what is wrong between keys; each by itself was judged."""
+        """Report what is wrong between keys; each by itself was checked."""
         ...
 
     def settings(self, values: Values, machine: Machine) -> TargetSettings:

@@ -126,7 +126,7 @@ class World:
         self.monkeypatch.setattr(run, "from_kafka", self.read)
         save = (lambda one: None) if saved is None else (lambda one: saved.append(one.to_dict()))
         options = Options(None if target is None else Handed(target), rate, save)
-        return Replay(used, Order(plan, times), options, progress, watcher, **clocks)
+        return Replay(used, Order(plan, times), options, progress, () if watcher is None else (watcher,), **clocks)
 
 
 def results(replay: Replay) -> list[ReplayedFile]:

@@ -53,7 +53,7 @@ def dry_run(args: argparse.Namespace, selection: Selection) -> int:
         unknown = ReplayPlan(tuple(one for one in plan.ranges if not one.foretold))
         with ProgressWatcher(args, settings.name, unknown.offsets_read, "made") as shown:
             options = Options(None, _rate(args, settings))
-            replay = Replay(_in_own_folder(settings, journal), Order(unknown), options, watcher=shown)
+            replay = Replay(_in_own_folder(settings, journal), Order(unknown), options, watchers=(shown,))
             with closing(replay.files()) as files:
                 made = list(files)
     where = target_for(settings.target).name
@@ -111,7 +111,7 @@ def _send(
         ProgressWatcher(args, settings.name, order.plan.offsets_read * (order.times - progress.round + 1)) as shown,
     ):
         options = Options(settings.target, rate, journal.save, _archive(settings))
-        replay = Replay(_in_own_folder(settings, journal), order, options, progress, Watchers([shown, noted, proof]))
+        replay = Replay(_in_own_folder(settings, journal), order, options, progress, (shown, noted, proof))
         try:
             with closing(replay.files()) as files:
                 for file in files:
@@ -234,22 +234,3 @@ class ProgressWatcher(Watcher):
     def _words(self) -> str:
         files = f"{self._files:,} file{'' if self._files == 1 else 's'} {self._doing}"
         return f"of offsets read, {files}, {self._rows:,} rows, {self._bytes / 1e6:,.1f} MB"
-
-
-class Watchers(Watcher):
-    """Several, in turn."""
-
-    def __init__(self, watchers: Sequence[Watcher]) -> None:
-        self._watchers = watchers
-
-    def read(self, offsets: int) -> None:
-        for one in self._watchers:
-            one.read(offsets)
-
-    def sent(self, file: ReplayFile) -> None:
-        for one in self._watchers:
-            one.sent(file)
-
-    def flushed(self, planned: PlannedRange, receipts: Sequence[Receipt]) -> None:
-        for one in self._watchers:
-            one.flushed(planned, receipts)

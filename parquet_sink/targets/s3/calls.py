@@ -4,7 +4,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
@@ -14,7 +14,7 @@ from parquet_sink.net.redaction import printable, redact
 from parquet_sink.targets.http_failures import of_failure
 from parquet_sink.targets.outcome import Outcome, Verdict
 from parquet_sink.targets.s3 import settings as keys
-from parquet_sink.targets.s3.client import STATUS_HEADER
+from parquet_sink.targets.s3.client import STATUS_HEADER, Transport
 
 MOST_TRIES: Final = 4
 FIRST_PAUSE_S: Final = 0.2
@@ -96,21 +96,13 @@ def not_of_s3(detail: str) -> S3Failed:
     return S3Failed(Outcome(Verdict.UNKNOWN, f"the answer is none of S3 ({detail})", NOT_S3))
 
 
-class Carries(Protocol):
-    """Knows until when the current thread's requests may take."""
-
-    def within(self, seconds: float) -> Any: ...
-    def seconds_left(self) -> float: ...
-    def close(self) -> None: ...
-
-
 class Calls:
     """Calls of a boto3 client; threads may share it. now: epoch seconds. sleep, jitter: as in `targets.retry`."""
 
     def __init__(
         self,
         client: Any,
-        transport: Carries,
+        transport: Transport,
         secrets: tuple[str, ...] = (),
         *,
         now: Callable[[], float] = time.time,

@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from requests import Request
 
@@ -46,7 +46,7 @@ class Connection:
     """
 
     client: Any
-    transport: Any
+    transport: "Transport"
     secrets: tuple[str, ...]
     of_aws: bool
 
@@ -137,16 +137,10 @@ def _secrets(settings: BucketSettings) -> tuple[str, ...]:
     return (*(one.reveal() for one in found if one is not None), *proxy_secrets(settings.proxy))
 
 
-class Readable(Protocol):
-    """A body that is read from where it stands."""
-
-    def read(self, size: int, /) -> bytes: ...
-
-
 class SentBody:
-    """The body of one request, of a known length."""
+    """The body of one request, of a known length. body: has `read`, from where it stands."""
 
-    def __init__(self, body: Readable, size_bytes: int) -> None:
+    def __init__(self, body: Any, size_bytes: int) -> None:
         self._body, self._size = body, size_bytes
 
     def __len__(self) -> int:

@@ -107,12 +107,12 @@ class MultipartUploads:
         file: LocalFile,
         options: Mapping[str, Any],
         if_absent: Mapping[str, str],
-        judge: Callable[[Mapping[str, Any], str], Outcome],
+        outcome_of: Callable[[Mapping[str, Any], str], Outcome],
     ) -> Outcome:
         """Sends a whole file. if_absent: the condition, which S3 looks at when the parts are put together.
 
-        judge: what S3's last answer comes to, and the checksum that is to be in it. Raises S3Failed, StorageFailed.
-        Unless the file is accepted no part of it stays, as far as S3 could be told.
+        outcome_of: what S3's last answer comes to, and the checksum that is to be in it. Unless the file is accepted no
+        part of it stays, as far as S3 could be told. Raises S3Failed, StorageFailed.
         """
         self._abort_earlier(key)
         begun = self._calls.once(
@@ -122,7 +122,7 @@ class MultipartUploads:
         try:
             parts = [self._part(named, file, number, start) for number, start in enumerate(self._starts(file), 1)]
             done = self._calls.once("complete_multipart_upload", **named, MultipartUpload={"Parts": parts}, **if_absent)
-            outcome = judge(done, checksum_of(parts))
+            outcome = outcome_of(done, checksum_of(parts))
         except BaseException:
             self._abort(named)
             raise

@@ -148,7 +148,7 @@ class Objects:
     ) -> Outcome:
         options = {"Metadata": dict(metadata), "ContentType": _CONTENT_TYPE}
         if in_parts:
-            return self._uploads.send(key, file, options, absent, partial(self._judged, key, file))
+            return self._uploads.send(key, file, options, absent, partial(self._outcome, key, file))
         checksum = in_base64(bytes.fromhex(file.sha256))
         body = FileSlice(file.path, 0, file.size_bytes)
         try:
@@ -164,9 +164,9 @@ class Objects:
             )
         finally:
             body.close()
-        return self._judged(key, file, answer, checksum)
+        return self._outcome(key, file, answer, checksum)
 
-    def _judged(self, key: str, file: LocalFile, answer: Mapping[str, Any], checksum: str) -> Outcome:
+    def _outcome(self, key: str, file: LocalFile, answer: Mapping[str, Any], checksum: str) -> Outcome:
         """An answer is believed that has an ETag and the checksum of what was sent; else the object is looked at.
 
         A firewall that answers in the place of S3 has neither, some servers of its protocol have no checksum.
