@@ -7,9 +7,9 @@ import pyarrow.compute as pc
 
 from parquet_sink.config.key import Key, Type
 from parquet_sink.config.values import Values
+from parquet_sink.convert.custom import OneByOne
 from parquet_sink.convert.decoded import Tree
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.own import OneByOne
 from parquet_sink.errors import RetryLater
 from parquet_sink.model.records import VALUES_ONLY
 from parquet_sink.transform.protocol import Side

@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 _MOVED: Final = {
     "connectors.provider_class": "worker_config.provider_class",
     "connectors.source": "addons.sources.connector",
+    "convert.own": "convert.custom",
     "pipeline.settings": "settings.sink",
     "pipeline": "task",
     "kafka.keys": "kafka.settings",

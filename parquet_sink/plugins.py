@@ -30,6 +30,7 @@ _CONNECT: Final = "org.apache.kafka.connect.transforms"
 _FILE: Final = "org.apache.kafka.connect.file"
 _TRANSFORM: Final = "parquet_sink.transform"
 _CONVERT: Final = "parquet_sink.convert"
+_ENCODERS: Final = "parquet_sink.addons.sources.encoding.encoders"
 
 
 def _sides(name: str, path: str) -> Mapping[str, str]:
@@ -122,6 +123,14 @@ BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
 """By group and name, where the object is. Connectors are what pyproject.toml declares, too; so a checkout works without
 installing.
 """
+
+ENCODERS: Final[Mapping[str, str]] = {
+    "org.apache.kafka.connect.json.JsonConverter": f"{_ENCODERS}:json",
+    "org.apache.kafka.connect.storage.StringConverter": f"{_ENCODERS}:text",
+    "org.apache.kafka.connect.converters.ByteArrayConverter": f"{_ENCODERS}:as_bytes",
+    "org.apache.kafka.connect.storage.SimpleHeaderConverter": f"{_ENCODERS}:simple",
+}
+"""By the name of a built-in converter, where sources have what writes by its settings."""
 
 
 class PluginUnusable(ValueError):

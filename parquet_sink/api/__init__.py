@@ -42,6 +42,8 @@ if TYPE_CHECKING:  # the same names for the type checker
     from parquet_sink.connectors.kinds import ConnectorKind as ConnectorKind
     from parquet_sink.connectors.reading import kafka_settings as kafka_settings
     from parquet_sink.connectors.record_sinks import RECORD_SINK_KEYS as RECORD_SINK_KEYS
+    from parquet_sink.convert.custom import ConverterClass as ConverterClass
+    from parquet_sink.convert.custom import OneByOne as OneByOne
     from parquet_sink.convert.decoded import Decoded as Decoded
     from parquet_sink.convert.decoded import Decoder as Decoder
     from parquet_sink.convert.decoded import Inferred as Inferred
@@ -51,8 +53,6 @@ if TYPE_CHECKING:  # the same names for the type checker
     from parquet_sink.convert.decoders import decoder_for as decoder_for
     from parquet_sink.convert.invalid import InvalidValue as InvalidValue
     from parquet_sink.convert.keys import CONVERTER_KEYS as CONVERTER_KEYS
-    from parquet_sink.convert.own import ConverterClass as ConverterClass
-    from parquet_sink.convert.own import OneByOne as OneByOne
     from parquet_sink.convert.settings import Converter as Converter
     from parquet_sink.convert.settings import ConverterSettings as ConverterSettings
     from parquet_sink.errors import RecordSinkFailed as RecordSinkFailed
@@ -147,7 +147,7 @@ _NAMES: Final = {
     "transform.chain": "Step TransformChain",
     # converters
     "convert.settings": "Converter ConverterSettings",
-    "convert.own": "ConverterClass OneByOne",
+    "convert.custom": "ConverterClass OneByOne",
     "convert.invalid": "InvalidValue",
     "convert.decoders": "decoder_for",
     # config providers

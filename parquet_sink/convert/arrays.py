@@ -55,6 +55,14 @@ def anywhere(mask: pa.BooleanArray) -> pa.BooleanArray | None:
 
 def are_utf8(values: pa.BinaryArray) -> np.ndarray:
     """For each value whether it is UTF-8. values: no nulls."""
+    try:
+        values.cast(pa.string())
+    except pa.ArrowInvalid:
+        return _each_is_utf8(values)
+    return np.ones(len(values), np.bool_)
+
+
+def _each_is_utf8(values: pa.BinaryArray) -> np.ndarray:
     found: np.ndarray = _are_ascii(values).to_numpy(zero_copy_only=False).copy()
     others = np.flatnonzero(~found)
     found[others] = [_decodes(value) for value in values.take(pa.array(others)).to_pylist()]

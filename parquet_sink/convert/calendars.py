@@ -1,10 +1,7 @@
-"""The Gregorian and the Julian calendar, both without an end: days since 1 January 1970 to dates, and back.
+"""Converts days since 1 January 1970 to dates of the Gregorian and the Julian calendar, and texts of ISO 8601.
 
-Years are counted through: the one before 1 is 0. Java's calendar is the Julian one before `CUTOVER`.
-
-Dates and times of ISO 8601 as Java's SimpleDateFormat reads them: leniently, with months and hours that roll over.
-
-The calendar is Java's, too: Julian before 15 October 1582.
+Years are counted through: the one before 1 is 0. Java's calendar is the Julian one before `CUTOVER`. Texts are read as
+Java's SimpleDateFormat reads them: leniently, with months and hours that roll over.
 """
 
 import re

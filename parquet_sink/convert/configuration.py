@@ -1,4 +1,4 @@
-"""The converters of a connector: that each is known and complete, that its settings are its own, and what they say.
+"""Validates the converters of a connector with their settings, and builds them.
 
 As in Kafka Connect, a converter that the connector file names takes nothing from the worker file. Settings without a
 converter add to the worker's.
@@ -46,10 +46,10 @@ class Chosen:
     def writes(self) -> bool:
         """Whether a source may use it."""
         if self.custom:
-            from parquet_sink.convert import own  # loads Arrow: only where one is named
+            from parquet_sink.convert import custom  # loads Arrow: only where one is named
 
-            return own.writes(self.name)
-        return self.converter.encoder is not Converter.encoder
+            return custom.writes(self.name)
+        return self.converter.writes()
 
     @cached_property
     def values(self) -> Values:
@@ -88,10 +88,9 @@ class Remarks(TypedDict):
 
 
 def check(own: Values, worker: Values, source: str, machine: Machine, report: Report) -> None:
-    """Judge the converters of a connector with all their settings, also those that it has from the worker file.
+    """Validate the converters of a connector with all their settings, also those that it has from the worker file.
 
-    That of headers is judged where there are transforms, and is nobody's business otherwise. source: the worker file's
-    name, for messages.
+    That of headers is validated where there are transforms alone. source: the worker file's name, for messages.
     """
     for side in SIDES if own.names("transforms") else SIDES[:2]:
         chosen = choose(side, own, worker)
@@ -153,12 +152,12 @@ def _settings(chosen: Chosen, report: Report) -> bool:
 
 
 def _texts(chosen: Chosen, machine: Machine, report: Report) -> Texts | None:
-    """The settings of a class of another package, judged by its own keys."""
-    from parquet_sink.convert import own  # loads Arrow: only where one is named
+    """The settings of a class of another package, validated by its own keys."""
+    from parquet_sink.convert import custom  # loads Arrow: only where one is named
 
     file = chosen.file
     full = sorted(name for name in {*file.texts, *file.given} if name.startswith(chosen.prefix))
-    return own.check(chosen.name, chosen.side, section(file, full, chosen.prefix), machine, report)
+    return custom.check(chosen.name, chosen.side, section(file, full, chosen.prefix), machine, report)
 
 
 def remarks(own: Values, worker: Values = NOTHING) -> Remarks:
@@ -176,7 +175,7 @@ def _foreign(name: str, found: Mapping[str, Chosen | None]) -> str | None:
     """
     for prefix, chosen in found.items():
         setting = find_setting(name.removeprefix(prefix)) if name.startswith(prefix) else None
-        if setting is not None and chosen is not None and not chosen.custom and not setting.concerns(chosen.converter):
+        if setting is not None and chosen is not None and not chosen.custom and chosen.converter not in setting.of:
             return f"It has no effect with {chosen.converter.class_name}."
     return None
 
@@ -193,7 +192,7 @@ def build_converter(side: Side, own: Values, worker: Values, machine: Machine) -
         return None
     if not chosen.custom:
         return declared.made(chosen.converter, chosen.values, machine)
-    from parquet_sink.convert.own import settings  # loads Arrow: only where one is named
+    from parquet_sink.convert.custom import settings  # loads Arrow: only where one is named
 
     texts = _texts(chosen, machine, Report()) or ()
     return settings(ClassSettings(f"{side}.converter", chosen.name, texts), machine)

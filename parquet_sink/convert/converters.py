@@ -1,15 +1,18 @@
 """Converters by name: Kafka Connect's class names and short names, and those of other packages."""
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from parquet_sink import plugins
 from parquet_sink.config.report import did_you_mean, quoted
-from parquet_sink.convert.settings import Converter, CustomConverter, Side, loaded
-from parquet_sink.plugins import PluginUnusable
+from parquet_sink.convert.settings import Converter, CustomConverter, Side
+from parquet_sink.plugins import Kind, PluginUnusable
 
 _APICURIO: Final = "io.apicurio.registry.utils.converter"
 
-CONVERTERS: Final[tuple[type[Converter], ...]] = tuple(map(loaded, plugins.BUILT_IN[plugins.CONVERTERS].values()))
+CONVERTERS: Final[tuple[type[Converter], ...]] = tuple(
+    map(plugins.named, plugins.BUILT_IN[plugins.CONVERTERS].values())
+)
 """Those that are built in, in the registry's order."""
 
 _UNREADABLE: Final = {
@@ -59,25 +62,15 @@ def _of(side: Side) -> list[type[Converter]]:
     return sorted(found, key=lambda one: len(one.sides) > 1)
 
 
-def _unusable(name: str) -> str | None:
-    """Why no class of that name that is not built in can be used; None when one can."""
-    from parquet_sink.convert.own import CONVERTER_CLASSES  # loads Arrow: only where one is named
+def _unusable(name: str, look: Callable[[Kind[Any], str], object] = plugins.find) -> str | None:
+    """Why no class of that name that is not built in can be used; None when one can. look: `find` loads it."""
+    from parquet_sink.convert.custom import CONVERTER_CLASSES  # loads Arrow: only where one is named
 
     try:
-        plugins.find(CONVERTER_CLASSES, name)
+        look(CONVERTER_CLASSES, name)
     except PluginUnusable as error:
         return str(error)
     return None
-
-
-def _is_there(name: str) -> bool:
-    from parquet_sink.convert.own import CONVERTER_CLASSES
-
-    try:
-        plugins.locate(CONVERTER_CLASSES, name)
-    except PluginUnusable:
-        return False
-    return True
 
 
 def refusal(name: str, shown: str | None = None, side: Side = "value") -> str | None:
@@ -88,7 +81,7 @@ def refusal(name: str, shown: str | None = None, side: Side = "value") -> str | 
     if find(name, side) is not None:
         return None
     built_in = name in _UNREADABLE or _built_in(name) is not None
-    if not built_in and shown is None and _is_there(name):
+    if not built_in and shown is None and _unusable(name, plugins.locate) is None:
         return _unusable(name)
     if side == "header":
         known = ", ".join(one.simple_name() for one in _of(side))

@@ -29,9 +29,11 @@ a number, a list, a map) is handed on as it is, and what follows judges it.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol, runtime_checkable
+from typing import Final, Protocol, TypeVar, runtime_checkable
 
 import pyarrow as pa
+
+from parquet_sink.convert.invalid import InvalidValue
 
 MAX_DEPTH: Final = 100
 """Levels of records, lists and maps in each other, the record itself being the first: in values and in schemas."""
@@ -159,6 +161,26 @@ class LearningDecoder(Decoder, Protocol):
     def forget(self) -> None:
         """Learn anew: most records that were given as columns had to be taken as trees."""
         ...
+
+
+T = TypeVar("T")
+
+
+def one_by_one(values: pa.BinaryArray, read: Callable[[bytes], T | None]) -> tuple[list[int], list[T], dict[int, str]]:
+    """Positions of values, what each is read as (`None` is left out), and by position why others are InvalidValue."""
+    positions: list[int] = []
+    found: list[T] = []
+    invalid: dict[int, str] = {}
+    for position, value in enumerate(values.to_pylist()):
+        try:
+            one = read(value)
+        except InvalidValue as error:
+            invalid[position] = str(error)
+            continue
+        if one is not None:
+            positions.append(position)
+            found.append(one)
+    return positions, found, invalid
 
 
 def decimal_type(precision: int, scale: int) -> pa.DataType:

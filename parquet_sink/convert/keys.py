@@ -39,10 +39,6 @@ class Setting:
             return self.key.check.test(None) or ""
         return self.key.no_effect or self.key.doc
 
-    def concerns(self, converter: type[Converter]) -> bool:
-        """Whether it has a meaning for a converter."""
-        return converter in self.of
-
     def under(self, prefix: str) -> Key:
         """The key as it stands in a file. Its check is made where the setting is used: see `convert.configuration`."""
         return replace(self.key, name=prefix + self.key.name, check=None)

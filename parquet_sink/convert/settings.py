@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
+from parquet_sink import plugins
 from parquet_sink.config.checks import refused
 from parquet_sink.config.class_settings import ClassSettings
 from parquet_sink.config.declared import by_key, keys_of
-from parquet_sink.config.key import Check, Key, Origin, Type, Value
+from parquet_sink.config.key import Key, Origin, Type
 from parquet_sink.config.machine import Machine
 from parquet_sink.config.report import PrefixedReport
 from parquet_sink.config.values import Values
@@ -27,35 +27,9 @@ Encoder = Callable[[object, Any], bytes | None]
 CONVERT_SETTINGS: Final = "Settings of converters"
 
 
-def setting_key(
-    name: str,
-    type_: Type,
-    doc: str,
-    *,
-    default: Value = None,
-    default_text: str = "",
-    check: Check | None = None,
-    minimum: int | None = None,
-    maximum: int | None = None,
-    choices: tuple[str, ...] = (),
-    no_effect: str = "",
-    origin: Origin = Origin.CONNECT,
-) -> Key:
-    """A setting that fills no field of its own, of Kafka Connect's world unless told otherwise."""
-    return Key(
-        name,
-        CONVERT_SETTINGS,
-        type_,
-        doc,
-        default=default,
-        default_text=default_text,
-        check=check,
-        minimum=minimum,
-        maximum=maximum,
-        choices=choices,
-        no_effect=no_effect,
-        origin=origin,
-    )
+def setting_key(name: str, type_: Type, doc: str, *, origin: Origin = Origin.CONNECT, **more: Any) -> Key:
+    """A setting that fills no field of its own. more: fields of `Key`."""
+    return Key(name, CONVERT_SETTINGS, type_, doc, origin=origin, **more)
 
 
 def refused_key(name: str, type_: Type, reason: str) -> Key:
@@ -126,11 +100,17 @@ class Converter:
 
     def open(self) -> "Decoder":
         """What decodes; made once in a process. Its module is loaded here, and not with the settings."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__qualname__} has no method open")
+
+    @classmethod
+    def writes(cls) -> bool:
+        """Whether sources may use it: it has an encoder of its own, or one is registered for it."""
+        return cls.encoder is not Converter.encoder or cls.class_name in plugins.ENCODERS
 
     def encoder(self) -> Encoder:
-        """What encodes, for sources. A converter without it only reads."""
-        raise NotImplementedError
+        """What encodes, for sources. Only of a converter that `writes`."""
+        made: Encoder = plugins.named(plugins.ENCODERS[self.class_name])(self)
+        return made
 
     def recorded(self) -> object:
         """The class and what its keys say, for digests of settings, without secrets: no other value changes records."""
@@ -153,49 +133,37 @@ class CustomConverter(Converter):
     """One of another package, under its name in the file. whole: its settings, where its class is a `Converter`."""
 
     title = "by a class of your own"
-    word = "own"
     sides = SIDES
 
-    own: ClassSettings
+    settings: ClassSettings
     whole: Converter | None = None
 
     @property
     def in_reports(self) -> str:
-        return self.own.type
+        return self.settings.type
 
     def recorded(self) -> object:
         """With secrets, of which nobody here knows what they change."""
-        return self.own
+        return self.settings
 
     def open(self) -> "Decoder":
         """Raises ConverterFailed where its class is not there."""
-        return opened("parquet_sink.convert.own:decoder", self)
+        return opened("parquet_sink.convert.custom:decoder", self)
 
     def encoder(self) -> Encoder:
-        return encoding("parquet_sink.convert.own:encoder", self)
-
-
-def loaded(path: str) -> Any:
-    """What stands at `module:name`: what decodes or encodes is loaded when it is needed, settings everywhere."""
-    module, _, name = path.partition(":")
-    return getattr(import_module(module), name)
+        made: Encoder = plugins.named("parquet_sink.convert.custom:encoder")(self)
+        return made
 
 
 def opened(path: str, *arguments: object) -> "Decoder":
-    """What the function or class at `module:name` makes."""
-    made: Decoder = loaded(path)(*arguments)
-    return made
-
-
-def encoding(path: str, settings: Converter) -> Encoder:
-    """Likewise of what encodes."""
-    made: Encoder = loaded(path)(settings)
+    """What the function or class at `module:name` makes: it is loaded when it is needed, settings everywhere."""
+    made: Decoder = plugins.named(path)(*arguments)
     return made
 
 
 def _by_word(kind: str = "json", *registry: object, **options: object) -> Converter:
     """Settings of a built-in converter by its short name, for tests of plug-ins: JSON without a schema by default."""
-    made: Converter = loaded("parquet_sink.convert.converters:made")(kind, *registry, **options)
+    made: Converter = plugins.named("parquet_sink.convert.converters:made")(kind, *registry, **options)
     return made
 
 

@@ -149,7 +149,7 @@ def test_singleton_unions_may_stay() -> None:
 
 
 REFUSED: list[tuple[object, str]] = [
-    (True, " is not an object, so nothing tells of what type it is"),
+    (True, " is not an object, so nothing says of what type it is"),
     ({}, " allows anything: it needs a type"),
     ({"title": "x"}, " allows anything: it needs a type"),
     ({"type": "date"}, " has a type that JSON Schema does not know"),

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from parquet_sink.convert.decoded import Decoded, Typed
 from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.convert.json import fallback
 from parquet_sink.convert.json import fast as json_fast
-from parquet_sink.convert.json import misfits
 from parquet_sink.convert.typed_json import reader as json_typed
 from parquet_sink.convert.typed_json.exact import ExactReader, to_default
 from parquet_sink.convert.typed_json.reader import Pieces, TypedReader
@@ -75,7 +75,7 @@ def eager() -> Iterator[None]:
         patch.object(json_typed, "FEWEST", 1),
         patch.object(json_typed, "SMALLEST", 1),
         patch.object(json_typed, "ONE_IN", 1),
-        patch.object(misfits, "WINDOW", 3),
+        patch.object(fallback, "WINDOW", 3),
     ):
         yield
 

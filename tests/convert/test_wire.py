@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.convert.registry.registered import Group, Split, split
+from parquet_sink.convert.registry.registered import Group, split
 
 
 def values(*items: bytes) -> pa.BinaryArray:
@@ -18,18 +18,18 @@ def record(schema_id: int, payload: bytes, id_bytes: int = 4) -> bytes:
     return b"\0" + schema_id.to_bytes(id_bytes, "big") + payload
 
 
-def told(found: Split, count: int) -> list[tuple[int, bytes] | str]:
+def told(found: tuple[list[Group], dict[int, str]], count: int) -> list[tuple[int, bytes] | str]:
     """For each value what became of it: id and payload, or the reason. Each value is told once."""
     result: dict[int, tuple[int, bytes] | str] = {}
-    for group in found.groups:
+    for group in found[0]:
         places = list(group.places())
         assert places == sorted(places)
         assert len(places) == len(group.payloads)
         for place, payload in zip(places, group.payloads.to_pylist(), strict=True):
             assert place not in result
             result[place] = (group.schema_id, payload)
-    assert not result.keys() & found.invalid.keys()
-    result |= found.invalid
+    assert not result.keys() & found[1].keys()
+    result |= found[1]
     assert sorted(result) == list(range(count))
     return [result[place] for place in range(count)]
 
@@ -37,35 +37,35 @@ def told(found: Split, count: int) -> list[tuple[int, bytes] | str]:
 def reason(value: bytes, id_bytes: int = 4) -> str:
     """Why a value alone is invalid."""
     found = split(values(value), id_bytes)
-    assert not found.groups
-    return found.invalid[0]
+    assert not found[0]
+    return found[1][0]
 
 
 def test_one_schema_is_one_group_without_positions() -> None:
     """The common case: all values name the same schema."""
-    [group] = split(values(record(7, b"a"), record(7, b""), record(7, b"ccc")), 4).groups
+    [group] = split(values(record(7, b"a"), record(7, b""), record(7, b"ccc")), 4)[0]
     assert (group.schema_id, group.positions, group.payloads.to_pylist()) == (7, None, [b"a", b"", b"ccc"])
     assert list(group.places()) == [0, 1, 2]
 
 
 def test_no_values_no_groups() -> None:
     """An empty block is nothing."""
-    assert split(values(), 4) == Split()
+    assert split(values(), 4) == ([], {})
 
 
 def test_several_schemas_keep_their_order() -> None:
     """Groups have increasing positions, and invalid values stay apart."""
     found = split(values(record(9, b"a"), record(2, b"b"), b"{}", record(9, b"c"), b"", record(2, b"d")), 4)
-    assert {g.schema_id: (list(g.places()), g.payloads.to_pylist()) for g in found.groups} == {
+    assert {g.schema_id: (list(g.places()), g.payloads.to_pylist()) for g in found[0]} == {
         9: ([0, 3], [b"a", b"c"]),
         2: ([1, 5], [b"b", b"d"]),
     }
-    assert sorted(found.invalid) == [2, 4]
+    assert sorted(found[1]) == [2, 4]
 
 
 def test_ids_of_eight_bytes() -> None:
     """Apicurio's serializers write ids of 8 bytes by default."""
-    [group] = split(values(record(2**40 + 1, b"x", 8)), 8).groups
+    [group] = split(values(record(2**40 + 1, b"x", 8)), 8)[0]
     assert (group.schema_id, group.payloads.to_pylist()) == (2**40 + 1, [b"x"])
 
 
@@ -90,7 +90,7 @@ def test_ids_of_eight_bytes() -> None:
 def test_reasons(value: bytes, words: str) -> None:
     """What is wrong is said with the first byte and what it looks like, alone and among good values."""
     assert words in reason(value)
-    assert split(values(record(1, b"a"), value, record(1, b"b")), 4).invalid == {1: reason(value)}
+    assert split(values(record(1, b"a"), value, record(1, b"b")), 4)[1] == {1: reason(value)}
 
 
 def test_header_without_payload_is_a_record() -> None:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from parquet_sink.config.key import Key, Type
 from parquet_sink.config.values import Values
+from parquet_sink.convert.custom import OneByOne
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.own import OneByOne
 
 
 class CsvLines(OneByOne):

@@ -1,4 +1,4 @@
-"""Datums of one registered Avro schema to columns.
+"""Decodes Avro records of one registered schema to columns.
 
 The exact decoder defines the result; the fast one does what it can of it, and whatever it leaves goes datum by datum
 through the exact one. So a bad record costs its own time and nobody else's.
@@ -19,8 +19,7 @@ from parquet_sink.convert.avro.leaves import Ints
 from parquet_sink.convert.avro.schema import parse
 from parquet_sink.convert.avro.settings import AvroConverter
 from parquet_sink.convert.avro.types import Node
-from parquet_sink.convert.decoded import Decoded, Decoder, Typed
-from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.convert.decoded import Decoded, Decoder, Typed, one_by_one
 from parquet_sink.convert.registry.registered import RegisteredSchema
 
 _MAX_RECORDS = 16_384
@@ -57,18 +56,18 @@ class AvroDecoder:
         invalid: Invalid = {}
         for start, part in _parts(values):
             few = len(part) <= _FEW
-            positions, rows, wrong = self._one_by_one(part, np.arange(len(part))) if few else self._most_fast(part)
+            positions, rows, wrong = self._one_by_one(part, np.arange(len(part))) if few else self._at_once(part)
             invalid.update((start + position, why) for position, why in wrong.items())
             if len(rows):
                 pieces.append(Typed(pa.array(positions + start, pa.int64()), rows))
         return Decoded(tuple(pieces), invalid)
 
-    def _most_fast(self, values: pa.BinaryArray) -> "_Rows":
+    def _at_once(self, values: pa.BinaryArray) -> "_Rows":
         """All datums at once, and what that leaves one by one."""
-        found = avro_fast.decode(self._node, values)
-        left = np.flatnonzero(~found.done)
-        kept = found.done & found.rows.is_valid().to_numpy(zero_copy_only=False) if self._node.nullable else found.done
-        rows = found.rows if kept.all() else found.rows.filter(pa.array(kept))
+        rows, done = avro_fast.decode(self._node, values)
+        left = np.flatnonzero(~done)
+        kept = done & rows.is_valid().to_numpy(zero_copy_only=False) if self._node.nullable else done
+        rows = rows if kept.all() else rows.filter(pa.array(kept))
         at = np.flatnonzero(kept)
         positions, exact_rows, invalid = self._one_by_one(values, left)
         if not len(positions):
@@ -83,29 +82,19 @@ class AvroDecoder:
         arrays: list[pa.Array] = []
         invalid: Invalid = {}
         for start in range(0, len(which), _AT_ONCE):
-            some = which[start : start + _AT_ONCE].tolist()
-            decoded = self._values(values, some, invalid)
-            rows = _rows(list(decoded.values()), self._node)
+            some = which[start : start + _AT_ONCE]
+            part = values if len(some) == len(values) else values.take(pa.array(some))
+            at, decoded, wrong = one_by_one(part, self._exact.value)
+            places = some.tolist()
+            invalid.update((places[index], why) for index, why in wrong.items())
+            rows = _rows(decoded, self._node)
             if rows is None:
-                invalid.update(dict.fromkeys(decoded, _TOO_LARGE))
+                invalid.update((places[index], _TOO_LARGE) for index in at)
             else:
-                positions += decoded
+                positions += [places[index] for index in at]
                 arrays.append(rows)
         rows = pa.concat_arrays(arrays) if arrays else pa.array([], self._node.arrow)
         return np.array(positions, np.int64), rows, invalid
-
-    def _values(self, values: pa.BinaryArray, which: list[int], invalid: Invalid) -> dict[int, object]:
-        """The value of each, by position; null datums are left out, invalid ones noted."""
-        decoded: dict[int, object] = {}
-        for position in which:
-            try:
-                value = self._exact.value(values[position].as_py())
-            except InvalidValue as error:
-                invalid[position] = str(error)
-            else:
-                if value is not None:
-                    decoded[position] = value
-        return decoded
 
 
 _Rows = tuple[Ints, pa.Array, Invalid]

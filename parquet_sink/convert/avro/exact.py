@@ -1,4 +1,4 @@
-"""One Avro datum to one Python value: the definition of what is accepted, and why not.
+"""Decodes one Avro datum to one Python value: the definition of what is accepted, and why not.
 
 Values are what `pyarrow.array` takes for the node's Arrow type: dates, times and timestamps as integers, maps as lists
 of pairs, general unions as a dict with the one branch that is there.
@@ -14,7 +14,6 @@ from decimal import Decimal as Number
 
 from parquet_sink.convert.avro.types import (
     CELLS_A_BYTE,
-    MILLIS_OF_A_DAY,
     TIME,
     Boolean,
     Bytes,
@@ -115,10 +114,6 @@ def reader(node: Node) -> Reader:
     return _MAKERS[type(node)](node)
 
 
-def _null(node: Null) -> Reader:
-    return lambda source: None
-
-
 def _boolean(node: Boolean) -> Reader:
     def read(source: Source) -> bool:
         byte = source.take(1)[0]
@@ -130,11 +125,10 @@ def _boolean(node: Boolean) -> Reader:
 
 
 def _integer(node: Integer) -> Reader:
-    low, high, why = -(2**31), 2**31 - 1, "holds an integer beyond 32 bits"
-    if node.bits == 64:
+    if not node.is_int32:
         return Source.varint
-    if node.column == TIME:
-        low, high, why = 0, MILLIS_OF_A_DAY - 1, "holds a time that is not within a day"
+    low, high = node.limits
+    why = "holds a time that is not within a day" if node.arrow == TIME else "holds an integer beyond 32 bits"
 
     def read(source: Source) -> int:
         value = source.varint()
@@ -146,7 +140,7 @@ def _integer(node: Integer) -> Reader:
 
 
 def _float(node: Float) -> Reader:
-    layout = struct.Struct("<f" if node.size == 4 else "<d")
+    layout = struct.Struct("<f" if node.least == 4 else "<d")
 
     def read(source: Source) -> object:
         return layout.unpack(source.take(layout.size))[0]
@@ -228,10 +222,6 @@ def _union(node: Union) -> Reader:
     return read
 
 
-def _many(node: Many) -> Reader:
-    return _blocks(node.items)
-
-
 def _blocks(items: Node) -> Callable[[Source], list[object]]:
     """Items of an array or a map: blocks that begin with the number of their items, up to an empty one."""
     read_item = reader(items)
@@ -302,7 +292,7 @@ def _pairs(node: Pairs) -> Reader:
 
 
 _MAKERS: dict[type[Node], Callable[..., Reader]] = {
-    Null: _null,
+    Null: lambda node: lambda source: None,
     Boolean: _boolean,
     Integer: _integer,
     Float: _float,
@@ -312,7 +302,7 @@ _MAKERS: dict[type[Node], Callable[..., Reader]] = {
     Enum: _enum,
     Record: _record,
     Union: _union,
-    Many: _many,
+    Many: lambda node: _blocks(node.items),
     Entry: _entry,
     Pairs: _pairs,
 }

@@ -1,16 +1,11 @@
-"""Many Avro datums at once, a field at a time, into one Arrow array.
+"""Decodes many Avro datums at once, a field at a time, into one Arrow array.
 
 `decode` gives exactly what the exact decoder gives, or says that a record is for that one: whatever is not as expected,
-and lists so long that only a few records still have items.
-
-Arrays and maps of many Avro datums at once: the first items of all, then the second ones, and so on.
-
-What is left to the exact decoder: a list of which only a few records still have items (`_FEW`, after `_STEPS`), and
-everything that has more items than its bytes allow. The order of items is restored at the end.
+what has more items than its bytes allow, and lists of which only a few records still have items (`_FEW`, after
+`_STEPS`). Of arrays and maps the first items of all are read, then the second ones; their order is restored at the end.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -24,13 +19,13 @@ from parquet_sink.convert.avro.leaves import (
     Cursor,
     EnumColumn,
     Flags,
-    FloatColumn,
-    IntegerColumn,
     Ints,
     SpanColumn,
     Steps,
     bitmap,
     fixed_width,
+    floats,
+    integers,
     word_at,
 )
 from parquet_sink.convert.avro.types import (
@@ -63,8 +58,7 @@ class DecimalColumn:
         self._steps = Steps(*[np.int64] * node.words)
 
     def read(self, cursor: Cursor, rows: Ints | None) -> None:
-        fixed = self._node.bytes.size
-        start, size = cursor.sized() if fixed is None else cursor.fixed(fixed)
+        start, size = cursor.span(self._node.bytes.size)
         words = _words(cursor.batch, start + size, size, self._node.words)
         wrong = (size == 0) | (size > 8 * self._node.words) | _is_beyond(words, size, self._node.precision)
         if wrong.any():
@@ -290,16 +284,11 @@ class MapColumn:
         return doubtful
 
 
-@dataclass(frozen=True)
-class Found:
-    """rows: one for each datum. done: whose row counts; the others are for the exact decoder."""
+def decode(node: Node, values: pa.BinaryArray) -> tuple[pa.Array, Flags]:
+    """A row for each datum, and whose row counts: the others are for the exact decoder.
 
-    rows: pa.Array
-    done: Flags
-
-
-def decode(node: Node, values: pa.BinaryArray) -> Found:
-    """The rows of all datums. values: at least one, no nulls, less than 2**30 bytes together."""
+    values: at least one, no nulls, less than 2**30 bytes together.
+    """
     offsets = offsets_of(values)
     sizes = np.diff(offsets)
     data = np.frombuffer(values.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
@@ -310,7 +299,7 @@ def decode(node: Node, values: pa.BinaryArray) -> Found:
     columns.read(cursor, None)
     batch.bad |= cursor.at != batch.ends
     rows = columns.finish(len(values), None, None)
-    return Found(rows, ~batch.bad)
+    return rows, ~batch.bad
 
 
 def offsets_of(values: pa.BinaryArray) -> Ints:
@@ -363,7 +352,7 @@ class OptionColumn:
         self._branch = Steps(np.int64)
 
     def read(self, cursor: Cursor, rows: Ints | None) -> None:
-        index = _branch(cursor, self._node)
+        index = cursor.within(0, len(self._node.branches) - 1, otherwise=-1)
         self._branch.add(rows, index)
         _read_branch(self._below, cursor, rows, index == self._at)
 
@@ -381,7 +370,7 @@ class UnionColumn:
         self._branch = Steps(np.int64)
 
     def read(self, cursor: Cursor, rows: Ints | None) -> None:
-        index = _branch(cursor, self._node)
+        index = cursor.within(0, len(self._node.branches) - 1, otherwise=-1)
         self._branch.add(rows, index)
         for at, below in self._below:
             _read_branch(below, cursor, rows, index == at)
@@ -391,16 +380,6 @@ class UnionColumn:
         present = np.isin(index, [at for at, _ in self._below]) if self._node.nullable else None
         fields = [below.finish(count, into, index == at) for at, below in self._below]
         return pa.Array.from_buffers(self._node.arrow, count, [bitmap(present)], children=fields)
-
-
-def _branch(cursor: Cursor, node: Union) -> Ints:
-    """The position of each record's branch; -1 for one that is not there, which is marked."""
-    index = cursor.varint()
-    if index.min() < 0 or index.max() >= len(node.branches):
-        wrong = (index < 0) | (index >= len(node.branches))
-        cursor.mark(wrong)
-        index = np.where(wrong, -1, index)
-    return index
 
 
 def _read_branch(below: Column, cursor: Cursor, rows: Ints | None, chosen: Flags) -> None:
@@ -422,8 +401,8 @@ def _union(node: Union) -> Column:
 _COLUMNS: dict[type[Node], Callable[..., Column]] = {
     Null: NullColumn,
     Boolean: BooleanColumn,
-    Integer: IntegerColumn,
-    Float: FloatColumn,
+    Integer: integers,
+    Float: floats,
     Text: SpanColumn,
     Bytes: SpanColumn,
     Decimal: DecimalColumn,

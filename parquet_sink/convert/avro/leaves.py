@@ -4,14 +4,13 @@ A column is read in one or more steps (one for each item of a list), and finishe
 rows of its own: `rows` says in which, None meaning row for record; `into` says at the end where each of these rows
 comes to stand among `count`, None meaning where it is. Rows that nothing was read for hold zeros.
 
-Many Avro datums read side by side: a position in each, and primitive values of all of them at once.
-
 Nothing here raises for what the bytes hold. A record that is not read as expected is marked in `Batch.bad`, and what
 is read of it from then on means nothing; the exact decoder has the word on it. Positions may therefore run past the
 end of their record, a bounded way: what follows the last record is padding. Texts and bytes never do, because lengths
 are compared with what is left, so none reaches into another record.
 """
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,16 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.convert.arrays import are_utf8
-from parquet_sink.convert.avro.types import (
-    MILLIS_OF_A_DAY,
-    TIME,
-    Boolean,
-    Bytes,
-    Enum,
-    Float,
-    Integer,
-    Text,
-)
+from parquet_sink.convert.avro.types import Boolean, Bytes, Enum, Float, Integer, Text
 
 Ints = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
@@ -86,11 +76,13 @@ class Cursor:
         """These records are for the exact decoder."""
         self.batch.bad[self.ids[wrong]] = True
 
-    def byte(self) -> npt.NDArray[np.uint8]:
-        """One byte of each."""
+    def flag(self) -> Flags:
+        """One byte of each, 0 or 1."""
         found = self.batch.data[self.at]
         self.at = self.at + 1
-        return found
+        if found.max() > 1:
+            self.mark(found > 1)
+        return found.astype(np.bool_)
 
     def word(self, size: int) -> Words:
         """Eight bytes of each, the first byte lowest; the position moves by `size`."""
@@ -131,16 +123,18 @@ class Cursor:
         size[index] += np.where(more, 2, 1)
         self.batch.bad[self.ids[index[more & (tenth > 1)]]] = True
 
-    def sized(self) -> tuple[Ints, Ints]:
-        """A length of each and as many bytes: where they begin, and how many they are."""
-        size = self.varint()
-        return self._span(size)
+    def within(self, low: int, high: int, otherwise: int = 0) -> Ints:
+        """An integer of each; `otherwise` for one beyond these bounds, whose record is marked."""
+        found = self.varint()
+        if found.min() < low or found.max() > high:
+            wrong = (found < low) | (found > high)
+            self.mark(wrong)
+            found = np.where(wrong, otherwise, found)
+        return found
 
-    def fixed(self, size: int) -> tuple[Ints, Ints]:
-        """So many bytes of each: where they begin, and how many they are."""
-        return self._span(np.full(len(self.at), size, np.int64))
-
-    def _span(self, size: Ints) -> tuple[Ints, Ints]:
+    def span(self, fixed: int | None) -> tuple[Ints, Ints]:
+        """A length of each, or `fixed`, and as many bytes: where they begin, and how many they are."""
+        size = self.varint() if fixed is None else np.full(len(self.at), fixed, np.int64)
         start = self.at
         wrong = (size < 0) | (size > self.end - start)
         if wrong.any():
@@ -172,9 +166,6 @@ def gather(batch: Batch, start: Ints, size: Ints) -> pa.BinaryArray:
     cuts[-1] = cuts[-2] if len(start) else 0
     every = pa.Array.from_buffers(pa.binary(), 2 * len(start), [None, pa.py_buffer(cuts), batch.buffer])
     return every.take(pa.array(np.arange(0, 2 * len(start), 2)))
-
-
-_INT32 = (-(2**31), 2**31 - 1)
 
 
 class Column(Protocol):
@@ -228,77 +219,55 @@ def fixed_width(kind: pa.DataType, values: Values, valid: Flags | None) -> pa.Ar
     return pa.Array.from_buffers(kind, len(values), [bitmap(valid), pa.py_buffer(values)])
 
 
-class BooleanColumn:
+class NumberColumn:
+    """Numbers as they are in memory."""
+
+    def __init__(self, arrow: pa.DataType, kind: type[np.generic], read: Callable[[Cursor], Values]) -> None:
+        """kind: of one number. read: one of each record of a cursor."""
+        self._arrow, self._read = arrow, read
+        self._steps = Steps(kind)
+
+    def read(self, cursor: Cursor, rows: Ints | None) -> None:
+        self._steps.add(rows, self._read(cursor))
+
+    def finish(self, count: int, into: Ints | None, valid: Flags | None) -> pa.Array:
+        return fixed_width(self._arrow, self._steps.place(0, count, into), valid)
+
+
+def integers(node: Integer) -> NumberColumn:
+    """Varints, within their limits."""
+    low, high = node.limits
+    if node.is_int32:
+        return NumberColumn(node.arrow, np.int32, lambda cursor: cursor.within(low, high))
+    return NumberColumn(node.arrow, np.int64, Cursor.varint)
+
+
+def floats(node: Float) -> NumberColumn:
+    """Four or eight bytes."""
+    kind = np.uint32 if node.least == 4 else np.uint64
+    return NumberColumn(node.arrow, kind, lambda cursor: cursor.word(node.least).astype(kind, copy=False))
+
+
+class BooleanColumn(NumberColumn):
     """Bytes 0 and 1."""
 
     def __init__(self, node: Boolean) -> None:
-        self._steps = Steps(np.bool_)
-
-    def read(self, cursor: Cursor, rows: Ints | None) -> None:
-        found = cursor.byte()
-        if found.max() > 1:
-            cursor.mark(found > 1)
-        self._steps.add(rows, found.astype(np.bool_))
+        super().__init__(node.arrow, np.bool_, Cursor.flag)
 
     def finish(self, count: int, into: Ints | None, valid: Flags | None) -> pa.Array:
-        bits = np.packbits(self._steps.place(0, count, into).view(np.uint8), bitorder="little")
-        return pa.Array.from_buffers(pa.bool_(), count, [bitmap(valid), pa.py_buffer(bits)])
+        return pa.Array.from_buffers(pa.bool_(), count, [bitmap(valid), bitmap(self._steps.place(0, count, into))])
 
 
-class IntegerColumn:
-    """Varints, within their limits."""
-
-    def __init__(self, node: Integer) -> None:
-        self._node = node
-        self._limits = (0, MILLIS_OF_A_DAY - 1) if node.column == TIME else _INT32
-        self._steps = Steps(np.int32 if node.bits == 32 else np.int64)
-
-    def read(self, cursor: Cursor, rows: Ints | None) -> None:
-        found = cursor.varint()
-        low, high = self._limits
-        if self._node.bits == 32 and (found.min() < low or found.max() > high):
-            wrong = (found < low) | (found > high)
-            cursor.mark(wrong)
-            found = np.where(wrong, 0, found)
-        self._steps.add(rows, found)
-
-    def finish(self, count: int, into: Ints | None, valid: Flags | None) -> pa.Array:
-        return fixed_width(self._node.arrow, self._steps.place(0, count, into), valid)
-
-
-class FloatColumn:
-    """Four or eight bytes."""
-
-    def __init__(self, node: Float) -> None:
-        self._node = node
-        self._steps = Steps(np.uint32 if node.size == 4 else np.uint64)
-
-    def read(self, cursor: Cursor, rows: Ints | None) -> None:
-        found = cursor.word(self._node.size)
-        self._steps.add(rows, found.astype(np.uint32) if self._node.size == 4 else found)
-
-    def finish(self, count: int, into: Ints | None, valid: Flags | None) -> pa.Array:
-        return fixed_width(self._node.arrow, self._steps.place(0, count, into), valid)
-
-
-class EnumColumn:
+class EnumColumn(NumberColumn):
     """Positions of symbols, which become the symbols."""
 
     def __init__(self, node: Enum) -> None:
-        self._node = node
-        self._steps = Steps(np.int64)
-
-    def read(self, cursor: Cursor, rows: Ints | None) -> None:
-        found = cursor.varint()
-        if found.min() < 0 or found.max() >= len(self._node.symbols):
-            wrong = (found < 0) | (found >= len(self._node.symbols))
-            cursor.mark(wrong)
-            found = np.where(wrong, 0, found)
-        self._steps.add(rows, found)
+        super().__init__(node.arrow, np.int64, lambda cursor: cursor.within(0, len(node.symbols) - 1))
+        self._symbols = pa.array(node.symbols or ("",), pa.string())
 
     def finish(self, count: int, into: Ints | None, valid: Flags | None) -> pa.Array:
-        symbols = pa.array(self._node.symbols or ("",), pa.string())
-        return _with_validity(symbols.take(pa.array(self._steps.place(0, count, into))), pa.string(), valid)
+        found = self._symbols.take(pa.array(self._steps.place(0, count, into)))
+        return _with_validity(found, pa.string(), valid)
 
 
 def _with_validity(found: pa.Array, kind: pa.DataType, valid: Flags | None) -> pa.Array:
@@ -317,7 +286,7 @@ class SpanColumn:
 
     def read(self, cursor: Cursor, rows: Ints | None) -> None:
         self._batch = cursor.batch
-        start, size = cursor.sized() if self._size is None else cursor.fixed(self._size)
+        start, size = cursor.span(self._size)
         self._steps.add(rows, start, size, cursor.ids)
 
     def finish(self, count: int, into: Ints | None, valid: Flags | None) -> pa.Array:

@@ -1,10 +1,7 @@
-"""A registered Avro schema to the tree of types that both decoders follow.
+"""Parses a registered Avro schema to the tree of types that both decoders follow, as Confluent's AvroData reads it.
 
-Only what the writer wrote counts: aliases, defaults, order and documentation are accepted and not looked at.
-
-What the annotations of an Avro type make of it, as Confluent's AvroData reads them.
-
-A logical type on another base type than its own, or one that breaks its own rules, is ignored, as the Avro
+Only what the writer wrote counts: aliases, defaults, order and documentation are accepted and not looked at. A logical
+type on another base type than its own, or one that breaks its own rules, is ignored, as the Avro
 specification says. Times and timestamps in other units than milliseconds stay plain integers, as in Connect.
 """
 
@@ -57,32 +54,31 @@ _LONG_COLUMNS: dict[object, pa.DataType] = {"timestamp-millis": TIMESTAMP, f"{_C
 def integer(bits: int, notes: Notes) -> Integer:
     """An `int` or a `long`. Connect's int8 and int16 are int32, too."""
     columns, plain = (_INT_COLUMNS, INT32) if bits == 32 else (_LONG_COLUMNS, INT64)
-    named = columns.get(_connect_name(notes), plain)
-    return Integer(bits, columns.get(_logical(notes), named))
+    return Integer(columns.get(_logical(notes)) or columns.get(_connect_name(notes), plain))
 
 
-def binary(size: int | None, notes: Notes) -> Bytes | Decimal:
+def binary(size: int | None, notes: Notes, path: Path) -> Bytes | Decimal:
     """`bytes`, or a `fixed` of that size. Raises InvalidValue for a decimal that no column can hold."""
     plain = Bytes(size)
     if _logical(notes) == "decimal":
         scale = _whole(notes["scale"]) if "scale" in notes else 0
         precision = _whole(notes["precision"]) if "precision" in notes else DEFAULT_PRECISION
     elif _connect_name(notes) == f"{_CONNECT}Decimal":
-        scale, precision = _connect_decimal(notes)
+        scale, precision = _connect_decimal(notes, path)
     else:
         return plain
     if scale is None or precision is None or not 0 <= scale <= precision or not precision:
         return plain
     if precision > MAX_PRECISION:
-        raise InvalidValue(f"a decimal of {precision} digits, more than {MAX_PRECISION}")
+        raise _wrong(path, f"a decimal of {precision} digits, more than {MAX_PRECISION}")
     return Decimal(plain, precision, scale)
 
 
-def _connect_decimal(notes: Notes) -> tuple[int | None, int | None]:
+def _connect_decimal(notes: Notes, path: Path) -> tuple[int | None, int | None]:
     """Scale and precision from `connect.parameters`, where both are text."""
     parameters = notes.get("connect.parameters")
     if not isinstance(parameters, dict) or "scale" not in parameters:
-        raise InvalidValue("a Connect decimal without a scale")
+        raise _wrong(path, "a Connect decimal without a scale")
     return _digits(parameters["scale"]), _digits(parameters.get(_PRECISION_PARAMETER, str(DEFAULT_PRECISION)))
 
 
@@ -111,8 +107,8 @@ _MAX_FIXED = 2**31 - 1
 _PLAIN: dict[str, Node] = {
     "null": Null(),
     "boolean": Boolean(),
-    "float": Float(4),
-    "double": Float(8),
+    "float": Float(pa.float32()),
+    "double": Float(pa.float64()),
     "string": Text(),
 }
 _PRIMITIVES = frozenset({*_PLAIN, "int", "long", "bytes"})
@@ -256,12 +252,11 @@ class _Parser:
         return self.node(text[key], space, level + 1, path)
 
     def _bounded(self, node: Node, path: Path) -> Node:
-        """The node itself. Looks at each container as it is made, so that what they compute never nests."""
+        """The node itself, looked at as it is made."""
         if node.depth > MAX_DEPTH:
             raise _wrong(path, f"nested deeper than {MAX_DEPTH} levels")
         if node.leaves > MAX_LEAVES:
             raise _wrong(path, f"more than {MAX_LEAVES} columns")
-        _ = (node.arrow, node.least, node.cells, node.nullable)
         return node
 
 
@@ -269,22 +264,15 @@ def _primitive(name: str, notes: Notes, path: Path) -> Node:
     if name in _PLAIN:
         return _PLAIN[name]
     if name == "bytes":
-        return _binary(None, notes, path)
+        return binary(None, notes, path)
     return integer(32 if name == "int" else 64, notes)
-
-
-def _binary(size: int | None, notes: Notes, path: Path) -> Bytes | Decimal:
-    try:
-        return binary(size, notes)
-    except InvalidValue as error:
-        raise _wrong(path, str(error)) from None
 
 
 def _fixed(text: Notes, path: Path) -> Bytes | Decimal:
     size = text.get("size")
     if type(size) is not int or not 0 <= size <= _MAX_FIXED:
         raise _wrong(path, "a fixed without a size")
-    return _binary(size, text, path)
+    return binary(size, text, path)
 
 
 def _enum(text: Notes, path: Path) -> Enum:

@@ -1,8 +1,10 @@
 """AvroConverter: Confluent's, and Apicurio's with settings of its own."""
 
+from functools import partial
+
 from parquet_sink.config.declared import declared, filled_by, key
 from parquet_sink.config.key import Origin
-from parquet_sink.convert.registry.converter import GENERALIZED, JAVA, WRITING, RegistryConverter, apicurio_registry
+from parquet_sink.convert.registry.converter import GENERALIZED, JAVA, WRITING, RegistryConverter, registry_settings
 from parquet_sink.convert.registry.keys import APICURIO_KEYS, APICURIO_UNUSED
 from parquet_sink.convert.registry.settings import RegistrySettings
 from parquet_sink.convert.settings import CONVERT_SETTINGS, without_meaning
@@ -53,7 +55,7 @@ class ApicurioAvroConverter(AvroConverter):
     unused = (*AvroConverter.unused, *APICURIO_UNUSED)
 
     registry: RegistrySettings = filled_by(
-        "apicurio.registry.url", default=RegistrySettings(()), computed=apicurio_registry
+        "apicurio.registry.url", default=RegistrySettings(()), computed=partial(registry_settings, apicurio=True)
     )
 
     @classmethod

@@ -1,10 +1,7 @@
-"""A writer's schema as a tree: what each node reads, and the Arrow type that Confluent's AvroData gives it.
+"""Avro types as a tree: what each node reads, and the Arrow type that Confluent's AvroData gives it.
 
 A named type that is used twice is one node; no node is below itself.
 """
-
-from dataclasses import dataclass
-from functools import cached_property
 
 import pyarrow as pa
 
@@ -26,205 +23,120 @@ _NAME_CELL = 16
 
 
 class Node:
-    """One type. Leaves have these defaults."""
+    """One type.
 
-    @cached_property
-    def arrow(self) -> pa.DataType:
-        """The type of its column."""
-        raise NotImplementedError
+    arrow: of its column. nullable: null is one of its values. least: bytes that any value takes. cells: what one value
+    may cost in columns, a cell being about 8 bytes; items of lists are counted by themselves. leaves: columns of values
+    below, an empty record counted as one. depth: levels of records, lists and maps.
+    """
 
-    @cached_property
-    def nullable(self) -> bool:
-        """Whether null is one of its values."""
-        return False
+    nullable: bool = False
+    least: int = 1
+    cells: int = 1
+    leaves: int = 1
+    depth: int = 0
 
-    @cached_property
-    def least(self) -> int:
-        """Bytes that any value takes."""
-        return 1
+    def __init__(self, arrow: pa.DataType) -> None:
+        self.arrow = arrow
 
-    @cached_property
-    def cells(self) -> int:
-        """What one value may cost in columns, a cell being about 8 bytes; items of lists are counted by themselves."""
-        return 1
-
-    @cached_property
-    def leaves(self) -> int:
-        """Columns of values below, an empty record counted as one."""
-        return 1
-
-    @cached_property
-    def depth(self) -> int:
-        """Levels of records, lists and maps."""
-        return 0
-
-    @cached_property
+    @property
     def expands(self) -> bool:
         """Whether a list of these may become far larger than its bytes, so that items are counted."""
         return self.cells > CELLS_A_BYTE * self.least
 
 
-@dataclass(frozen=True)
 class Null(Node):
     """No bytes, always null."""
 
-    @cached_property
-    def nullable(self) -> bool:
-        return True
+    nullable = True
+    least = 0
 
-    @cached_property
-    def least(self) -> int:
-        return 0
-
-    @cached_property
-    def arrow(self) -> pa.DataType:
-        return pa.null()
+    def __init__(self) -> None:
+        super().__init__(pa.null())
 
 
-@dataclass(frozen=True)
 class Boolean(Node):
     """One byte, 0 or 1."""
 
-    @cached_property
-    def arrow(self) -> pa.DataType:
-        return pa.bool_()
+    def __init__(self) -> None:
+        super().__init__(pa.bool_())
 
 
-@dataclass(frozen=True)
 class Integer(Node):
-    """A varint in zigzag. bits: 32 or 64. column: int32, int64, DATE, TIME or TIMESTAMP."""
+    """A varint in zigzag. arrow: int32, int64, DATE, TIME or TIMESTAMP. limits: of what has 32 bits."""
 
-    bits: int
-    column: pa.DataType
-
-    @cached_property
-    def arrow(self) -> pa.DataType:
-        return self.column
+    def __init__(self, arrow: pa.DataType) -> None:
+        super().__init__(arrow)
+        self.is_int32 = arrow.bit_width == 32
+        self.limits = (0, MILLIS_OF_A_DAY - 1) if arrow == TIME else (-(2**31), 2**31 - 1)
 
 
-@dataclass(frozen=True)
 class Float(Node):
-    """Little-endian IEEE 754. size: 4 or 8 bytes."""
+    """Little-endian IEEE 754. least: 4 or 8 bytes."""
 
-    size: int
-
-    @cached_property
-    def arrow(self) -> pa.DataType:
-        return pa.float32() if self.size == 4 else pa.float64()
-
-    @cached_property
-    def least(self) -> int:
-        return self.size
+    def __init__(self, arrow: pa.DataType) -> None:
+        super().__init__(arrow)
+        self.least = arrow.bit_width // 8
 
 
-@dataclass(frozen=True)
 class Text(Node):
     """A length and UTF-8."""
 
-    @cached_property
-    def arrow(self) -> pa.DataType:
-        return pa.string()
+    def __init__(self) -> None:
+        super().__init__(pa.string())
 
 
-@dataclass(frozen=True)
 class Bytes(Node):
     """A length and bytes, or `size` bytes where that is not None."""
 
-    size: int | None = None
-
-    @cached_property
-    def arrow(self) -> pa.DataType:
-        return pa.binary()
-
-    @cached_property
-    def least(self) -> int:
-        return 1 if self.size is None else self.size
+    def __init__(self, size: int | None = None) -> None:
+        super().__init__(pa.binary())
+        self.size = size
+        self.least = 1 if size is None else size
 
 
-@dataclass(frozen=True)
 class Decimal(Node):
-    """Bytes that hold an unscaled integer: two's complement, the highest byte first."""
+    """Bytes that hold an unscaled integer: two's complement, the highest byte first.
 
-    bytes: Bytes
-    precision: int
-    scale: int
+    words: of 64 bits, in one value of the column.
+    """
 
-    @cached_property
-    def arrow(self) -> pa.DataType:
-        return decimal_type(self.precision, self.scale)
-
-    @cached_property
-    def least(self) -> int:
-        return self.bytes.least
-
-    @property
-    def words(self) -> int:
-        """64-bit words of one value in the column."""
-        return int(self.arrow.byte_width) // 8
+    def __init__(self, stored: Bytes, precision: int, scale: int) -> None:
+        super().__init__(decimal_type(precision, scale))
+        self.bytes, self.precision, self.scale = stored, precision, scale
+        self.least = stored.least
+        self.words: int = self.arrow.byte_width // 8
 
 
-@dataclass(frozen=True)
 class Enum(Node):
     """The position of a symbol, as a varint."""
 
-    symbols: tuple[str, ...]
-
-    @cached_property
-    def arrow(self) -> pa.DataType:
-        return pa.string()
-
-    @cached_property
-    def cells(self) -> int:
-        return 1 + max((len(symbol.encode()) for symbol in self.symbols), default=0) // _SYMBOL_CELL
+    def __init__(self, symbols: tuple[str, ...]) -> None:
+        super().__init__(pa.string())
+        self.symbols = symbols
+        self.cells = 1 + max((len(symbol.encode()) for symbol in symbols), default=0) // _SYMBOL_CELL
 
 
-@dataclass(frozen=True)
 class Many(Node):
     """An array: blocks of items, each with their number."""
 
-    items: Node
-
-    @cached_property
-    def arrow(self) -> pa.DataType:
-        return pa.list_(pa.field("item", self.items.arrow, self.items.nullable))
-
-    @cached_property
-    def leaves(self) -> int:
-        return self.items.leaves
-
-    @cached_property
-    def depth(self) -> int:
-        return 1 + self.items.depth
+    def __init__(self, items: Node) -> None:
+        super().__init__(pa.list_(pa.field("item", items.arrow, items.nullable)))
+        self.items = items
+        self.leaves, self.depth = items.leaves, 1 + items.depth
 
 
-@dataclass(frozen=True)
 class Entry(Node):
     """One entry of a map. key_first: false for an array of records that have their value before their key."""
 
-    key: Node
-    value: Node
-    key_first: bool = True
-
-    @cached_property
-    def arrow(self) -> pa.DataType:
-        fields = [pa.field("key", self.key.arrow, False), pa.field("value", self.value.arrow, self.value.nullable)]
-        return pa.struct(fields)
-
-    @cached_property
-    def least(self) -> int:
-        return self.key.least + self.value.least
-
-    @cached_property
-    def cells(self) -> int:
-        return self.key.cells + self.value.cells
-
-    @cached_property
-    def leaves(self) -> int:
-        return self.key.leaves + self.value.leaves
-
-    @cached_property
-    def depth(self) -> int:
-        return max(self.key.depth, self.value.depth)
+    def __init__(self, key: Node, value: Node, key_first: bool = True) -> None:
+        value_field = pa.field("value", value.arrow, value.nullable)
+        super().__init__(pa.struct([pa.field("key", key.arrow, False), value_field]))
+        self.key, self.value, self.key_first, self.value_field = key, value, key_first, value_field
+        self.least = key.least + value.least
+        self.cells = key.cells + value.cells
+        self.leaves = key.leaves + value.leaves
+        self.depth = max(key.depth, value.depth)
 
     @property
     def in_order(self) -> tuple[tuple[str, Node], tuple[str, Node]]:
@@ -233,93 +145,43 @@ class Entry(Node):
         return (key, value) if self.key_first else (value, key)
 
 
-@dataclass(frozen=True)
 class Pairs(Node):
     """A map, or an array of key/value records that AvroData takes for one; of equal keys the last one counts."""
 
-    entry: Entry
-
-    @cached_property
-    def arrow(self) -> pa.DataType:
-        value = self.entry.value
-        return pa.map_(self.entry.key.arrow, pa.field("value", value.arrow, value.nullable))
-
-    @cached_property
-    def leaves(self) -> int:
-        return self.entry.leaves
-
-    @cached_property
-    def depth(self) -> int:
-        return 1 + self.entry.depth
+    def __init__(self, entry: Entry) -> None:
+        super().__init__(pa.map_(entry.key.arrow, entry.value_field))
+        self.entry = entry
+        self.leaves, self.depth = entry.leaves, 1 + entry.depth
 
 
-@dataclass(frozen=True)
 class Record(Node):
     """Fields, one after the other. An empty one counts as one leaf."""
 
-    fields: tuple[tuple[str, Node], ...]
-
-    @cached_property
-    def arrow(self) -> pa.DataType:
-        return pa.struct([pa.field(name, node.arrow, node.nullable) for name, node in self.fields])
-
-    @cached_property
-    def least(self) -> int:
-        return sum(node.least for _, node in self.fields)
-
-    @cached_property
-    def cells(self) -> int:
-        return 1 + sum(node.cells + len(name) // _NAME_CELL for name, node in self.fields)
-
-    @cached_property
-    def leaves(self) -> int:
-        return sum(node.leaves for _, node in self.fields) or 1
-
-    @cached_property
-    def depth(self) -> int:
-        return 1 + max((node.depth for _, node in self.fields), default=0)
+    def __init__(self, fields: tuple[tuple[str, Node], ...]) -> None:
+        super().__init__(pa.struct([pa.field(name, node.arrow, node.nullable) for name, node in fields]))
+        self.fields = fields
+        self.least = sum(node.least for _, node in fields)
+        self.cells = 1 + sum(node.cells + len(name) // _NAME_CELL for name, node in fields)
+        self.leaves = sum(node.leaves for _, node in fields) or 1
+        self.depth = 1 + max((node.depth for _, node in fields), default=0)
 
 
-@dataclass(frozen=True)
 class Union(Node):
     """The position of a branch, as a varint, and a value of that branch.
 
     names: for each branch the field that holds it, None for null; or None when there is at most one branch besides
-    null, whose values then stand for themselves.
+    null, whose values then stand for themselves. only: that branch, null itself if there is none. named: position,
+    name and type of the branches besides null; empty where `names` is None.
     """
 
-    branches: tuple[Node, ...]
-    names: tuple[str | None, ...] | None = None
-
-    @cached_property
-    def nullable(self) -> bool:
-        return any(isinstance(branch, Null) for branch in self.branches)
-
-    @property
-    def only(self) -> Node:
-        """The one branch besides null (null itself if there is none); asked only where `names` is None."""
-        return next((branch for branch in self.branches if not isinstance(branch, Null)), self.branches[0])
-
-    @property
-    def named(self) -> tuple[tuple[int, str, Node], ...]:
-        """Position, name and type of the branches besides null; empty where `names` is None."""
-        triples = zip(range(len(self.branches)), self.names or (), self.branches, strict=False)
-        return tuple((index, name, branch) for index, name, branch in triples if name is not None)
-
-    @cached_property
-    def arrow(self) -> pa.DataType:
-        if self.names is None:
-            return self.only.arrow
-        return pa.struct([pa.field(name, branch.arrow) for _, name, branch in self.named])
-
-    @cached_property
-    def cells(self) -> int:
-        return 1 + sum(branch.cells for branch in self.branches)
-
-    @cached_property
-    def leaves(self) -> int:
-        return sum(branch.leaves for branch in self.branches if not isinstance(branch, Null)) or 1
-
-    @cached_property
-    def depth(self) -> int:
-        return max(branch.depth for branch in self.branches) + (self.names is not None)
+    def __init__(self, branches: tuple[Node, ...], names: tuple[str | None, ...] | None = None) -> None:
+        others = [branch for branch in branches if not isinstance(branch, Null)]
+        triples = zip(range(len(branches)), names or (), branches, strict=False)
+        self.branches, self.names, self.only = branches, names, (others or branches)[0]
+        self.named = tuple((index, name, branch) for index, name, branch in triples if name is not None)
+        fields = [pa.field(name, branch.arrow) for _, name, branch in self.named]
+        super().__init__(self.only.arrow if names is None else pa.struct(fields))
+        self.nullable = len(others) < len(branches)
+        self.cells = 1 + sum(branch.cells for branch in branches)
+        self.leaves = sum(branch.leaves for branch in others) or 1
+        self.depth = max(branch.depth for branch in branches) + (names is not None)

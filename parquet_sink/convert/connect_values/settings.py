@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Final
 
 from parquet_sink.config.declared import declared
-from parquet_sink.convert.settings import CONVERT_SETTINGS, Converter, Encoder, encoding, opened
+from parquet_sink.convert.settings import CONVERT_SETTINGS, Converter, opened
 
 if TYPE_CHECKING:
     from parquet_sink.convert.decoded import Decoder
@@ -24,9 +24,6 @@ class SimpleHeaderConverter(Converter):
 
     def open(self) -> "Decoder":
         return opened("parquet_sink.convert.connect_values.decoder:decoder")
-
-    def encoder(self) -> Encoder:
-        return encoding("parquet_sink.addons.sources.encoding.encoders:simple", self)
 
 
 SIMPLE_HEADER: Final = SimpleHeaderConverter()

@@ -1,15 +1,10 @@
-"""JSON without a schema: many records at once where what was learned of a topic covers them, else one by one.
+"""Decodes JSON without a schema: many records at once where what was learned of a topic covers them, else one by one.
 
-A block is read at once (`fast`, with the types of `profile`), less the records that keep the others from it
-(`misfits`). Where these are too many, or have fields that are new, the definition (`exact`) judges each record, and the
+A block is read at once (`fast`, with the types of `profile`), less the fallback rows that keep the others from it
+(`fallback`). Where these are too many, or have fields that are new, the definition (`exact`) reads each record, and the
 profile learns it; those that it covers are read at once all the same, the others are given as trees. So a block with
 some invalid records costs about twice a clean one at the most, with some odd ones about four times, and never a try for
 each.
-
-Rows of which the fast reading saw less than there is, so that each must be read by itself.
-
-An object without values may be `{}`, a fraction may have been an integer beyond 2**53 or not finite, a zero with a sign
-the integer `-0`, which has none.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,8 +19,8 @@ from parquet_sink.convert.arrays import all_null, anywhere, either
 from parquet_sink.convert.decoded import Decoded, Inferred, LearningDecoder, Piece, Reading, Tree, Trees
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json.exact import is_plain, load, parse, parse_any
+from parquet_sink.convert.json.fallback import absent, objects, read_most
 from parquet_sink.convert.json.fast import has_empty_object, has_signed_integer_zero
-from parquet_sink.convert.json.misfits import absent, objects, sifted
 from parquet_sink.convert.json.profile import JsonProfile, with_lists_as_text
 from parquet_sink.convert.json.trees import JsonTrees
 
@@ -35,61 +30,37 @@ _NEGATIVE_ZERO_BITS = pa.scalar(-(2**63), pa.int64())
 _Mask: TypeAlias = pa.BooleanArray | None
 
 
-def doubtful(batch: pa.RecordBatch, values: pa.BinaryArray, discard_empty: bool) -> pa.BooleanArray | None:
+def ambiguous(batch: pa.RecordBatch, values: pa.BinaryArray, discard_empty: bool) -> pa.BooleanArray | None:
     """For each row whether it may be another than it looks; None when none is.
 
-    batch: what `fast.read` made of `values`. discard_empty: whether an object below is `{}` or has nulls alone makes
-    no difference.
+    An object without values may be `{}`, a fraction may have been an integer beyond 2**53 or not finite, a zero with a
+    sign the integer `-0`, which has none. batch: what `fast.read` made of `values`. discard_empty: whether an object
+    below is `{}` or has nulls alone makes no difference.
     """
-    found = _Doubts(discard_empty)
-    found.hollow = all_null(batch.columns)
-    for array in batch.columns:
-        found.look(array)
-    if found.hollow is not None and pc.any(found.hollow).as_py():
-        found.doubt(pc.and_(found.hollow, has_empty_object(values)))
-    if found.signed is not None:
-        found.doubt(pc.and_(found.signed, has_signed_integer_zero(values)))
-    return found.rows if found.rows is not None and pc.any(found.rows).as_py() else None
-
-
-class _Doubts:
-    """hollow: rows with an object whose fields are all null. signed: rows with a zero that has a sign."""
-
-    def __init__(self, discard_empty: bool) -> None:
-        self._discard_empty = discard_empty
-        self.rows: _Mask = None
-        self.hollow: _Mask = None
-        self.signed: _Mask = None
-
-    def doubt(self, mask: _Mask) -> None:
-        self.rows = either(self.rows, mask)
-
-    def look(self, array: pa.Array) -> None:
-        """One column, and what is below it."""
+    rows: _Mask = None
+    signed: _Mask = None
+    hollow = all_null(batch.columns)
+    waiting = list(batch.columns)
+    while waiting:
+        array = waiting.pop()
         if pa.types.is_float64(array.type):
-            self.doubt(anywhere(pc.invert(pc.less(pc.abs(array), _EXACT_LIMIT))))
-            self.signed = either(self.signed, anywhere(pc.equal(array.view(pa.int64()), _NEGATIVE_ZERO_BITS)))
+            rows = either(rows, anywhere(pc.invert(pc.less(pc.abs(array), _EXACT_LIMIT))))
+            signed = either(signed, anywhere(pc.equal(array.view(pa.int64()), _NEGATIVE_ZERO_BITS)))
         elif pa.types.is_struct(array.type) and array.type.num_fields:
             children = array.flatten()
-            nothing = None if self._discard_empty else all_null(children)
+            nothing = None if discard_empty else all_null(children)
             if nothing is not None:
-                self.hollow = either(self.hollow, pc.and_(nothing, array.is_valid()))
-            for child in children:
-                self.look(child)
+                hollow = either(hollow, pc.and_(nothing, array.is_valid()))
+            waiting += children
+    if hollow is not None and pc.any(hollow).as_py():
+        rows = either(rows, pc.and_(hollow, has_empty_object(values)))
+    if signed is not None:
+        rows = either(rows, pc.and_(signed, has_signed_integer_zero(values)))
+    return rows if rows is not None and pc.any(rows).as_py() else None
 
 
-DOUBTS_WORTH_IT = 16
+AMBIGUOUS_WORTH_IT = 16
 """When more than one row in so many must be read by itself, all are."""
-
-
-class AtOnce:
-    """Rows, and which of them must be read by themselves; all of them where too many must."""
-
-    def __init__(self, batch: pa.RecordBatch, mask: pa.BooleanArray | None) -> None:
-        self.batch = batch
-        self.doubtful = np.array([], np.int64) if mask is None else np.flatnonzero(mask.to_numpy(zero_copy_only=False))
-        if len(self.doubtful) * DOUBTS_WORTH_IT > batch.num_rows:
-            self.doubtful = np.arange(batch.num_rows)
 
 
 class Gathered:
@@ -124,7 +95,7 @@ class Gathered:
                     self._parse(index)
         return np.fromiter(self._loaded, np.int64, len(self._loaded))
 
-    def judge(self, index: int) -> Tree | None:
+    def parse(self, index: int) -> Tree | None:
         """The tree of a value; None when it is invalid."""
         loaded = None if self._loaded is None else self._loaded.get(index)
         if loaded is None or not is_plain(loaded.values(), 1):
@@ -133,15 +104,16 @@ class Gathered:
             self.trees[index] = loaded
         return self.trees.get(index)
 
-    def read(self, found: AtOnce, which: np.ndarray) -> None:
-        """Take rows that were read at once. which: the index of each."""
-        for index in which[found.doubtful].tolist():
-            if index not in self.trees:
-                self.judge(index)
-        rows = found.batch.to_struct_array()
-        if len(found.doubtful):
-            kept = np.ones(len(which), np.bool_)
-            kept[found.doubtful] = False
+    def take(self, batch: pa.RecordBatch, which: np.ndarray, mask: pa.BooleanArray | None) -> None:
+        """Rows that were read at once. which: the index of each. mask: rows that must be read by themselves."""
+        rows = batch.to_struct_array()
+        if mask is not None:
+            kept = ~mask.to_numpy(zero_copy_only=False)
+            if np.count_nonzero(~kept) * AMBIGUOUS_WORTH_IT > len(kept):
+                kept[:] = False
+            for index in which[~kept].tolist():
+                if index not in self.trees:
+                    self.parse(index)
             rows, which = rows.filter(pa.array(kept)), which[kept]
         if len(which):
             self._rows.append(rows)
@@ -205,7 +177,7 @@ FIRST = 256
 """Records that a profile is begun with."""
 
 ONE_IN = 32
-"""When more than one object in so many keeps the others from being read at once, each record is judged by itself."""
+"""When more than one object in so many keeps the others from being read at once, each record is read by itself."""
 
 FEW = 1_000
 """When more than one record in so many was odd, the next block is not tried as a whole: that would fail."""
@@ -276,31 +248,32 @@ class JsonDecoder:
 
     def _read_most(self, gathered: Gathered) -> bool:
         """Read all records at once, or all but those that keep the others from it; False when that does not do."""
-        found = self._sifted(gathered.values, self._profile.schema)
+        count = len(gathered.values)
+        found = self._read_at_once(gathered, np.arange(count), self._profile.schema)
         if found is None:
             return False
-        gathered.read(*found)
-        for index in absent(found[1], len(gathered.values)):
-            tree = gathered.judge(index)
+        for index in absent(found, count):
+            tree = gathered.parse(index)
             if tree is not None:
                 self._profile.learn(tree)
         return True
 
-    def _sifted(self, values: pa.BinaryArray, schema: pa.Schema) -> tuple[AtOnce, np.ndarray] | None:
-        """Rows of the schema, and where the values stand that they are of; None when too many values do not fit."""
-        places = np.arange(len(values))
+    def _read_at_once(self, gathered: Gathered, which: np.ndarray, schema: pa.Schema) -> np.ndarray | None:
+        """Which of these values have rows of the schema now; None when too many do not fit."""
+        values = gathered.of(which)
         readable = self._readable(values)
         if readable is None or pc.any(pc.equal(readable, _EMPTY)).as_py():
-            places = np.flatnonzero(objects(values) & pc.not_equal(values, _EMPTY).to_numpy(zero_copy_only=False))
-            readable = self._readable(values.take(pa.array(places)))
+            there = np.flatnonzero(objects(values) & pc.not_equal(values, _EMPTY).to_numpy(zero_copy_only=False))
+            which, readable = which[there], self._readable(values.take(pa.array(there)))
         found = None
         if readable is not None:
-            found = sifted(readable, schema, "error", len(readable) // ONE_IN, self._faults)
+            found = read_most(readable, schema, "error", len(readable) // ONE_IN, self._faults)
         if found is None:
             return None
         self._faults = found.faults
-        doubts = doubtful(found.batch, found.values, self._reading.discard_lists)
-        return AtOnce(found.batch, doubts), places[found.places]
+        which = which[found.places]
+        gathered.take(found.batch, which, ambiguous(found.batch, found.values, self._reading.discard_lists))
+        return which
 
     def _readable(self, values: pa.BinaryArray) -> pa.BinaryArray | None:
         """The values with lists as text; None where one of them is no JSON."""
@@ -310,16 +283,16 @@ class JsonDecoder:
         return with_lists_as_text(values, lists, reading.discard_lists, reading.rewrite, lower=reading.ignore_case)
 
     def _sorted_out(self, gathered: Gathered, size: float) -> None:
-        """Each value judged by itself, and those that the profile covers then read at once.
+        """Each value read by itself, and those that the profile covers then read at once.
 
         Records before one that makes a whole number a fraction are read with what was known before.
         """
-        profile, count = self._profile, len(gathered.values)
+        profile = self._profile
         valid = gathered.load()
         covered: list[int] = []
         odd = refused = 0
         for index in valid.tolist():
-            tree = gathered.judge(index)
+            tree = gathered.parse(index)
             if tree is None:
                 refused += 1
                 continue
@@ -330,7 +303,7 @@ class JsonDecoder:
             covered += [index] if is_covered else []
             odd += not is_covered
         self._read_covered(gathered, covered, profile.schema, size)
-        self._odd_ones = _too_many(odd + refused, count)
+        self._odd_ones = (odd + refused) * FEW > len(gathered.values)
         if odd * ODD_WORTH_IT > len(valid) - refused:
             self.forget()
 
@@ -340,15 +313,7 @@ class JsonDecoder:
 
     def _read_halves(self, gathered: Gathered, which: np.ndarray, schema: pa.Schema) -> None:
         """Read records at once, halved where that fails, until it is not worth it."""
-        found = self._sifted(gathered.of(which), schema)
-        if found is not None:
-            rows, places = found
-            gathered.read(rows, which[places])
-        elif len(which) > SMALLEST:
+        if self._read_at_once(gathered, which, schema) is None and len(which) > SMALLEST:
             middle = len(which) // 2
             self._read_halves(gathered, which[:middle], schema)
             self._read_halves(gathered, which[middle:], schema)
-
-
-def _too_many(odd: int, count: int) -> bool:
-    return odd * FEW > count

@@ -1,12 +1,12 @@
-"""Many JSON values at once, into columns of a known schema, or nothing.
+"""Decodes many JSON values at once by Arrow's reader, into columns of a known schema, or nothing.
 
-`read` either gives exactly what `exact.parse` would give for each value, apart from the doubts listed below, or
+`read` either gives exactly what `exact.parse` would give for each value, apart from the ambiguous values below, or
 None. Why one row is one value: each value starts with `{` and ends with `}`, so between two values stands `}`,
 newline, `{`. No JSON object can span that (a string holds no raw newline, and two objects need a comma between them),
 so each value is made of whole objects; as many rows as values, then, means one object each.
 
 What the reader alone does not see, and `read` therefore checks: UTF-8 (it copies any bytes). What only the caller can
-judge, with the columns at hand: an empty object (all null; see `has_empty_object`), fractions that are not finite,
+decide, with the columns at hand: an empty object (all null; see `has_empty_object`), fractions that are not finite,
 integers in a fraction column beyond 2**53, and the sign of a zero. Everything else that the exact path refuses
 or treats otherwise fails to read: unknown fields, other types, equal keys, lists, integers beyond int64, lone
 surrogates, NUL.
@@ -21,7 +21,7 @@ from pyarrow import json as pyarrow_json
 _MAX_BYTES = 2**30
 _NEWLINE = pa.scalar(b"\n", pa.binary())  # made once: making it looks for modules that may not be there
 JSON_SPACE = " \t\r\n"
-_DEPTH_IN_DOUBT = pa.scalar(900, pa.int32())
+_DEEP = pa.scalar(900, pa.int32())
 ODD_NUMBER = r"NaN|Inf|[0-9.][eE]\+?[0-9]{3}|[0-9]{64}"
 SIGNED_INTEGER_ZERO = r"-0[ \t\r\n,}\]]"
 """What is in a text that has the integer `-0`, whose sign does not count as that of the fraction `-0.0` does."""
@@ -75,24 +75,24 @@ def parsed(joined: pa.Buffer, schema: pa.Schema, unexpected: Literal["error", "i
 def may_be_odd(values: pa.BinaryArray) -> pa.BooleanArray:
     """For each value whether a field that `read` ignored may hold what is not JSON, or what is nested too deeply.
 
-    The reader takes NaN, Infinity, numbers beyond a double and any depth there, which the exact path refuses. A doubt,
-    not a proof.
+    The reader takes NaN, Infinity, numbers beyond a double and any depth there, which the exact path refuses.
+    It may be wrong.
     """
     odd = pc.match_substring_regex(values, ODD_NUMBER)
-    long = pc.greater(pc.binary_length(values), _DEPTH_IN_DOUBT)
+    long = pc.greater(pc.binary_length(values), _DEEP)
     if not pc.any(long).as_py():
         return odd
     depth = pc.add(pc.count_substring(values, "["), pc.count_substring(values, "{"))
-    return pc.or_(odd, pc.greater(depth, _DEPTH_IN_DOUBT))
+    return pc.or_(odd, pc.greater(depth, _DEEP))
 
 
 def has_empty_object(values: pa.BinaryArray) -> pa.BooleanArray:
-    """For each value whether its text has `{}` anywhere (inside a string counts too: a doubt, not a proof)."""
+    """For each value whether its text has `{}` anywhere (also inside a string, so it may be wrong)."""
     return pc.match_substring_regex(values, _EMPTY_OBJECT)
 
 
 def has_signed_integer_zero(values: pa.BinaryArray) -> pa.BooleanArray:
-    """For each value whether its text has the integer `-0` anywhere (inside a string counts too: a doubt)."""
+    """For each value whether its text has the integer `-0` anywhere (also inside a string)."""
     return pc.match_substring_regex(values, SIGNED_INTEGER_ZERO)
 
 
@@ -100,23 +100,18 @@ def _trimmed(values: pa.BinaryArray) -> pa.Array | None:
     """The values when each starts with `{` and ends with `}`, trimmed if need be; None when that does not help."""
     if not len(values) or values.null_count or values.nbytes > _MAX_BYTES:
         return None
-    if _is_framed(values):
+    if pc.all(framed(values)).as_py():
         return values
     try:
         trimmed = pc.ascii_trim(values.cast(pa.string()), JSON_SPACE)
     except pa.ArrowInvalid:
         return None
-    return trimmed.cast(pa.binary()) if _is_framed(trimmed) else None
+    return trimmed.cast(pa.binary()) if pc.all(framed(trimmed)).as_py() else None
 
 
 def framed(values: pa.Array) -> pa.BooleanArray:
     """For each value whether it starts with `{` and ends with `}`."""
     return pc.and_(pc.starts_with(values, "{"), pc.ends_with(values, "}"))
-
-
-def _is_framed(values: pa.Array) -> bool:
-    starts = pc.all(pc.starts_with(values, "{")).as_py()
-    return bool(starts and pc.all(pc.ends_with(values, "}")).as_py())
 
 
 def lines(values: pa.Array) -> pa.Buffer:

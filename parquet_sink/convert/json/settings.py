@@ -5,16 +5,7 @@ from typing import TYPE_CHECKING, Final
 from parquet_sink.config.declared import declared, key
 from parquet_sink.config.key import Origin, Type
 from parquet_sink.config.values import Values
-from parquet_sink.convert.settings import (
-    CONVERT_SETTINGS,
-    SIDES,
-    Converter,
-    Encoder,
-    encoding,
-    opened,
-    setting_key,
-    without_meaning,
-)
+from parquet_sink.convert.settings import CONVERT_SETTINGS, SIDES, Converter, opened, setting_key, without_meaning
 
 if TYPE_CHECKING:
     from parquet_sink.convert.decoded import Decoder
@@ -65,9 +56,6 @@ class JsonConverter(Converter):
         if self.schemas_enable:
             return opened("parquet_sink.convert.json.envelope:decoder", self)
         return opened("parquet_sink.convert.json.decoder:decoder")
-
-    def encoder(self) -> Encoder:
-        return encoding("parquet_sink.addons.sources.encoding.encoders:json", self)
 
 
 PLAIN_JSON: Final = JsonConverter(schemas_enable=False)

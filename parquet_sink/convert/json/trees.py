@@ -10,7 +10,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from parquet_sink.convert.decoded import Decoded, Float32, Trees, Typed
+from parquet_sink.convert.decoded import Decoded, Float32, Trees, Typed, one_by_one
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json.exact import parse, parse_any
 
@@ -23,24 +23,13 @@ class JsonTrees:
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """As `convert.decoded.Decoder` says; `null` is a tombstone, as for Connect's JsonConverter."""
-        trees: list[object] = []
-        texts: list[str] = []
-        at_trees: list[int] = []
-        at_texts: list[int] = []
-        invalid: dict[int, str] = {}
-        for position, value in enumerate(values.to_pylist()):
-            try:
-                found = self._parse(value)
-            except InvalidValue as error:
-                invalid[position] = str(error)
-                continue
-            if isinstance(found, dict) or (self._any_tree and found is not None):
-                at_trees.append(position)
-                trees.append(found)
-            elif isinstance(found, str):
-                at_texts.append(position)
-                texts.append(found)
-        return Decoded((*_trees(at_trees, trees), *_texts(at_texts, texts)), invalid)
+        positions, found, invalid = one_by_one(values, self._parse)
+        if not self._anything or self._any_tree:
+            return Decoded(_trees(positions, found), invalid)
+        texts = {at: one for at, one in zip(positions, found, strict=True) if isinstance(one, str)}
+        trees = {at: one for at, one in zip(positions, found, strict=True) if at not in texts}
+        typed = Typed(pa.array([*texts], pa.int64()), pa.array([*texts.values()], pa.string()))
+        return Decoded((*_trees([*trees], [*trees.values()]), *((typed,) if texts else ())), invalid)
 
     def _parse(self, value: bytes) -> object:
         if value == b"null":
@@ -90,7 +79,3 @@ def _number(value: object) -> float:
 
 def _trees(positions: Sequence[int], trees: Sequence[object]) -> tuple[Trees, ...]:
     return (Trees(pa.array(positions, pa.int64()), trees),) if trees else ()
-
-
-def _texts(positions: Sequence[int], texts: Sequence[str]) -> tuple[Typed, ...]:
-    return (Typed(pa.array(positions, pa.int64()), pa.array(texts, pa.string())),) if texts else ()

@@ -10,6 +10,7 @@ before draft 2019, nor an id below `components`, all of which are found here.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import unquote, urljoin
 
 import orjson
@@ -53,6 +54,11 @@ class Place:
     resource: Resource
     path: Path
 
+    @property
+    def words(self) -> dict[str, Any]:
+        """Its keywords; none of what is no object."""
+        return self.tree if isinstance(self.tree, dict) else {}
+
     def __str__(self) -> str:
         return f"the JSON Schema at {show(self.path)}" if self.path else "the JSON Schema"
 
@@ -85,14 +91,13 @@ class References:
     def resolve(self, reference: str, place: Place) -> Place:
         """What a `$ref` that stands at a place means. Raises InvalidValue."""
         uri, _, fragment = reference.partition("#")
-        resource = self._find(uri, place.resource) if uri else place.resource
+        resource: Resource | None = place.resource
+        if uri:
+            resource = self._by_uri.get(_join(place.resource.uri, uri)) or self._by_uri.get(uri)
         found = None if resource is None else self._inside(resource, fragment)
         if found is None:
             raise InvalidValue(f"{place} refers to {show((reference,))}, which is not there")
         return found
-
-    def _find(self, uri: str, resource: Resource) -> Resource | None:
-        return self._by_uri.get(_join(resource.uri, uri)) or self._by_uri.get(uri)
 
     def _inside(self, resource: Resource, fragment: str) -> Place | None:
         place = Place(resource.tree, resource, resource.path)
@@ -218,15 +223,10 @@ def without(tree: dict[str, object], words: Sequence[str]) -> dict[str, object]:
     return {word: below for word, below in tree.items() if word not in words}
 
 
-def only(tree: dict[str, object], word: str) -> dict[str, object]:
-    """One keyword of the schema."""
-    return {word: tree[word]}
-
-
 def own_type(tree: dict[str, object]) -> str | list[object] | None:
     """The type, or the list of types when there is more than one; where there is none, what other keywords imply.
 
-    None: nothing tells. Draft 4 to 2020-12.
+    None: nothing says it. Draft 4 to 2020-12.
     """
     type_ = tree.get("type")
     if isinstance(type_, str):
@@ -254,8 +254,7 @@ def is_combined(tree: object) -> bool:
 
 def logical_kind(place: Place, type_: str) -> Kind:
     """A type that holds nothing else, with what `title` and `connect.*` make of it. Raises InvalidValue."""
-    tree = place.tree
-    assert isinstance(tree, dict)
+    tree = place.words
     if type_ not in _TYPES:
         raise InvalidValue(f"{place} has a type that JSON Schema does not know")
     title, connect_type = tree.get("title"), tree.get("connect.type")
@@ -271,10 +270,9 @@ def logical_kind(place: Place, type_: str) -> Kind:
 
 def _number_kind(place: Place, type_: str, title: object, connect_type: object) -> Kind:
     if connect_type is None:
-        name: ScalarName = "int64" if type_ == "integer" else "float64"
-    elif connect_type in _NUMBERS:
-        name = next(number for number in _NUMBERS if number == connect_type)
-    else:
+        connect_type = "int64" if type_ == "integer" else "float64"
+    name = next((number for number in _NUMBERS if number == connect_type), None)
+    if name is None:
         raise InvalidValue(f"{place} has a connect.type that is none of a number")
     if title in _LOGICAL and name.startswith("int"):
         return ScalarKind(_LOGICAL[title])
@@ -283,9 +281,7 @@ def _number_kind(place: Place, type_: str, title: object, connect_type: object) 
 
 def kind_of_values(place: Place) -> tuple[ScalarName, bool]:
     """The type that all values of an enum or const without a type have, and whether null is one of them."""
-    tree = place.tree
-    assert isinstance(tree, dict)
-    values = [tree["const"]] if "const" in tree else tree["enum"]
+    values = [place.words["const"]] if "const" in place.words else place.words["enum"]
     if not isinstance(values, list):
         raise InvalidValue(f"{place} has an enum that is no list")
     shapes = {type(value) for value in values} - {type(None)}

@@ -1,4 +1,4 @@
-"""Values without structure: text, bytes, and the numbers that Connect's serializers write.
+"""Decodes values without structure: text, bytes, and the numbers that Connect's serializers write.
 
     kind                           a value                                          Arrow
     string                         text in the configured encoding                  string
@@ -25,7 +25,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.convert.arrays import are_utf8
-from parquet_sink.convert.decoded import Decoded, Decoder, Typed
+from parquet_sink.convert.decoded import Decoded, Decoder, Typed, one_by_one
+from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.errors import InvalidConfiguration
 
 
@@ -76,28 +77,16 @@ class Texts:
         self._encoding, self._codec = encoding, codecs.lookup(encoding).name
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
-        if self._codec == _UTF_8:
-            try:
-                return _decoded(values.cast(pa.string()), {})
-            except pa.ArrowInvalid:
-                return self._valid_utf_8(values)
-        texts: list[bytes] = []
-        invalid: dict[int, str] = {}
-        for position, value in enumerate(values.to_pylist()):
-            try:
-                texts.append(self._utf_8(value))
-            except UnicodeError as error:
-                invalid[position] = self._why(error)
-        return _decoded(pa.array(texts, pa.binary()).cast(pa.string()), invalid)
-
-    def _valid_utf_8(self, values: pa.BinaryArray) -> Decoded:
-        fine = are_utf8(values)
-        invalid: dict[int, str] = {}
-        for position in np.flatnonzero(~fine).tolist():
-            try:
-                values[position].as_py().decode()
-            except UnicodeError as error:
-                invalid[position] = self._why(error)
+        if self._codec != _UTF_8:
+            _, texts, invalid = one_by_one(values, self._utf_8)
+            return _decoded(pa.array(texts, pa.binary()).cast(pa.string()), invalid)
+        try:
+            return _decoded(values.cast(pa.string()), {})
+        except pa.ArrowInvalid:
+            fine = are_utf8(values)
+        bad = np.flatnonzero(~fine)
+        _, _, wrong = one_by_one(values.take(pa.array(bad)), self._utf_8)
+        invalid = dict(zip(bad.tolist(), wrong.values(), strict=True))
         return _decoded(values.filter(pa.array(fine)).cast(pa.string()), invalid)
 
     def _utf_8(self, value: bytes) -> bytes:
@@ -105,7 +94,10 @@ class Texts:
         marks = _JAVA_BIG_ENDIAN.get(codec)
         if marks is not None and not value.startswith(marks):
             codec += "-be"
-        return value.decode(codec).encode()
+        try:
+            return value.decode(codec).encode()
+        except UnicodeError as error:
+            raise InvalidValue(self._why(error)) from None
 
     def _why(self, error: UnicodeError) -> str:
         where = f" (byte {error.start + 1})" if isinstance(error, UnicodeDecodeError) else ""

@@ -4,13 +4,12 @@ from typing import TYPE_CHECKING, Final
 
 from parquet_sink.config.declared import declared, key
 from parquet_sink.config.key import Check, Origin, Value
-from parquet_sink.convert.settings import CONVERT_SETTINGS, SIDES, Converter, Encoder, encoding, opened
+from parquet_sink.convert.settings import CONVERT_SETTINGS, SIDES, Converter, opened
 
 if TYPE_CHECKING:
     from parquet_sink.convert.decoded import Decoder
 
 _CONNECT: Final = "org.apache.kafka.connect.converters"
-_ENCODERS: Final = "parquet_sink.addons.sources.encoding.encoders"
 _NO_TEXT: Final = frozenset({"idna", "punycode", "unicode-escape", "raw-unicode-escape"})
 
 
@@ -47,9 +46,6 @@ class StringConverter(Converter):
         """Raises InvalidConfiguration for an encoding that is not known."""
         return opened("parquet_sink.convert.plain.decoder:Texts", self.encoding)
 
-    def encoder(self) -> Encoder:
-        return encoding(f"{_ENCODERS}:text", self)
-
 
 @declared(group=CONVERT_SETTINGS)
 class ByteArrayConverter(Converter):
@@ -62,9 +58,6 @@ class ByteArrayConverter(Converter):
 
     def open(self) -> "Decoder":
         return opened("parquet_sink.convert.plain.decoder:Bytes")
-
-    def encoder(self) -> Encoder:
-        return encoding(f"{_ENCODERS}:as_bytes", self)
 
 
 @declared(group=CONVERT_SETTINGS)

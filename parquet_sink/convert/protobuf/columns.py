@@ -1,13 +1,8 @@
-"""Many Protobuf messages at once, field by field: what `exact` gives for each.
+"""Decodes Protobuf messages to Arrow: one by one (`row`, the definition), or many at once, field by field (`column`).
 
-The library is asked for one field of all messages, then for the next: one attribute access for each value and nothing
-else in Python. Lists of messages are taken in pieces, so that a record with millions of elements does not become as
-many Python objects.
-
-A Protobuf message, row by row, to what Arrow takes: the definition of what a record becomes.
-
-Records are few here: those that come alone, and those that cannot be read together with others. `columns`
-gives the same for many at once.
+One by one go those that come alone, and those that cannot be read together with others. Of many the library is asked
+for one field of all, then for the next: one attribute access for each value and nothing else in Python. Lists of
+messages are taken in pieces, so that a record with millions of elements does not become as many Python objects.
 """
 
 from itertools import accumulate, chain, islice

@@ -1,16 +1,10 @@
-"""The text of a registered Protobuf schema to descriptors, by protoc. Not pure: a subprocess and a private folder.
+"""Compiles a registered Protobuf schema to descriptors, by protoc: a subprocess and a private folder.
 
 Schemas are untrusted: names of files cannot leave the folder, protoc sees nothing but the folder and its own files of
 google/protobuf, and its time is bounded. Each schema has a descriptor pool of its own, so equal names in different
 schemas do not meet.
 
 Measured: about 60 ms of CPU time for a schema, nearly all of it the start of protoc.
-
-Files that a Protobuf schema may import without registering them as references.
-
-What Confluent's ProtobufSchema knows by itself: Confluent's own types and Google's common types. Messages, names and
-numbers are the published ones; options that only concern generated code are left out. Files of google/protobuf are
-not here: protoc has them.
 """
 
 import base64
@@ -91,7 +85,11 @@ def _texts() -> dict[str, str]:
 
 
 KNOWN = _texts()
-"""Import paths to the text of the file."""
+"""Import paths to the text of files that need not be registered, because Confluent's ProtobufSchema knows them.
+
+Confluent's own types and Google's common types: messages, names and numbers are the published ones; options that only
+concern generated code are left out. Files of google/protobuf are not here: protoc has them.
+"""
 
 
 COMPILE_SECONDS = 30

@@ -1,4 +1,4 @@
-"""Protobuf records in Confluent's wire format, after the schema's id, to columns. Pure, but for compiling the schema.
+"""Decodes Protobuf records in Confluent's wire format, after the schema's id, to columns.
 
 A record is invalid when the library refuses its bytes (truncated, wire types that cannot be, text that is not UTF-8,
 nested too deeply, a required field missing), when it names no message of the schema, or when a value has no place in

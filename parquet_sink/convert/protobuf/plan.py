@@ -1,4 +1,4 @@
-"""What columns a Protobuf message has, and how each is read: Confluent's ProtobufData, as a plan.
+"""Plans the columns of a Protobuf message, and how each is read, as Confluent's ProtobufData has them.
 
 A message is a struct: first its oneofs, each a struct of optional fields (or, with flatten.unions, these fields
 themselves), then the other fields in their order. Everything is optional, unless optional.for.nullables or

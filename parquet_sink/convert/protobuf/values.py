@@ -1,4 +1,4 @@
-"""Single values of Protobuf fields to what Arrow takes: Confluent's ProtobufData, and what has no place."""
+"""Converts single values of Protobuf fields to what Arrow takes, as Confluent's ProtobufData; parts of a plan."""
 
 import calendar
 import decimal
@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from parquet_sink.convert import calendars
 from parquet_sink.convert.decoded import DEFAULT_PRECISION, MAX_PRECISION, decimal_type
 from parquet_sink.convert.invalid import InvalidValue, Path, show
 from parquet_sink.convert.protobuf.expansion import Growth
@@ -62,14 +63,7 @@ def date(value: Any) -> int:
     year, month, day = value.year, value.month, value.day
     if not (1 <= year <= 9999 and 1 <= month <= 12 and 1 <= day <= calendar.monthrange(year, month)[1]):
         raise Unfit("is not a date of the years 1 to 9999")
-    return _days(year, month, day)
-
-
-def _days(year: int, month: int, day: int) -> int:
-    """Days since 1970. Years are counted from March, so that the day added in a leap year is the last one."""
-    if month <= 2:
-        year, month = year - 1, month + 12
-    return year * 365 + year // 4 - year // 100 + year // 400 + (153 * (month - 3) + 2) // 5 + day - 719_469
+    return calendars.gregorian_month(int(year), int(month)) + int(day) - 1
 
 
 def time_of_day(value: Any) -> int:

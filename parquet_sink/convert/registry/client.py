@@ -1,4 +1,4 @@
-"""Schemas from a registry that speaks Confluent's protocol, asked for once and kept across micro-batches.
+"""Client of a schema registry that speaks Confluent's protocol: schemas are asked for once and kept in the process.
 
 Several addresses are asked in turn, beginning with the one that answered last; when none answers and it may pass, all
 are asked again after a pause. What one schema takes, with its references, is bounded in time and in size.
@@ -68,38 +68,30 @@ def is_not_registered(error: Exception) -> bool:
 def failure_of(error: Exception) -> RegistryFailure:
     """What one of `UNANSWERED` means, `is_not_registered` apart."""
     if isinstance(error, ErrorAnswer):
-        return _of_status(error.status, _own_words(error))
+        return _of_status(error)
     if isinstance(error, RequestFailed):
         return _of_network(error)
     return RegistryFailure(f"gave {error}", _ADDRESS)
 
 
-def _of_status(status: int, words: str) -> RegistryFailure:
-    answered = f"answered {status}{words}"
+def _of_status(error: ErrorAnswer) -> RegistryFailure:
+    """With the registry's own words, when they came in its own form."""
+    status, answered = error.status, f"answered {error.status}"
+    if error.code is not None:
+        text = error.text.encode("unicode_escape").decode()
+        answered += f" ({error.code}: {text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + '...'})"
     if 300 <= status < 400:
         return RegistryFailure(f"{answered}: a redirect, and those are never followed", _ADDRESS)
     cures = {401: _CREDENTIALS, 403: _RIGHTS, 404: _ADDRESS, 405: _ADDRESS, 407: _ADDRESS}
     return RegistryFailure(answered, cures.get(status, _TROUBLE), passing=status in _PASSING)
 
 
-def _own_words(error: ErrorAnswer) -> str:
-    """The registry's own words, when they came in its own form."""
-    if error.code is None:
-        return ""
-    text = error.text.encode("unicode_escape").decode()
-    shown = text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + "..."
-    return f" ({error.code}: {shown})"
-
-
 def _of_network(error: RequestFailed) -> RegistryFailure:
     if error.kind is FailureKind.TLS:
         return RegistryFailure(f"TLS failed: {printable(error.detail)}", _TLS)
-    if error.kind is FailureKind.CONNECT_TIMEOUT:
-        return RegistryFailure("no connection in time", _RUNS, passing=True)
-    if error.kind is FailureKind.NO_ANSWER:
-        return RegistryFailure("no answer in time", _RUNS, passing=True)
+    late = {FailureKind.CONNECT_TIMEOUT: "no connection in time", FailureKind.NO_ANSWER: "no answer in time"}
     detail = printable(error.detail).rstrip(".") or "the connection broke"
-    return RegistryFailure(f"no answer: {detail}", _RUNS, passing=True)
+    return RegistryFailure(late.get(error.kind, f"no answer: {detail}"), _RUNS, passing=True)
 
 
 MOST_REFERENCES: Final = 1_000
@@ -133,35 +125,29 @@ def resolve(references: Sequence[Reference], ask: Callable[[Reference], StoredSc
 
     Raises InvalidValue when they go round in a circle, or are too many, too deep or too large.
     """
-    walk = _Walk(ask)
-    walk.enter(references, ())
-    return tuple(walk.found)
+    found: list[Referenced] = []
+    names: set[str] = set()
+    characters = 0
 
-
-class _Walk:
-    def __init__(self, ask: Callable[[Reference], StoredSchema]) -> None:
-        self._ask = ask
-        self._names: set[str] = set()
-        self._characters = 0
-        self.found: list[Referenced] = []
-
-    def enter(self, references: Sequence[Reference], above: tuple[Reference, ...]) -> None:
-        for reference in references:
+    def enter(below: Sequence[Reference], above: tuple[Reference, ...]) -> None:
+        nonlocal characters
+        for reference in below:
             if reference in above:
                 raise InvalidValue(f"its references go round in a circle, by {reference}")
-            if reference.name not in self._names:
-                self._take(reference, above)
+            if reference.name in names:
+                continue
+            names.add(reference.name)
+            if len(names) > MOST_REFERENCES or len(above) >= DEEPEST:
+                raise InvalidValue(f"it has more than {MOST_REFERENCES} references, or they are deeper than {DEEPEST}")
+            answer = ask(reference)
+            characters += len(answer.text)
+            if characters > MOST_CHARACTERS:
+                raise InvalidValue(f"its references have more than {MOST_CHARACTERS // 1024**2} Mi characters")
+            enter(answer.references, (*above, reference))
+            found.append(Referenced(reference.name, answer.text))
 
-    def _take(self, reference: Reference, above: tuple[Reference, ...]) -> None:
-        self._names.add(reference.name)
-        if len(self._names) > MOST_REFERENCES or len(above) >= DEEPEST:
-            raise InvalidValue(f"it has more than {MOST_REFERENCES} references, or they are deeper than {DEEPEST}")
-        answer = self._ask(reference)
-        self._characters += len(answer.text)
-        if self._characters > MOST_CHARACTERS:
-            raise InvalidValue(f"its references have more than {MOST_CHARACTERS // 1024**2} Mi characters")
-        self.enter(answer.references, (*above, reference))
-        self.found.append(Referenced(reference.name, answer.text))
+    enter(references, ())
+    return tuple(found)
 
 
 FIRST_PAUSE_S: Final = 1.0
@@ -250,16 +236,13 @@ class Registry:
         try:
             answer = self._ask(what, lambda endpoint, seconds: _stored(endpoint.schema(schema_id, seconds)), until)
         except NotRegistered:
-            raise InvalidValue(f"{what} is not registered at {self.name}{_hint(schema_id)}") from None
+            hint = ". An id of 0 may be the first half of one that has 8 bytes" if schema_id == 0 else ""
+            raise InvalidValue(f"{what} is not registered at {self.name}{hint}") from None
         kind = _KINDS.get(answer.kind)
         if kind is None:
             raise InvalidValue(f"{what} is registered as neither of {', '.join(_KINDS)}")
-
-        def ask(reference: Reference) -> StoredSchema:
-            return self._ask_reference(reference, what, until)
-
         try:
-            references = resolve(answer.references, ask)
+            references = resolve(answer.references, lambda one: self._ask_reference(one, what, until))
         except InvalidValue as error:
             raise InvalidValue(f"{what}: {error}") from None
         return RegisteredSchema(schema_id, kind, answer.text, references)
@@ -365,10 +348,6 @@ def _reference(found: Any) -> Reference:
     if not isinstance(name, str) or not isinstance(subject, str) or not isinstance(version, int):
         raise BadAnswer("an answer with a reference that names no schema")
     return Reference(name, subject, version)
-
-
-def _hint(schema_id: int) -> str:
-    return ". An id of 0 may be the first half of one that has 8 bytes" if schema_id == 0 else ""
 
 
 def _secrets(settings: RegistrySettings, addresses: list[Address]) -> tuple[str, ...]:

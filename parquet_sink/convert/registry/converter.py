@@ -5,6 +5,7 @@
 
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
+from parquet_sink import plugins
 from parquet_sink.config.checks import only
 from parquet_sink.config.declared import declared, filled_by
 from parquet_sink.config.key import Key, Type
@@ -16,7 +17,7 @@ from parquet_sink.convert.json.settings import CACHE
 from parquet_sink.convert.registry.addresses import Address, confluent_url, is_version_2, parse
 from parquet_sink.convert.registry.keys import ID_BYTES, REGISTRY_KEYS, TLS, simple_name
 from parquet_sink.convert.registry.settings import RegistrySettings, SchemaKind
-from parquet_sink.convert.settings import CONVERT_SETTINGS, Converter, loaded, opened, setting_key, without_meaning
+from parquet_sink.convert.settings import CONVERT_SETTINGS, Converter, opened, setting_key, without_meaning
 from parquet_sink.net.settings import is_loopback
 
 _URL: Final = "schema.registry.url"
@@ -26,17 +27,8 @@ _INFO: Final = "basic.auth.user.info"
 _TOKEN: Final = "bearer.auth.token"
 
 
-def confluent_registry(values: Values, machine: Machine) -> RegistrySettings:
+def registry_settings(values: Values, machine: Machine, *, apicurio: bool = False) -> RegistrySettings:
     """Of values about which there was no problem."""
-    return _registry(values, machine, apicurio=False)
-
-
-def apicurio_registry(values: Values, machine: Machine) -> RegistrySettings:
-    """Likewise of a converter that has Apicurio's names, too."""
-    return _registry(values, machine, apicurio=True)
-
-
-def _registry(values: Values, machine: Machine, *, apicurio: bool) -> RegistrySettings:
     signed_in = _credentials(values, apicurio=apicurio)
     certificate = _path(values, f"{TLS}keystore.location", machine)
     return RegistrySettings(
@@ -111,30 +103,8 @@ def _id_bytes(values: Values, *, apicurio: bool) -> Literal[4, 8]:
     return 8 if is_version_2(values.text(_APICURIO_URL) or "") else 4
 
 
-def check_registry(
-    values: Values, machine: Machine, report: PrefixedReport, class_name: str, *, apicurio: bool
-) -> None:
-    """Of settings that are right one by one. class_name: of the converter."""
-    if not _has_url(values, report, class_name, apicurio=apicurio):
-        return
-    signs_in = _credentials(values, apicurio=apicurio) is not None
-    _check_basic(values, report)
-    _check_token(values, report, signs_in=signs_in)
-    if apicurio:
-        _check_apicurio_user(values, report)
-    if (signs_in or _TOKEN in values.given) and any(
-        not one.secure and not is_loopback(one.split) for one in _addresses(values, apicurio=apicurio)
-    ):  # a registry without TLS inside a cluster is common, so this is no error as it is for the target
-        name = _URL if values.names(_URL) else _APICURIO_URL
-        report.warn(name, "The credential travels in clear, because an address is http; use https.")
-    if apicurio:
-        _check_global_ids(values, report)
-    for store in ("truststore", "keystore"):
-        _check_store(store, values, machine, report)
-
-
 def _has_url(values: Values, report: PrefixedReport, class_name: str, *, apicurio: bool) -> bool:
-    """A key that is given and has no value was told already."""
+    """A key that is given and has no value was reported already."""
     if values.names(_URL) or (apicurio and values.text(_APICURIO_URL)):
         return True
     name, example = _URL, "https://registry:8081"
@@ -253,12 +223,28 @@ class RegistryConverter(Converter):
     )
 
     registry: RegistrySettings = filled_by(
-        "schema.registry.url", default=RegistrySettings(()), computed=confluent_registry
+        "schema.registry.url", default=RegistrySettings(()), computed=registry_settings
     )
 
     @classmethod
     def check(cls, values: Values, machine: Machine, report: PrefixedReport) -> None:
-        check_registry(values, machine, report, cls.class_name, apicurio=cls.apicurio)
+        apicurio = cls.apicurio
+        if not _has_url(values, report, cls.class_name, apicurio=apicurio):
+            return
+        signs_in = _credentials(values, apicurio=apicurio) is not None
+        _check_basic(values, report)
+        _check_token(values, report, signs_in=signs_in)
+        if apicurio:
+            _check_apicurio_user(values, report)
+        if (signs_in or _TOKEN in values.given) and any(
+            not one.secure and not is_loopback(one.split) for one in _addresses(values, apicurio=apicurio)
+        ):  # a registry without TLS inside a cluster is common, so this is no error as it is for the target
+            name = _URL if values.names(_URL) else _APICURIO_URL
+            report.warn(name, "The credential travels in clear, because an address is http; use https.")
+        if apicurio:
+            _check_global_ids(values, report)
+        for store in ("truststore", "keystore"):
+            _check_store(store, values, machine, report)
 
     @property
     def schema_registry(self) -> RegistrySettings:
@@ -266,4 +252,4 @@ class RegistryConverter(Converter):
 
     def open(self) -> "Decoder":
         """Raises InvalidConfiguration when the registry's settings name files that cannot be read."""
-        return opened("parquet_sink.convert.registry.client:decoder", self, loaded(self.payloads))
+        return opened("parquet_sink.convert.registry.client:decoder", self, plugins.named(self.payloads))

@@ -1,8 +1,9 @@
-"""Settings of converters that concern the schema registry, under Confluent's names, and checks of single ones.
+"""Keys of schema registries under Confluent's and Apicurio's names, and checks of single values.
 
 No check shows the value, since it may hold or stand for a secret.
 """
 
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from parquet_sink.config.checks import only
@@ -27,7 +28,6 @@ ID_BYTES: Final = {
     "Legacy8ByteIdHandler": 8,
 }
 """How long a schema's id is with each of Apicurio's handlers."""
-_ID_READERS = ("PrefixSchemaIdDeserializer", "DualSchemaIdDeserializer")
 
 
 def simple_name(value: Value) -> str:
@@ -35,8 +35,12 @@ def simple_name(value: Value) -> str:
     return str(value).rpartition(".")[2]
 
 
+def _upper(value: Value) -> str:
+    return str(value).upper()
+
+
 def _basic_source(value: Value) -> str | None:
-    text = str(value).upper()
+    text = _upper(value)
     if text in ("URL", "USER_INFO"):
         return None
     if text == "SASL_INHERIT":
@@ -45,15 +49,6 @@ def _basic_source(value: Value) -> str | None:
             "basic.auth.user.info."
         )
     return "It is not one of URL, USER_INFO; write one of them."
-
-
-def _bearer_source(value: Value) -> str | None:
-    if str(value).upper() == "STATIC_TOKEN":
-        return None
-    return (
-        "Only STATIC_TOKEN is possible, a token that is given; set it with bearer.auth.token, or sign in with "
-        "basic.auth.user.info."
-    )
 
 
 def _user_info(value: Value) -> str | None:
@@ -68,41 +63,36 @@ def _token(value: Value) -> str | None:
     return "It holds characters that no token has; write printable ASCII without blanks and without the word Bearer."
 
 
-def _pem(value: Value) -> str | None:
-    if str(value).upper() == "PEM":
-        return None
-    return "Only PEM files are read, no Java key stores; convert it to PEM (keytool, openssl) and set PEM."
-
-
-def _id_bytes(value: Value) -> str | None:
-    return None if value in (4, 8) else "A schema's id has 4 or 8 bytes; write one of them."
-
-
-def _id_handler(value: Value) -> str | None:
-    if simple_name(value) in ID_BYTES:
-        return None
-    return f"It is no handler known here; write one of {', '.join(ID_BYTES)}, or set schema.id.bytes to 4 or 8."
-
-
-def _id_reader(value: Value) -> str | None:
-    if simple_name(value) in _ID_READERS:
-        return None
-    return "A schema's id is read from the record itself, never from headers; remove the key."
-
-
-def _avro_encoding(value: Value) -> str | None:
-    return None if str(value).upper() == "BINARY" else "Only Avro's binary form is read; set BINARY."
+def _one_of(words: Iterable[str], reason: str, short: Callable[[Value], str] = _upper) -> Check:
+    """Only these words are possible. short: what is compared with them."""
+    known = tuple(words)
+    rule = ", ".join(f"`{word}`" for word in known)
+    return Check(rule, lambda value: None if short(value) in known else reason)
 
 
 BASIC_SOURCE = Check("`URL`, `USER_INFO`", _basic_source)
-BEARER_SOURCE = Check("`STATIC_TOKEN`", _bearer_source)
+BEARER_SOURCE = _one_of(
+    ["STATIC_TOKEN"],
+    "Only STATIC_TOKEN is possible, a token that is given; set it with bearer.auth.token, or sign in with "
+    "basic.auth.user.info.",
+)
 USER_INFO = Check("`user:password`", _user_info)
 TOKEN = Check("printable ASCII", _token)
-PEM = Check("`PEM`", _pem)
-FOUR_OR_EIGHT = Check("4 or 8", _id_bytes)
-ID_HANDLER = Check(", ".join(f"`{name}`" for name in ID_BYTES), _id_handler)
-ID_READER = Check(", ".join(f"`{name}`" for name in _ID_READERS), _id_reader)
-AVRO_ENCODING = Check("`BINARY`", _avro_encoding)
+PEM = _one_of(["PEM"], "Only PEM files are read, no Java key stores; convert it to PEM (keytool, openssl) and set PEM.")
+FOUR_OR_EIGHT = Check(
+    "4 or 8", lambda value: None if value in (4, 8) else "A schema's id has 4 or 8 bytes; write one of them."
+)
+ID_HANDLER = _one_of(
+    ID_BYTES,
+    f"It is no handler known here; write one of {', '.join(ID_BYTES)}, or set schema.id.bytes to 4 or 8.",
+    simple_name,
+)
+ID_READER = _one_of(
+    ["PrefixSchemaIdDeserializer", "DualSchemaIdDeserializer"],
+    "A schema's id is read from the record itself, never from headers; remove the key.",
+    simple_name,
+)
+AVRO_ENCODING = _one_of(["BINARY"], "Only Avro's binary form is read; set BINARY.")
 
 _SIGNING_IN = (
     setting_key(
@@ -205,6 +195,7 @@ _ENCRYPTION = (
     ),
 )
 
+_OWN_PAUSES = "pauses are the client's own; max.retries bounds how often."
 _REACHING = (
     setting_key(
         "http.read.timeout.ms",
@@ -232,29 +223,28 @@ _REACHING = (
     ),
     *(
         setting_key(name, Type.STRING, doc, no_effect=why)
-        for name, doc, why in (
+        for doc, why, *names in (
             (
-                "http.connect.timeout.ms",
                 "Time to reach the registry.",
                 "http.read.timeout.ms bounds the whole request.",
+                "http.connect.timeout.ms",
             ),
-            ("retries.wait.ms", "Pause between retries.", "pauses are the client's own; max.retries bounds how often."),
+            ("Pause between retries.", _OWN_PAUSES, "retries.wait.ms"),
+            ("Longest pause between retries.", _OWN_PAUSES, "retries.max.wait.ms"),
             (
-                "retries.max.wait.ms",
-                "Longest pause between retries.",
-                "pauses are the client's own; max.retries bounds how often.",
-            ),
-            ("rule.executors", "Rules of data contracts.", "no rules are run; records are read as they are."),
-            ("rule.actions", "Rules of data contracts.", "no rules are run; records are read as they are."),
-            (
-                "rule.service.loader.enable",
                 "Rules of data contracts.",
                 "no rules are run; records are read as they are.",
+                *("rule.executors", "rule.actions", "rule.service.loader.enable"),
             ),
-            ("use.latest.with.metadata", "Migration of records.", "a record is read by the schema that it names."),
-            ("context.name.strategy", "Contexts of schemas.", "a schema is asked for by its id alone."),
-            ("ignore.modern.dialects", "Dialects of JSON Schema.", "one set of rules reads all of them."),
+            (
+                "Migration of records.",
+                "a record is read by the schema that it names.",
+                "use.latest.with.metadata",
+            ),
+            ("Contexts of schemas.", "a schema is asked for by its id alone.", "context.name.strategy"),
+            ("Dialects of JSON Schema.", "one set of rules reads all of them.", "ignore.modern.dialects"),
         )
+        for name in names
     ),
     *(
         refused_key(

@@ -1,12 +1,11 @@
-"""Records that name a schema in the registry: the wire format, one decoder for each schema.
-
-Confluent's wire format, many values at once: which schema each names, and what comes after that name.
+"""Decodes records that name a schema in the registry, in Confluent's wire format, by one decoder for each schema.
 
 A value is the byte 0x00, the schema's id (4 bytes, big-endian; 8 where Apicurio is set so), and the payload.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Final, Protocol
 
 import pyarrow as pa
@@ -51,22 +50,17 @@ class Group:
         return within if self.positions is None else self.positions.take(within)
 
 
-@dataclass(frozen=True)
-class Split:
-    """Each value is in one group, or in `invalid`: by position, why it names no schema."""
+def split(values: pa.BinaryArray, id_bytes: int) -> tuple[list[Group], dict[int, str]]:
+    """The values by schema, in any order, and by position why others name none.
 
-    groups: tuple[Group, ...] = ()
-    invalid: Mapping[int, str] = field(default_factory=dict)
-
-
-def split(values: pa.BinaryArray, id_bytes: int) -> Split:
-    """values: no nulls. id_bytes: 4 or 8. Costs the same for one bad value as for none; groups come in any order."""
+    values: no nulls. id_bytes: 4 or 8. Costs the same for one bad value as for none.
+    """
     if not len(values):
-        return Split()
+        return [], {}
     size = 1 + id_bytes
     first = bytes(values[0].as_buffer()[:size])
     if refusal(first, size) is None and pc.all(pc.starts_with(values, first)).as_py():
-        return Split((Group(_schema_id(first), _after(values, size)),))
+        return [Group(_schema_id(first), _after(values, size))], {}
     return _apart(values, size)
 
 
@@ -97,7 +91,7 @@ def _after(values: pa.BinaryArray, size: int) -> pa.BinaryArray:
     return pc.binary_slice(values, size, _LONGEST)
 
 
-def _apart(values: pa.BinaryArray, size: int) -> Split:
+def _apart(values: pa.BinaryArray, size: int) -> tuple[list[Group], dict[int, str]]:
     """Brings records of one header together: a stable sort by header keeps positions increasing."""
     headers = pc.binary_slice(values, 0, size).dictionary_encode()
     positions = pc.array_sort_indices(headers.indices).cast(pa.int64())
@@ -115,7 +109,7 @@ def _apart(values: pa.BinaryArray, size: int) -> Split:
         else:
             groups.append(Group(_schema_id(header), payloads.slice(start, count), mine))
         start += count
-    return Split(tuple(groups), invalid)
+    return groups, invalid
 
 
 ASK_AGAIN_S: Final = 5.0
@@ -177,21 +171,22 @@ class RegisteredDecoder:
         clock: Callable[[], float],
     ) -> None:
         self._schemas, self._kind, self._make, self._id_bytes, self._clock = schemas, kind, make, id_bytes, clock
-        self._decoders: LruCache[int, _Kept] = LruCache(cache_size, weigh=lambda kept: kept.size, max_weight=MOST_TEXT)
+        self._decoders: LruCache[int, tuple[Decoder | str, int]] = LruCache(
+            cache_size, weigh=itemgetter(1), max_weight=MOST_TEXT
+        )
         self._unknown: LruCache[int, tuple[str, float]] = LruCache(MOST_UNKNOWN)
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """values: no nulls. Raises RegistryFailed when a schema that is needed cannot be had."""
-        found = split(values, self._id_bytes)
+        groups, invalid = split(values, self._id_bytes)
         pieces: list[Piece] = []
-        invalid = dict(found.invalid)
-        for group in found.groups:
+        for group in groups:
             decoder = self._decoder(group.schema_id)
             if isinstance(decoder, str):
                 invalid.update(dict.fromkeys(group.places(), decoder))
                 continue
             decoded = decoder.decode(group.payloads)
-            pieces += [_placed(piece, group) for piece in decoded.pieces]
+            pieces += [replace(piece, positions=group.placed(piece.positions)) for piece in decoded.pieces]
             if decoded.invalid:
                 places = list(group.places())
                 invalid.update({places[position]: reason for position, reason in decoded.invalid.items()})
@@ -200,7 +195,7 @@ class RegisteredDecoder:
     def _decoder(self, schema_id: int) -> Decoder | str:
         """The decoder of a schema, or why its records have no row."""
         if (known := self._decoders.get(schema_id)) is not None:
-            return known.decoder
+            return known[0]
         unknown = self._unknown.get(schema_id)
         if unknown is not None and self._clock() < unknown[1]:
             return unknown[0]
@@ -210,7 +205,7 @@ class RegisteredDecoder:
             self._unknown.put(schema_id, (str(error), self._clock() + ASK_AGAIN_S))
             return str(error)
         made = self._made(schema)
-        self._decoders.put(schema_id, _Kept(made, schema.size))
+        self._decoders.put(schema_id, (made, schema.size))
         return made
 
     def _made(self, schema: RegisteredSchema) -> Decoder | str:
@@ -220,15 +215,3 @@ class RegisteredDecoder:
             return self._make(schema)
         except InvalidValue as error:
             return f"schema id {schema.id}: {error}"
-
-
-@dataclass(frozen=True)
-class _Kept:
-    """decoder: or why there is none. size: characters of its schema."""
-
-    decoder: Decoder | str
-    size: int
-
-
-def _placed(piece: Piece, group: Group) -> Piece:
-    return replace(piece, positions=group.placed(piece.positions))

@@ -1,4 +1,4 @@
-"""JSON values of a known type, one at a time: the definition of what is accepted, and why not.
+"""Decodes JSON values of a known type one at a time: the definition of what is accepted, and why not.
 
 The rules are those of Connect's JsonConverter, less its silence: where it reads text as the number 0 and cuts integers
 to size, a value that is not of its type is refused here, by its path.
@@ -72,15 +72,7 @@ def scalar_reader(kind: ScalarKind) -> Read:
     """The reader of one plain type. It raises Refused, and RoundedFraction where a float may not be what is written."""
     if kind.name in RANGES:
         return _integer_reader(kind.name)
-    others: dict[str, Read] = {
-        "float32": _read_float32,
-        "float64": _read_float64,
-        "boolean": _read_boolean,
-        "string": _read_string,
-        "bytes": _read_bytes,
-        "null": _read_null,
-    }
-    return others[kind.name]
+    return _SCALAR_READERS[kind.name]
 
 
 def _integer_reader(name: str) -> Read:
@@ -123,20 +115,13 @@ def _read_float32(value: object) -> object:
         raise Refused("is beyond what float32 holds") from None
 
 
-def _read_boolean(value: object) -> object:
-    if type(value) is bool:
-        return value
-    raise Refused(f"is {named(value)}, and it should be true or false")
+def _reader_of_type(wanted: type, name: str) -> Read:
+    def read(value: object) -> object:
+        if type(value) is wanted:
+            return value
+        raise Refused(f"is {named(value)}, and it should be {name}")
 
-
-def _read_string(value: object) -> object:
-    if type(value) is str:
-        return value
-    raise Refused(f"is {named(value)}, and it should be text")
-
-
-def _read_null(value: object) -> object:
-    raise Refused(f"is {named(value)}, and it should be null")
+    return read
 
 
 def _read_bytes(value: object) -> bytes:
@@ -147,6 +132,16 @@ def _read_bytes(value: object) -> bytes:
         return binascii.a2b_base64(value, strict_mode=True)
     except ValueError:
         raise Refused("is not base64") from None
+
+
+_SCALAR_READERS: dict[str, Read] = {
+    "float32": _read_float32,
+    "float64": _read_float64,
+    "boolean": _reader_of_type(bool, "true or false"),
+    "string": _reader_of_type(str, "text"),
+    "bytes": _read_bytes,
+    "null": _reader_of_type(type(None), "null"),
+}
 
 
 def decimal_reader(kind: DecimalKind) -> Read:
@@ -262,7 +257,7 @@ def _to_invalid(refused: Refused) -> InvalidValue:
 
 
 def _reader_of(slot: Slot) -> Read:
-    """The reader of a slot: null is judged here, everything else by its kind."""
+    """The reader of a slot: null is decided here, everything else by its kind."""
     read, default, optional = _kind_reader(slot.kind), slot.default, slot.optional
 
     def read_slot(value: object) -> object:
@@ -278,15 +273,7 @@ def _reader_of(slot: Slot) -> Read:
 
 
 def _kind_reader(kind: Kind) -> Read:
-    if isinstance(kind, ScalarKind):
-        return scalar_reader(kind)
-    if isinstance(kind, DecimalKind):
-        return decimal_reader(kind)
-    if isinstance(kind, ListKind):
-        return _list_reader(kind)
-    if isinstance(kind, MapKind):
-        return _map_reader(kind)
-    return _struct_reader(kind) if isinstance(kind, StructKind) else _union_reader(kind)
+    return _READERS[type(kind)](kind)
 
 
 def _list_reader(kind: ListKind) -> Read:
@@ -309,7 +296,11 @@ def _below(read: Read, value: object, step: str | int) -> object:
 
 
 def _struct_reader(kind: StructKind) -> Read:
-    fields = [(field.name, _reader_of(field.slot), _absence(field.slot)) for field in kind.fields]
+    """Of a field without a default that may be missing, nothing is asked when it is."""
+    slots = [(field.name, field.slot) for field in kind.fields]
+    fields = [
+        (name, _reader_of(slot), slot.default is None and (slot.optional or slot.may_be_absent)) for name, slot in slots
+    ]
 
     def read_struct(value: object) -> object:
         if type(value) is not dict:
@@ -328,11 +319,6 @@ def _struct_reader(kind: StructKind) -> Read:
         return row
 
     return read_struct
-
-
-def _absence(slot: Slot) -> bool:
-    """Whether a missing field is null without further questions."""
-    return slot.default is None and (slot.optional or slot.may_be_absent)
 
 
 def _map_reader(kind: MapKind) -> Read:
@@ -373,13 +359,23 @@ def _entry_items(value: object) -> Items:
 
 
 def _union_reader(kind: UnionKind) -> Read:
-    readers = [_kind_reader(branch.slot.kind) for branch in kind.branches]
+    readers = [_kind_reader(branch.slot.kind) for branch in kind.fields]
 
     def read_union(value: object) -> object:
-        index = _branch_of(kind.branches, value)
-        return {kind.branches[index].name: readers[index](value)}
+        index = _branch_of(kind.fields, value)
+        return {kind.fields[index].name: readers[index](value)}
 
     return read_union
+
+
+_READERS: dict[type[Kind], Callable[..., Read]] = {
+    ScalarKind: scalar_reader,
+    DecimalKind: decimal_reader,
+    ListKind: _list_reader,
+    MapKind: _map_reader,
+    StructKind: _struct_reader,
+    UnionKind: _union_reader,
+}
 
 
 def _branch_of(branches: tuple[Field, ...], value: object) -> int:
@@ -422,5 +418,4 @@ def _in_common(kind: Kind, value: object) -> int:
     """How many fields of a struct an object has, at every depth."""
     if not isinstance(kind, StructKind | UnionKind) or type(value) is not dict:
         return 0
-    fields = kind.fields if isinstance(kind, StructKind) else kind.branches
-    return sum(1 + _in_common(field.slot.kind, value[field.name]) for field in fields if field.name in value)
+    return sum(1 + _in_common(field.slot.kind, value[field.name]) for field in kind.fields if field.name in value)

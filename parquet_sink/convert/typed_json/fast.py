@@ -1,17 +1,14 @@
-"""JSON values of a known struct, many at once: what `exact` gives, or a doubt.
+"""Decodes many JSON values of a known struct at once: what `exact` gives, or an ambiguous row, which it must read.
 
 Arrow's reader does the parsing (see `json.fast` for the guards that make its answer trustworthy). It reads numbers to
 size, text, booleans, structs and lists; dates and times are read as integers, bytes and decimals as text, and turned
 into what they are here. Decimals that are written as numbers need another reading of the whole. Rows that it cannot
-judge are doubtful: a null where none may be, a zero with a sign, a fraction that is not finite, text that is not
+decide are ambiguous: a null where none may be, a zero with a sign, a fraction that is not finite, text that is not
 base64. Maps, unions and values that are no struct are never read fast.
 
 CPU per record of about 150 bytes with 7 fields, in blocks of 10,000: 0.7 µs, nearly all of it Arrow's
-reader; 1.0 when unexpected fields must be ignored. The exact path takes 2.8.
-
-Columns of base64 text to bytes and decimals.
-
-Arrow has no kernel for base64, so these go value by value: 0.1 µs for bytes, 0.7 µs for a decimal.
+reader; 1.0 when unexpected fields must be ignored. The exact path takes 2.8. Arrow has no kernel for base64, so these
+texts go value by value: 0.1 µs for bytes, 0.7 µs for a decimal.
 """
 
 import binascii
@@ -28,16 +25,18 @@ import pyarrow.compute as pc
 
 from parquet_sink.convert.arrays import reinterpreted
 from parquet_sink.convert.decoded import decimal_type
+from parquet_sink.convert.json import fallback
 from parquet_sink.convert.json import fast as json_fast
-from parquet_sink.convert.json import misfits
 from parquet_sink.convert.typed_json.types import (
     MILLIS_PER_DAY,
+    SCALARS,
     DecimalKind,
     Field,
     Kind,
     ListKind,
     MapKind,
     ScalarKind,
+    ScalarName,
     Slot,
     StructKind,
     UnionKind,
@@ -112,35 +111,31 @@ _NEGATIVE_ZERO_BITS = pa.scalar(-(2**63), pa.int64())  # scalars are made once: 
 _MIDNIGHT, _NEXT_MIDNIGHT = pa.scalar(0, pa.int32()), pa.scalar(MILLIS_PER_DAY, pa.int32())
 _ZERO = pa.scalar(0, pa.int32())
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_ -]+")
-_READ_AS: dict[str, pa.DataType] = {
+_READ_AS: dict[ScalarName, pa.DataType] = {
+    **SCALARS,
     "int8": pa.int8(),
     "int16": pa.int16(),
-    "int32": pa.int32(),
-    "int64": pa.int64(),
     "float32": pa.float64(),
-    "float64": pa.float64(),
-    "boolean": pa.bool_(),
-    "string": pa.string(),
     "bytes": pa.string(),
     "date": pa.int32(),
     "time": pa.int32(),
     "timestamp": pa.int64(),
-    "null": pa.null(),
 }
 
 
 def can_read(kind: Kind) -> bool:
     """Whether values of this kind may be read fast at all."""
-    return isinstance(kind, StructKind) and bool(kind.fields) and not any(_is_slow(below) for below in kinds(kind))
+    slow = any(isinstance(below, MapKind | UnionKind) for below in kinds(kind))
+    return isinstance(kind, StructKind) and bool(kind.fields) and not slow
 
 
 @dataclass(frozen=True)
 class Read:
-    """rows: for the values at these places, in order. doubtful: which rows may hold anything."""
+    """rows: for the values at these places, in order. ambiguous: which rows may hold anything."""
 
     places: np.ndarray
     rows: pa.StructArray
-    doubtful: list[int]
+    ambiguous: list[int]
 
 
 class FastReader:
@@ -156,40 +151,32 @@ class FastReader:
             for numbers in (False, True)
         }
 
-    def read(self, values: pa.BinaryArray, mode: Mode) -> tuple[pa.StructArray, list[int]] | None:
-        """A row per value, and which of them are doubtful, in order; None when any value does not fit.
-
-        A doubtful row may hold anything.
-        """
+    def read(self, values: pa.BinaryArray, mode: Mode) -> Read | None:
+        """A row per value; None when any value does not fit."""
         batch = json_fast.read(values, self._schemas[mode.numbers], mode.unexpected)
-        return None if batch is None else self._judged(values, batch, mode)
+        return None if batch is None else self._converted(np.arange(len(values)), values, batch, mode)
 
     def read_most(self, values: pa.BinaryArray, mode: Mode, most: int) -> Read | None:
         """As `read`, of all values but those that keep the others from being read; None where these are not found.
 
         most: how many JSON objects may be left out.
         """
-        found = misfits.sifted(values, self._schemas[mode.numbers], mode.unexpected, most, self._faults)
+        found = fallback.read_most(values, self._schemas[mode.numbers], mode.unexpected, most, self._faults)
         if found is None:
             return None
         self._faults = found.faults
-        return Read(found.places, *self._judged(found.values, found.batch, mode))
+        return self._converted(found.places, found.values, found.batch, mode)
 
-    def _judged(self, values: pa.BinaryArray, batch: pa.RecordBatch, mode: Mode) -> tuple[pa.StructArray, list[int]]:
-        """Rows that were read, converted, and which of them are doubtful."""
+    def _converted(self, places: np.ndarray, values: pa.BinaryArray, batch: pa.RecordBatch, mode: Mode) -> Read:
         visit = _Visit(values, mode.numbers)
         if mode.unexpected == "ignore":
-            visit.doubt(json_fast.may_be_odd(values), None)
+            visit.note(json_fast.may_be_odd(values), None)
         columns = [
             visit.fill(array, field.slot, field.name, None, None)
             for array, field in zip(batch.columns, self._kind.fields, strict=True)
         ]
         rows = pa.StructArray.from_arrays(columns, names=[field.name for field in self._kind.fields])
-        return reinterpreted(rows, self._type), visit.doubtful()
-
-
-def _is_slow(kind: Kind) -> bool:
-    return isinstance(kind, MapKind | UnionKind)
+        return Read(places, reinterpreted(rows, self._type), sorted(visit.ambiguous))
 
 
 def _read_as(kind: Kind, numbers: bool) -> pa.DataType:
@@ -204,46 +191,42 @@ def _read_as(kind: Kind, numbers: bool) -> pa.DataType:
 
 
 class _Visit:
-    """One walk over the columns that were read; collects doubts."""
+    """One walk over the columns that were read. ambiguous: positions of values, as they are found."""
 
     def __init__(self, values: pa.BinaryArray, numbers: bool) -> None:
         self._values = values
         self._numbers = numbers
-        self._doubts: set[int] = set()
+        self.ambiguous: set[int] = set()
 
-    def doubtful(self) -> list[int]:
-        """The positions of all doubtful values, in order."""
-        return sorted(self._doubts)
-
-    def doubt(self, mask: pa.BooleanArray, rows: Rows) -> None:
-        """Doubt the values in which an element of the mask is true."""
+    def note(self, mask: pa.BooleanArray, rows: Rows) -> None:
+        """Values in which an element of the mask is true are ambiguous."""
         if pc.any(mask).as_py():
-            self._doubts.update(_rows_of(mask, rows).to_pylist())
+            self.ambiguous.update(_rows_of(mask, rows).to_pylist())
 
     def fill(self, array: pa.Array, slot: Slot, name: str, rows: Rows, inside: pa.BooleanArray | None) -> pa.Array:
-        """What is in a slot, converted, nulls judged. inside: where the object around it is not null."""
+        """What is in a slot, converted, nulls decided. inside: where the object around it is not null."""
         missing = None
         if array.null_count:
             missing = array.is_null() if inside is None else pc.and_(array.is_null(), inside)
         if self._numbers and isinstance(slot.kind, DecimalKind):
-            self._doubt_texts(array.is_valid(), rows, _odd_decimal(name, slot.kind))
+            self._note_texts(array.is_valid(), rows, _odd_decimal(name, slot.kind))
         converted = self._convert(array, slot.kind, rows)
         if missing is not None and pc.any(missing).as_py():
             if slot.default is not None:
                 converted = pc.if_else(missing, pa.array([slot.default], converted.type)[0], converted)
             elif not slot.optional:
-                self._doubt_texts(missing, rows, rf"{_start_of(name)}null|\\" if slot.may_be_absent else "")
+                self._note_texts(missing, rows, rf"{_start_of(name)}null|\\" if slot.may_be_absent else "")
         return converted if slot.nullable or not converted.null_count else _solid(converted)
 
-    def _doubt_texts(self, mask: pa.BooleanArray, rows: Rows, pattern: str) -> None:
-        """Doubt the values in which an element of the mask is true, as far as their text matches.
+    def _note_texts(self, mask: pa.BooleanArray, rows: Rows, pattern: str) -> None:
+        """Values in which an element of the mask is true are ambiguous, as far as their text matches.
 
         So those are found that have null where a field may be left out and not be null; and decimals that are not
         numbers of few enough digits (see `_odd_decimal`).
         """
         positions = _rows_of(mask, rows)
         matches = pc.match_substring_regex(self._values.take(positions), pattern)
-        self._doubts.update(positions.filter(matches).to_pylist())
+        self.ambiguous.update(positions.filter(matches).to_pylist())
 
     def _convert(self, array: pa.Array, kind: Kind, rows: Rows) -> pa.Array:
         if isinstance(kind, ScalarKind):
@@ -262,7 +245,7 @@ class _Visit:
         if name == "bytes":
             return self._note_bad(*from_base64(array), rows)
         if name == "time":
-            self.doubt(pc.or_(pc.less(array, _MIDNIGHT), pc.greater_equal(array, _NEXT_MIDNIGHT)), rows)
+            self.note(pc.or_(pc.less(array, _MIDNIGHT), pc.greater_equal(array, _NEXT_MIDNIGHT)), rows)
         target = to_arrow(kind)
         return array if array.type == target else array.cast(target)
 
@@ -270,15 +253,15 @@ class _Visit:
         """A zero with a sign may have been the integer `-0`, which has none."""
         negative_zero = pc.equal(array.view(pa.int64()), _NEGATIVE_ZERO_BITS)
         if pc.any(negative_zero).as_py():
-            self._doubt_texts(negative_zero, rows, json_fast.SIGNED_INTEGER_ZERO)
+            self._note_texts(negative_zero, rows, json_fast.SIGNED_INTEGER_ZERO)
         sized = array.cast(pa.float32()) if name == "float32" else array
         finite = pc.is_finite(sized)
         if pc.all(finite).as_py() is False:
-            self.doubt(pc.invert(finite), rows)
+            self.note(pc.invert(finite), rows)
         return sized
 
     def _note_bad(self, array: pa.Array, bad: list[int], rows: Rows) -> pa.Array:
-        self._doubts.update(bad if rows is None else rows.take(pa.array(bad, pa.int64())).to_pylist())
+        self.ambiguous.update(bad if rows is None else rows.take(pa.array(bad, pa.int64())).to_pylist())
         return array
 
     def _convert_list(self, array: pa.ListArray, kind: ListKind, rows: Rows) -> pa.ListArray:
@@ -323,7 +306,7 @@ def _rows_of(mask: pa.BooleanArray, rows: Rows) -> pa.Int64Array:
 def _solid(array: pa.Array) -> pa.Array:
     """The array with some value in place of null.
 
-    Nulls that are left in a column that has none are in doubtful rows, or below an object that is null; Parquet's
+    Nulls that are left in a column that has none are in ambiguous rows, or below an object that is null; Parquet's
     writer refuses them there, too.
     """
     if not pa.types.is_nested(array.type):

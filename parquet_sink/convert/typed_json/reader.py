@@ -1,22 +1,22 @@
-"""JSON values of known types to pieces: fast where that works, exactly where it does not.
+"""Decodes JSON values of known types: fast where that works, exactly where it does not.
 
 `exact` is the definition; `fast` must give the same where it gives anything. Where a try fails, Arrow's reader mostly
-tells at which value, and why (`json.misfits`); without those the rest is read at once. Where it does not, the try is
+tells at which value, and why (`json.fallback`); without those the rest is read at once. Where it does not, the try is
 cut in eight, down to some hundred values, so a bad value in a block of 10,000 costs at most three more tries at its
 neighbourhood and sends only that hundred the exact way.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.convert.decoded import Decoded, Tree, Trees, Typed
-from parquet_sink.convert.json.misfits import absent
+from parquet_sink.convert.json.fallback import absent
 from parquet_sink.convert.typed_json.exact import ExactReader
-from parquet_sink.convert.typed_json.fast import FastReader, Mode, can_read
+from parquet_sink.convert.typed_json.fast import FastReader, Mode, Read, can_read
 from parquet_sink.convert.typed_json.types import Slot, StructKind, counter, to_arrow
 
 FEWEST = 64
@@ -43,72 +43,75 @@ class TypedReader:
 
     def read_fast(self, values: pa.BinaryArray) -> tuple[list[Typed], list[int]]:
         """What can be read many at once, and the positions of all other values: those are for the exact reader."""
-        if self._fast is None or len(values) <= SMALLEST:
-            return self._cut(values)
-        for mode in self._modes(self._fast.has_decimals, whole=True):
-            found = self._fast.read_most(values, mode, len(values) // ONE_IN)
+        count, fast = len(values), self._fast
+        if fast is None or count < FEWEST:
+            return [], list(range(count))
+        if count <= SMALLEST:
+            return self._in_parts(values, [(0, count)])
+        for mode in self._modes(fast, whole=True):
+            found = fast.read_most(values, mode, count // ONE_IN)
             if found is not None:
                 self._mode = mode
-                parts, undecided = _judged(found.places, (found.rows, found.doubtful))
-                return parts, sorted([*undecided, *absent(found.places, len(values))])
-        return self._cut(values)
+                return [_certain(found)], sorted([*_ambiguous(found), *absent(found.places, count)])
+        return self._in_parts(values, _cuts(0, count))
 
-    def _cut(self, values: pa.BinaryArray) -> tuple[list[Typed], list[int]]:
-        """As `read_fast`, of values among which it cannot be told which are bad."""
-        parts: list[Typed] = []
-        undecided: list[int] = []
-        for start, count, found in self._tries(values):
-            if found is None:
-                undecided.extend(range(start, start + count))
-                continue
-            judged, doubtful = _judged(np.arange(start, start + count), found)
-            parts += judged
-            undecided += doubtful
-        return parts, undecided
+    def _in_parts(self, values: pa.BinaryArray, parts: list[tuple[int, int]]) -> tuple[list[Typed], list[int]]:
+        """As `read_fast`, of values among which it cannot be told which are bad: what cannot be read is cut smaller.
 
-    def _tries(self, values: pa.BinaryArray) -> Iterator[tuple[int, int, tuple[pa.StructArray, list[int]] | None]]:
-        """Start, count, and what was read there or None; all values, in order."""
-        waiting = [(0, len(values))]
+        parts: where each starts, and its size.
+        """
+        pieces: list[Typed] = []
+        left: list[int] = []
+        waiting = parts[::-1]
         while waiting:
             start, count = waiting.pop()
             found = self._try(values.slice(start, count), whole=count == len(values))
-            if found is not None or count <= SMALLEST or self._fast is None:
-                yield start, count, found
-                continue
-            step = max(-(-count // _PARTS), FEWEST)
-            cuts = [(start + cut, min(step, count - cut)) for cut in range(0, count, step)]
-            waiting.extend(reversed(cuts))
+            if found is not None:
+                found = replace(found, places=found.places + start)
+                pieces.append(_certain(found))
+                left += _ambiguous(found)
+            elif count > SMALLEST:
+                waiting += _cuts(start, count)[::-1]
+            else:
+                left += range(start, start + count)
+        return pieces, left
 
-    def _try(self, values: pa.BinaryArray, *, whole: bool) -> tuple[pa.StructArray, list[int]] | None:
+    def _try(self, values: pa.BinaryArray, *, whole: bool) -> Read | None:
         """Read all the values; where the mode that worked last fails, others may work, and are kept."""
         if self._fast is None or len(values) < FEWEST:
             return None
-        for mode in self._modes(self._fast.has_decimals, whole):
+        for mode in self._modes(self._fast, whole):
             found = self._fast.read(values, mode)
             if found is not None:
                 self._mode = mode if whole else self._mode
                 return found
         return None
 
-    def _modes(self, has_decimals: bool, whole: bool) -> list[Mode]:
+    def _modes(self, fast: FastReader, whole: bool) -> list[Mode]:
         """Those worth a try. Parts are tried after the whole failed, so they ignore what is unexpected."""
         lenient = Mode("ignore", self._mode.numbers)
         modes = [self._mode, lenient] if whole and self._mode != lenient else [lenient]
-        return [*modes, Mode("ignore", not self._mode.numbers)] if has_decimals else modes
+        return [*modes, Mode("ignore", not self._mode.numbers)] if fast.has_decimals else modes
 
 
-def _judged(places: np.ndarray, found: tuple[pa.StructArray, list[int]]) -> tuple[list[Typed], list[int]]:
-    """Rows at these places, and the places of those that are doubtful."""
-    rows, doubtful = found
-    doubts: list[int] = places[doubtful].tolist()
-    return [_without(Typed(pa.array(places, pa.int64()), rows), doubts)], doubts
+def _cuts(start: int, count: int) -> list[tuple[int, int]]:
+    """Parts of so many values, eight or fewer: where each starts, and its size."""
+    step = max(-(-count // _PARTS), FEWEST)
+    return [(start + cut, min(step, count - cut)) for cut in range(0, count, step)]
 
 
-def _without(part: Typed, positions: list[int]) -> Typed:
-    if not positions:
-        return part
-    keep = pc.invert(pc.is_in(part.positions, value_set=pa.array(positions, pa.int64())))
-    return Typed(part.positions.filter(keep), part.rows.filter(keep))
+def _ambiguous(found: Read) -> list[int]:
+    places: list[int] = found.places[found.ambiguous].tolist()
+    return places
+
+
+def _certain(found: Read) -> Typed:
+    """The rows that are not ambiguous."""
+    places, rows = found.places, found.rows
+    if found.ambiguous:
+        kept = np.delete(np.arange(len(places)), found.ambiguous)
+        places, rows = places[kept], rows.take(pa.array(kept))
+    return Typed(pa.array(places, pa.int64()), rows)
 
 
 @dataclass
@@ -124,14 +127,14 @@ class Pieces:
     """What becomes of the values of one block, put in as it is found."""
 
     def __init__(self) -> None:
-        self._typed: dict[int, tuple[TypedReader, _Gathered]] = {}
+        self._typed: dict[TypedReader, _Gathered] = defaultdict(_Gathered)
         self._trees: list[tuple[int, Tree]] = []
         self._invalid: dict[int, str] = {}
 
     def add(self, reader: TypedReader, position: int, value: object) -> None:
         """A value that the exact reader gave; None gives no row."""
         if value is not None:
-            gathered = self._of(reader)
+            gathered = self._typed[reader]
             gathered.positions.append(position)
             gathered.values.append(value)
 
@@ -139,7 +142,7 @@ class Pieces:
         """Values that the fast reader gave; positions: where those that it was given stand, None: as it says."""
         if len(part.rows):
             taken = part if positions is None else Typed(positions.take(part.positions), part.rows)
-            self._of(reader).parts.append(taken)
+            self._typed[reader].parts.append(taken)
 
     def add_tree(self, position: int, tree: Tree) -> None:
         """A value without a schema."""
@@ -151,14 +154,11 @@ class Pieces:
 
     def to_decoded(self) -> Decoded:
         """Everything, one piece for each reader and one for trees, positions increasing."""
-        pieces: list[Typed | Trees] = [_to_typed(reader.type, gathered) for reader, gathered in self._typed.values()]
+        pieces: list[Typed | Trees] = [_to_typed(reader.type, gathered) for reader, gathered in self._typed.items()]
         if self._trees:
             trees = sorted(self._trees, key=lambda pair: pair[0])
             pieces.append(Trees(pa.array([at for at, _ in trees], pa.int64()), [tree for _, tree in trees]))
         return Decoded(tuple(pieces), self._invalid)
-
-    def _of(self, reader: TypedReader) -> _Gathered:
-        return self._typed.setdefault(id(reader), (reader, _Gathered()))[1]
 
 
 def _to_typed(arrow: pa.DataType, gathered: _Gathered) -> Typed:

@@ -1,12 +1,9 @@
-"""What a JSON value is read as when a schema says so: the types that Connect's JSON formats share.
+"""Types of JSON values that have a schema: what the envelope and JSON Schema are both turned into.
 
-The envelope and JSON Schema are both turned into these; `exact` and `fast` read with them.
-
-How far JSON values of a known type may grow on their way to columns: `{}` in a list can stand for 2,500 nulls.
-
-A cell is about 8 bytes of a column. A record costs the cells of its own fields, which its schema bounds, and those of
-the items of its lists and maps, of which it may have FREE_CELLS and CELLS_A_BYTE more for each of its bytes. Only types
-whose items can be that much larger than their text are counted.
+They also bound how far a value may grow on its way to columns: `{}` in a list can stand for 2,500 nulls. A cell is
+about 8 bytes of a column. A record costs the cells of its own fields, which its schema bounds, and those of the items
+of its lists and maps, of which it may have FREE_CELLS and CELLS_A_BYTE more for each of its bytes. Only types whose
+items can be that much larger than their text are counted.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -91,7 +88,7 @@ class StructKind:
 class UnionKind:
     """A value of one of several types: a struct with a field for each, all optional, of which one is not null."""
 
-    branches: tuple["Field", ...]
+    fields: tuple["Field", ...]
 
 
 Kind: TypeAlias = ScalarKind | DecimalKind | ListKind | MapKind | StructKind | UnionKind
@@ -124,7 +121,7 @@ class Field:
     slot: Slot
 
 
-_SCALARS: dict[ScalarName, pa.DataType] = {
+SCALARS: dict[ScalarName, pa.DataType] = {
     "int8": pa.int32(),
     "int16": pa.int32(),
     "int32": pa.int32(),
@@ -144,15 +141,14 @@ _SCALARS: dict[ScalarName, pa.DataType] = {
 def to_arrow(kind: Kind) -> pa.DataType:
     """The type of a column, as `convert.decoded` lists them; a field is nullable when its slot is."""
     if isinstance(kind, ScalarKind):
-        return _SCALARS[kind.name]
+        return SCALARS[kind.name]
     if isinstance(kind, DecimalKind):
         return decimal_type(kind.precision, kind.scale)
     if isinstance(kind, ListKind):
         return pa.list_(_to_field("item", kind.item))
     if isinstance(kind, MapKind):
         return pa.map_(_to_field("key", kind.key).with_nullable(False), _to_field("value", kind.value))
-    fields = kind.fields if isinstance(kind, StructKind) else kind.branches
-    return pa.struct([_to_field(field.name, field.slot) for field in fields])
+    return pa.struct([_to_field(field.name, field.slot) for field in kind.fields])
 
 
 def decimal_kind(parameters: dict[str, object], place: Path) -> DecimalKind:
@@ -171,14 +167,17 @@ def decimal_kind(parameters: dict[str, object], place: Path) -> DecimalKind:
 def kinds(kind: Kind) -> Iterator[Kind]:
     """The kind and all below it."""
     yield kind
+    for slot in _slots(kind):
+        yield from kinds(slot.kind)
+
+
+def _slots(kind: Kind) -> tuple[Slot, ...]:
+    """What is directly below."""
     if isinstance(kind, ListKind):
-        yield from kinds(kind.item.kind)
-    elif isinstance(kind, MapKind):
-        yield from kinds(kind.key.kind)
-        yield from kinds(kind.value.kind)
-    elif isinstance(kind, StructKind | UnionKind):
-        for field in kind.fields if isinstance(kind, StructKind) else kind.branches:
-            yield from kinds(field.slot.kind)
+        return (kind.item,)
+    if isinstance(kind, MapKind):
+        return (kind.key, kind.value)
+    return tuple(field.slot for field in kind.fields) if isinstance(kind, StructKind | UnionKind) else ()
 
 
 class Limits:
@@ -199,9 +198,9 @@ class Limits:
         if self._fields > MAX_FIELDS:
             raise InvalidValue(f"the schema has more than {MAX_FIELDS:,} fields")
 
-    def add_default(self, size: int) -> None:
-        """One more default, of so many bytes. Raises InvalidValue."""
-        self._defaults += size
+    def add_default(self, value: object) -> None:
+        """One more default, as `exact` gives it. Raises InvalidValue."""
+        self._defaults += CELL_BYTES * cost(value)
         if self._defaults > MAX_DEFAULTS:
             raise InvalidValue(f"the schema has defaults of more than {MAX_DEFAULTS:,} bytes")
 
@@ -236,16 +235,13 @@ def counter(kind: Kind) -> Count | None:
 
     It looks at what is there and judges nothing.
     """
-    if isinstance(kind, ListKind):
-        return _items(_cells(kind.item), counter(kind.item.kind), _elements)
-    if isinstance(kind, MapKind):
-        below = _sum([found for slot in (kind.key, kind.value) if (found := counter(slot.kind)) is not None])
-        return _items(_cells(kind.key) + _cells(kind.value), below, _entries)
     if isinstance(kind, StructKind):
         return _struct([(field.name, found) for field in kind.fields if (found := counter(field.slot.kind))])
-    if isinstance(kind, UnionKind):
-        return _sum([found for branch in kind.branches if (found := counter(branch.slot.kind)) is not None])
-    return None
+    below = _sum([found for slot in _slots(kind) if (found := counter(slot.kind)) is not None])
+    if isinstance(kind, ListKind | MapKind):
+        inside = _elements if isinstance(kind, ListKind) else _entries
+        return _items(sum(map(_cells, _slots(kind))), below, inside)
+    return below
 
 
 def cost(value: object) -> int:
@@ -262,7 +258,7 @@ def _cells(slot: Slot) -> int:
     kind = slot.kind
     own = 1
     if isinstance(kind, StructKind | UnionKind):
-        for field in kind.fields if isinstance(kind, StructKind) else kind.branches:
+        for field in kind.fields:
             own += _cells(field.slot) + len(field.name) // _NAME_CELL
     return own if slot.default is None else own + cost(slot.default)
 

@@ -29,9 +29,9 @@ from xml.sax.handler import ContentHandler
 from defusedxml.common import DefusedXmlException
 from defusedxml.expatreader import DefusedExpatParser
 
+from parquet_sink.convert.custom import OneByOne
 from parquet_sink.convert.decoded import MAX_DEPTH, Decoder, Tree
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.own import OneByOne
 
 TEXT = "value"
 """The field of text that stands beside attributes or child elements."""

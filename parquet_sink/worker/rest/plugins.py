@@ -251,7 +251,7 @@ def _connectors() -> Iterator[tuple[str, str]]:
 
 def all_plugins() -> Iterator[tuple[str, str]]:
     """Full names, each with what it is, in Kafka Connect's order."""
-    from parquet_sink.convert.own import CONVERTER_CLASSES  # these load Arrow
+    from parquet_sink.convert.custom import CONVERTER_CLASSES  # these load Arrow
     from parquet_sink.transform.classes import PREDICATE_CLASSES, TRANSFORM_CLASSES
 
     yield from _connectors()
@@ -289,7 +289,7 @@ def _keys(name: str, kind: str) -> Sequence[Key]:
     if converter is None:
         return ()
     if converter is CustomConverter:
-        from parquet_sink.convert.own import CONVERTER_CLASSES  # loads Arrow
+        from parquet_sink.convert.custom import CONVERTER_CLASSES  # loads Arrow
 
         return plugins.find(CONVERTER_CLASSES, name).keys
     return [key for key in converter.keys if key not in converter.unused]

@@ -174,5 +174,5 @@ def test_good_records_beside_a_damaged_one_are_decoded_at_once() -> None:
     """Only the damaged record goes through the exact decoder."""
     datums = [GOOD] * 200
     datums[17] = b"\xff" * 30
-    done = avro_fast.decode(made(ORDER)._node, pa.array(datums, pa.binary())).done
+    done = avro_fast.decode(made(ORDER)._node, pa.array(datums, pa.binary()))[1]
     assert done.tolist() == [at != 17 for at in range(200)]

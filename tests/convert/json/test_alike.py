@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parquet_sink.convert.json import fast
-from parquet_sink.convert.json.misfits import pattern_of
+from parquet_sink.convert.json.fallback import pattern_of
 
 SCHEMA = pa.schema(
     [

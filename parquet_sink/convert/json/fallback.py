@@ -1,13 +1,11 @@
-"""Many JSON values at once, less those that keep the others from being read so: these are found first.
+"""Reads many JSON values at once, less the fallback rows: values that keep the others from being read so.
 
 Arrow's reader ends at the first value that it cannot read, and says why. Bad values of a topic are mostly bad in one
-way; so those that look alike in their text (`alike`) are left out together, and the rest is tried again. Where texts
-do not tell, values are found by the row at which it fails. A block with some bad values costs about two reads, and the
-next one with values that are bad in the same way one.
+way; so those whose text matches a pattern made of the reader's message (`pattern_of`) are left out together, and the
+rest is tried again. Where texts do not tell, values are found by the row at which it fails. A block with some bad
+values costs about two reads, and the next one with values that are bad in the same way one.
 
-From why Arrow's JSON reader ended at one value to a pattern of values that it ends at for the same reason.
-
-A pattern may match values that are fine, and miss bad ones: it tells what to leave out of one reading, never what a
+A pattern may match values that are fine, and miss bad ones: it decides what to leave out of one reading, never what a
 value is.
 """
 
@@ -19,12 +17,13 @@ from functools import lru_cache
 from typing import Final, Literal
 
 import numpy as np
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.convert.arrays import are_utf8
+from parquet_sink.convert.decoded import one_by_one
 from parquet_sink.convert.json import fast
+from parquet_sink.convert.json.exact import load
 from parquet_sink.convert.json.fast import ODD_NUMBER
 
 _SPACE: Final = r"[ \t\r\n]*"
@@ -121,7 +120,7 @@ Unexpected = Literal["error", "ignore"]
 
 
 @dataclass(frozen=True)
-class Sifted:
+class PartialRead:
     """batch: what `fast.read` gives for `values`, which stood at these places, increasing.
 
     faults: patterns of texts that were left out, for the next block.
@@ -133,9 +132,9 @@ class Sifted:
     faults: tuple[str, ...]
 
 
-def sifted(
+def read_most(
     values: pa.BinaryArray, schema: pa.Schema, unexpected: Unexpected, most: int, faults: tuple[str, ...] = ()
-) -> Sifted | None:
+) -> PartialRead | None:
     """As many values as can be read at once; None when that cannot be told, or when it would leave out too many.
 
     most: so many may be left out, not counting those that are no JSON objects; some of them may be fine. Fields that
@@ -154,13 +153,13 @@ class _Sieve:
         self._faults: list[str] = []
         self._framed = self._parsed = False
 
-    def read(self, faults: tuple[str, ...]) -> Sifted | None:
+    def read(self, faults: tuple[str, ...]) -> PartialRead | None:
         for fault in faults:
             self._leave_out_alike(fault)
         for _ in range(_LOOKS):
             found = fast.attempt(self._values, self._schema, self._unexpected)
             if isinstance(found, pa.RecordBatch):
-                return Sifted(self._places, self._values, found, tuple(self._faults))
+                return PartialRead(self._places, self._values, found, tuple(self._faults))
             if fast.UNEXPECTED in found:
                 return None
             if not self._look(found):
@@ -179,7 +178,7 @@ class _Sieve:
                 self._leave_out_alike(fault)
         if len(self._places) == count and not self._parsed:
             self._parsed = True
-            self._leave_out(_no_json(self._values))
+            self._leave_out([*one_by_one(self._values, load)[2]])
         return len(self._places) < count
 
     def _leave_out(self, bad: Sequence[int] | np.ndarray) -> None:
@@ -196,7 +195,7 @@ class _Sieve:
             self._faults.append(fault)
             self._leave_out(bad)
 
-    def _one_by_one(self) -> Sifted | None:
+    def _one_by_one(self) -> PartialRead | None:
         """Each bad value found by the row at which reading fails."""
         bad: list[int] = []
         for start in range(0, len(self._values), WINDOW):
@@ -209,7 +208,7 @@ class _Sieve:
         found = fast.attempt(self._values, self._schema, self._unexpected) if bad else ""
         if not isinstance(found, pa.RecordBatch):
             return None
-        return Sifted(self._places, self._values, found, tuple(self._faults))
+        return PartialRead(self._places, self._values, found, tuple(self._faults))
 
 
 def absent(places: np.ndarray, count: int) -> list[int]:
@@ -223,7 +222,7 @@ def absent(places: np.ndarray, count: int) -> list[int]:
 
 def objects(values: pa.BinaryArray) -> np.ndarray:
     """For each value whether it is UTF-8 and looks like an object."""
-    utf8 = _utf8(values)
+    utf8 = are_utf8(values)
     text = values if utf8.all() else pc.if_else(pa.array(utf8), values, b"")
     plain = fast.framed(text)
     if plain.false_count:
@@ -231,19 +230,6 @@ def objects(values: pa.BinaryArray) -> np.ndarray:
     found: np.ndarray = plain.to_numpy(zero_copy_only=False).copy()
     found &= utf8
     return found
-
-
-def _no_json(values: pa.BinaryArray) -> list[int]:
-    """Positions of values that are no JSON."""
-    return [at for at, value in enumerate(values.to_pylist()) if not _is_json(value)]
-
-
-def _is_json(value: bytes) -> bool:
-    try:
-        orjson.loads(value)
-    except orjson.JSONDecodeError:
-        return False
-    return True
 
 
 def _rows(values: pa.BinaryArray, schema: pa.Schema, unexpected: Unexpected, most: int) -> list[int] | None:
@@ -262,11 +248,3 @@ def _rows(values: pa.BinaryArray, schema: pa.Schema, unexpected: Unexpected, mos
         else:
             return found
     return found
-
-
-def _utf8(values: pa.BinaryArray) -> np.ndarray:
-    try:
-        values.cast(pa.string())
-    except pa.ArrowInvalid:
-        return are_utf8(values)
-    return np.ones(len(values), np.bool_)

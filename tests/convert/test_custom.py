@@ -22,6 +22,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "own-converters.md"
 OTHERS = """
 
 from parquet_sink.config.class_settings import WrongSettings
+from parquet_sink.api import Converter
 from parquet_sink.convert.decoded import Decoded, Typed
 from parquet_sink.errors import RetryLater
 import pyarrow as pa
@@ -42,6 +43,19 @@ class Odd:
         if self.how == "short":
             return Decoded((Typed(pa.array([0]), pa.array([1, 2])),))
         return {}["a"]
+
+class Closed(Converter):
+    title = "it forgot how to open"
+
+class Dumb:
+    keys = ()
+    def __init__(self, values, side):
+        pass
+
+class Deaf(OneByOne):
+    keys = ()
+    def __init__(self, values, side):
+        pass
 """
 
 
@@ -80,7 +94,7 @@ def test_keys_of_records_too() -> None:
     settings = settings_of({"key.converter": f"{MODULE}.CsvLines", "key.converter.columns": "k", "transforms": ""})
     assert settings.key is not None
     assert isinstance(settings.key, CustomConverter)
-    assert (settings.key.own.name, settings.value) == ("key.converter", ConverterSettings())
+    assert (settings.key.settings.name, settings.value) == ("key.converter", ConverterSettings())
 
 
 def test_a_converter_of_the_worker_file() -> None:
@@ -90,10 +104,10 @@ def test_a_converter_of_the_worker_file() -> None:
     changes: Mapping[str, str | None] = {"value.converter": None, "value.converter.schemas.enable": None}
     settings = settings_of(changes, worker.worker)
     assert isinstance(settings.value, CustomConverter)
-    assert settings.value.own.texts == (("columns", "id,name"),)
+    assert settings.value.settings.texts == (("columns", "id,name"),)
     other = settings_of({**changes, "value.converter.columns": "a"}, worker.worker)
     assert isinstance(other.value, CustomConverter)
-    assert other.value.own.texts == (("columns", "a"),)
+    assert other.value.settings.texts == (("columns", "a"),)
 
 
 @pytest.mark.parametrize(
@@ -109,6 +123,18 @@ def test_a_converter_of_the_worker_file() -> None:
         (
             {"value.converter": "no.such.Converter"},
             'Invalid [value.converter]. "no.such.Converter" is no converter known',
+        ),
+        (
+            {"value.converter": f"{MODULE}.Closed"},
+            "Invalid [value.converter]. Closed has no method open: define open(self), which returns the decoder",
+        ),
+        (
+            {"value.converter": f"{MODULE}.Dumb"},
+            "Invalid [value.converter]. Dumb makes no decoder: derive from parquet_sink.api.OneByOne and define rec",
+        ),
+        (
+            {"value.converter": f"{MODULE}.Deaf"},
+            "Invalid [value.converter]. Its class fails with these settings (TypeError: Can't instantiate abstract cl",
         ),
     ],
 )

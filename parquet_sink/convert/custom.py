@@ -1,4 +1,4 @@
-"""A converter of one's own: a class that a connector file names by an entry point or as `package.module.Class`."""
+"""Custom converters: a user's class that a connector file names by an entry point or as `package.module.Class`."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from parquet_sink.config.machine import Machine
 from parquet_sink.config.provider import Resolved
 from parquet_sink.config.report import PrefixedReport, Report
 from parquet_sink.config.values import Values
-from parquet_sink.convert.decoded import Decoded, Decoder, Tree, Trees
+from parquet_sink.convert.decoded import Decoded, Decoder, Tree, Trees, one_by_one
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.settings import Converter, CustomConverter, Encoder, Side
 from parquet_sink.errors import ConnectorError, ConverterFailed
@@ -61,18 +61,7 @@ class OneByOne(ABC):
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """All of them, each independent of the others."""
-        positions: list[int] = []
-        trees: list[Tree] = []
-        invalid: dict[int, str] = {}
-        for position, value in enumerate(values.to_pylist()):
-            try:
-                tree = self.record(value)
-            except InvalidValue as error:
-                invalid[position] = str(error)
-                continue
-            if tree is not None:
-                positions.append(position)
-                trees.append(tree)
+        positions, trees, invalid = one_by_one(values, self.record)
         pieces = (Trees(pa.array(positions, pa.int64()), trees),) if trees else ()
         return Decoded(pieces, invalid)
 
@@ -82,23 +71,36 @@ def check(name: str, side: Side, found: Resolved, machine: Machine, report: Repo
     class_, key = plugins.find(CONVERTER_CLASSES, name), f"{side}.converter"
     prefixed = PrefixedReport(report, f"{key}.")
 
-    def make(values: Values) -> object:
+    def make(values: Values) -> None:
         if (whole := _whole(class_)) is None:
-            return class_(values, side)
+            if not callable(getattr(class_(values, side), "decode", None)):
+                report.problem(key, f"{_class_name(class_)} makes no decoder: {_NEEDED['decode']}")
+            return
+        if whole.open is Converter.open:
+            report.problem(key, f"{_class_name(whole)} has no method open: {_NEEDED['open']}")
         if side not in whole.sides:
             report.problem(key, f"It converts no {side}s; name another converter.")
         declared.check(whole, values, prefixed)
         whole.check(values, machine, prefixed)
-        return None
 
     return validate(ClassCheck("converter", tuple(class_.keys), make, key), found, prefixed)
 
 
-def settings(own: ClassSettings, machine: Machine) -> CustomConverter:
+_NEEDED: Final = {
+    "open": "define open(self), which returns the decoder, an object with a method decode.",
+    "decode": "derive from parquet_sink.api.OneByOne and define record(self, value), or define decode(self, values).",
+}
+
+
+def _class_name(class_: object) -> str:
+    return getattr(class_, "__qualname__", type(class_).__qualname__)
+
+
+def settings(found: ClassSettings, machine: Machine) -> CustomConverter:
     """Of a class about whose settings there was no problem."""
-    if (whole := _whole(plugins.find(CONVERTER_CLASSES, own.type))) is None:
-        return CustomConverter(own)
-    return CustomConverter(own, declared.made(whole, own.values(whole.keys), machine))
+    if (whole := _whole(plugins.find(CONVERTER_CLASSES, found.type))) is None:
+        return CustomConverter(found)
+    return CustomConverter(found, declared.made(whole, found.values(whole.keys), machine))
 
 
 def _whole(found: Any) -> type[Converter] | None:
@@ -108,15 +110,15 @@ def _whole(found: Any) -> type[Converter] | None:
 
 def decoder(settings: CustomConverter) -> Decoder:
     """Of the class that the settings name. Raises ConverterFailed where it is not there."""
-    own = settings.own
+    custom = settings.settings
     try:
         if settings.whole is not None:
-            return _Named(own, settings.whole.open())
-        found = plugins.find(CONVERTER_CLASSES, own.type)
-        return _Named(own, found(own.values(found.keys), cast(Side, own.name.partition(".")[0])))
+            return _GuardedDecoder(custom, settings.whole.open())
+        found = plugins.find(CONVERTER_CLASSES, custom.type)
+        return _GuardedDecoder(custom, found(custom.values(found.keys), cast(Side, custom.name.partition(".")[0])))
     except PluginUnusable as error:
         raise ConverterFailed(
-            f"{own.name}: {error} It was found where the connector was started; it must be on every machine that "
+            f"{custom.name}: {error} It was found where the connector was started; it must be on every machine that "
             "runs Spark tasks."
         ) from None
 
@@ -124,13 +126,13 @@ def decoder(settings: CustomConverter) -> Decoder:
 def writes(name: str) -> bool:
     """Whether a class has an encoder. name: as the file has it."""
     whole = _whole(plugins.find(CONVERTER_CLASSES, name))
-    return whole is not None and whole.encoder is not Converter.encoder
+    return whole is not None and whole.writes()
 
 
 def encoder(settings: CustomConverter) -> Encoder:
     """Of a class that `writes`: InvalidValue is a value's fault, and whatever else it raises is its own."""
     assert settings.whole is not None
-    own, encode = settings.own, settings.whole.encoder()
+    encode = settings.whole.encoder()
 
     def guarded(value: object, arrow: pa.DataType | None) -> bytes | None:
         try:
@@ -138,19 +140,23 @@ def encoder(settings: CustomConverter) -> Encoder:
         except (ConnectorError, InvalidValue, MemoryError):
             raise
         except Exception as error:
-            raise _failed(own, f"failed with {plugin_errors.reported(error, own.secrets)}") from error
+            raise _failed_with(settings.settings, error) from error
 
     return guarded
 
 
-def _failed(own: ClassSettings, what: str) -> ConverterFailed:
+def _failed(custom: ClassSettings, what: str) -> ConverterFailed:
     return ConverterFailed(
-        f"{own.name} ({own.type}) {what}. No record is blamed, and nothing from there on is "
+        f"{custom.name} ({custom.type}) {what}. No record is blamed, and nothing from there on is "
         "committed. Correct its code, which must call a value invalid that it cannot read, then start again."
     )
 
 
-class _Named:
+def _failed_with(custom: ClassSettings, error: Exception) -> ConverterFailed:
+    return _failed(custom, f"failed with {plugin_errors.reported(error, custom.secrets)}")
+
+
+class _GuardedDecoder:
     """A decoder under its name in the file, so that what its code raises names it."""
 
     def __init__(self, settings: ClassSettings, inner: Decoder) -> None:
@@ -163,14 +169,12 @@ class _Named:
         except (ConnectorError, MemoryError):
             raise
         except Exception as error:
-            raise _failed(
-                self._settings, f"failed with {plugin_errors.reported(error, self._settings.secrets)}"
-            ) from error
+            raise _failed_with(self._settings, error) from error
         self._check(found, len(values))
         return found
 
     def _check(self, found: Decoded, count: int) -> None:
-        """A record that is told of twice, or that is none of these, would be lost or come twice."""
+        """A record that is reported twice, or that is none of these, would be lost or come twice."""
         places = [at for piece in found.pieces for at in piece.positions.to_pylist()] + list(found.invalid)
         lengths = [len(piece.trees if isinstance(piece, Trees) else piece.rows) for piece in found.pieces]
         if len(set(places)) != len(places) or not all(0 <= at < count for at in places):
