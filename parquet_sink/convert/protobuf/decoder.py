@@ -2,7 +2,7 @@
 
 A record is invalid when the library refuses its bytes (truncated, wire types that cannot be, text that is not UTF-8,
 nested too deeply, a required field missing), when it names no message of the schema, or when a value has no place in
-its column. Bytes of another schema can happen to be legible: Protobuf has no mark against that, fields are numbers.
+its column.
 
 Records are parsed by the library (upb), and read together, field by field (`columns`). When one of them does
 not fit, halves are tried until it stands alone, so that its neighbours cost about twice as much as otherwise and stay
@@ -118,7 +118,7 @@ class _Reading:
                 self.invalid[position] = "the value has lists of more items than a value of its size may have"
                 continue
             try:
-                message = parse(payload)
+                message = parse(payload)  # fields are numbers: bytes of another schema are often legible, too
             except DecodeError:
                 self.invalid[position] = f"the value is not a Protobuf message {self._plan.name}"
                 continue

@@ -1,4 +1,4 @@
-"""XML documents to trees, as the Celonis connector's XmlConverter (Jackson's XmlMapper into plain maps) has them.
+"""Decodes XML documents to trees, as the Celonis connector's XmlConverter (Jackson's XmlMapper into plain maps) has them.
 
 The root element is the record and its name is dropped. Then, for every element:
 
@@ -13,10 +13,9 @@ white space. Jackson names that field with an empty name, which the connector th
 with nothing but text for a record with such a field, and one with nothing for an empty record; both are invalid here.
 
 Document types, and with them entities and external references, are refused before expat sees them, because it does not
-stop where a handler of defusedxml says no, but at the end of what it was given. Depth is counted. Namespaces
-are read from prefixes here, because expat would write out the name of a namespace for each name in it: gigabytes, for a
-document of one megabyte. Parsing takes time and memory proportional to the size: CPU of 6 µs for each record and 1.1 µs
-for each element or attribute, 15 µs for a record of 158 bytes and 7 fields.
+stop where a handler of defusedxml says no, but at the end of what it was given. Depth is counted. Parsing takes time
+and memory proportional to the size: CPU of 6 µs for each record and 1.1 µs for each element or attribute, 15 µs for a
+record of 158 bytes and 7 fields.
 """
 
 import codecs
@@ -240,6 +239,7 @@ class _Builder(ContentHandler):
             raise _Refused(f"elements are nested deeper than {MAX_DEPTH} levels")
         element = _Element(_local(name))
         self._open.append(element)
+        # Expat would write out a namespace's name for each name in it: gigabytes, for a document of one megabyte.
         for key, value in attributes.items():
             if key.startswith("xmlns:"):
                 element.prefixes[key.removeprefix("xmlns:")] = value == _XSI
