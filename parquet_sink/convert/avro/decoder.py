@@ -13,12 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from parquet_sink.convert.avro import fast as avro_fast
-from parquet_sink.convert.avro.exact import Exact
+from parquet_sink.convert.avro.exact import Exact, Node
 from parquet_sink.convert.avro.fast import offsets_of
 from parquet_sink.convert.avro.leaves import Ints
 from parquet_sink.convert.avro.schema import parse
 from parquet_sink.convert.avro.settings import AvroConverter
-from parquet_sink.convert.avro.types import Node
 from parquet_sink.convert.decoded import Decoded, Decoder, Typed, one_by_one
 from parquet_sink.convert.registry.registered import RegisteredSchema
 

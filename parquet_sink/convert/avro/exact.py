@@ -1,39 +1,37 @@
-"""Decodes one Avro datum to one Python value: the definition of what is accepted, and why not.
+"""Avro types as a tree: each node decodes one datum to a Python value, the definition, and has its Arrow type.
 
+Types are those that Confluent's AvroData gives. A named type that is used twice is one node; no node is below itself.
 Values are what `pyarrow.array` takes for the node's Arrow type: dates, times and timestamps as integers, maps as lists
 of pairs, general unions as a dict with the one branch that is there.
 
 Limits, beyond the format's own: a varint has at most 10 bytes; an array or map may announce no more items than its
 bytes can hold; where items can be far larger in columns than in bytes (null, empty records, absent wide records), a
-datum may hold FREE_CELLS plus 16 for each of its bytes.
+datum may hold FREE_CELLS plus CELLS_A_BYTE for each of its bytes.
 """
 
 import struct
-from collections.abc import Callable
 from decimal import Decimal as Number
 
-from parquet_sink.convert.avro.types import (
-    CELLS_A_BYTE,
-    TIME,
-    Boolean,
-    Bytes,
-    Decimal,
-    Entry,
-    Enum,
-    Float,
-    Integer,
-    Many,
-    Node,
-    Null,
-    Pairs,
-    Record,
-    Text,
-    Union,
-)
+import pyarrow as pa
+
+from parquet_sink.convert.decoded import decimal_type
 from parquet_sink.convert.invalid import InvalidValue, Path, show
+
+INT32 = pa.int32()
+INT64 = pa.int64()
+DATE = pa.date32()
+TIME = pa.time32("ms")
+TIMESTAMP = pa.timestamp("ms", tz="UTC")
+MILLIS_OF_A_DAY = 86_400_000
+
+CELLS_A_BYTE = 16
+"""Cells that a value may cost for each of its bytes before its items are counted."""
 
 FREE_CELLS = 1_000
 _MAX_SHIFT = 63
+_SYMBOL_CELL = 8
+_NAME_CELL = 16
+"""Characters of a field's name that count as a cell: where lists become text, each item has all names in it."""
 
 
 class Wrong(Exception):
@@ -85,14 +83,298 @@ class Source:
         return self.take(size)
 
 
-Reader = Callable[[Source], object]
+class Node:
+    """One type.
+
+    arrow: of its column. nullable: null is one of its values. least: bytes that any value takes. cells: what one value
+    may cost in columns, a cell being about 8 bytes; items of lists are counted by themselves. leaves: columns of values
+    below, an empty record counted as one. depth: levels of records, lists and maps.
+    """
+
+    nullable: bool = False
+    least: int = 1
+    cells: int = 1
+    leaves: int = 1
+    depth: int = 0
+
+    def __init__(self, arrow: pa.DataType) -> None:
+        self.arrow = arrow
+
+    def read(self, source: Source) -> object:
+        """The value that comes next. Raises Wrong."""
+        raise NotImplementedError
+
+    @property
+    def expands(self) -> bool:
+        """Whether a list of these may become far larger than its bytes, so that items are counted."""
+        return self.cells > CELLS_A_BYTE * self.least
+
+
+class Null(Node):
+    """No bytes, always null."""
+
+    nullable = True
+    least = 0
+
+    def __init__(self) -> None:
+        super().__init__(pa.null())
+
+    def read(self, source: Source) -> None:
+        return None
+
+
+class Boolean(Node):
+    """One byte, 0 or 1."""
+
+    def __init__(self) -> None:
+        super().__init__(pa.bool_())
+
+    def read(self, source: Source) -> bool:
+        byte = source.take(1)[0]
+        if byte > 1:
+            raise Wrong("holds a boolean that is neither 0 nor 1")
+        return byte == 1
+
+
+class Integer(Node):
+    """A varint in zigzag. arrow: int32, int64, DATE, TIME or TIMESTAMP. limits: the smallest and the largest."""
+
+    def __init__(self, arrow: pa.DataType) -> None:
+        super().__init__(arrow)
+        bits = arrow.bit_width
+        self.limits: tuple[int, int] = (
+            (0, MILLIS_OF_A_DAY - 1) if arrow == TIME else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+        )
+        self._low, self._high = self.limits
+
+    def read(self, source: Source) -> int:
+        value = source.varint()
+        if not self._low <= value <= self._high:
+            raise Wrong(
+                f"holds {'a time that is not within a day' if self.arrow == TIME else 'an integer beyond 32 bits'}"
+            )
+        return value
+
+
+class Float(Node):
+    """Little-endian IEEE 754. least: 4 or 8 bytes."""
+
+    def __init__(self, arrow: pa.DataType) -> None:
+        super().__init__(arrow)
+        self.least = arrow.bit_width // 8
+        self._unpack = struct.Struct("<f" if self.least == 4 else "<d").unpack
+
+    def read(self, source: Source) -> object:
+        return self._unpack(source.take(self.least))[0]
+
+
+class Text(Node):
+    """A length and UTF-8."""
+
+    def __init__(self) -> None:
+        super().__init__(pa.string())
+
+    def read(self, source: Source) -> str:
+        try:
+            return source.sized().decode()
+        except UnicodeDecodeError:
+            raise Wrong("holds text that is not UTF-8") from None
+
+
+class Bytes(Node):
+    """A length and bytes, or `size` bytes where that is not None."""
+
+    def __init__(self, size: int | None = None) -> None:
+        super().__init__(pa.binary())
+        self.size = size
+        self.least = 1 if size is None else size
+
+    def read(self, source: Source) -> bytes:
+        return source.sized() if self.size is None else source.take(self.size)
+
+
+class Decimal(Node):
+    """Bytes that hold an unscaled integer: two's complement, the highest byte first.
+
+    words: of 64 bits, in one value of the column.
+    """
+
+    def __init__(self, stored: Bytes, precision: int, scale: int) -> None:
+        super().__init__(decimal_type(precision, scale))
+        self.bytes, self.precision, self.scale = stored, precision, scale
+        self.least = stored.least
+        self.words: int = self.arrow.byte_width // 8
+        self._limit = 10**precision
+
+    def read(self, source: Source) -> Number:
+        digits = self.bytes.read(source)
+        if not digits:
+            raise Wrong("holds a decimal of no bytes")
+        unscaled = int.from_bytes(digits, signed=True)
+        if not -self._limit < unscaled < self._limit:
+            raise Wrong(f"holds a decimal of more than {self.precision} digits")
+        return Number((unscaled < 0, tuple(map(int, str(abs(unscaled)))), -self.scale))
+
+
+class Enum(Node):
+    """The position of a symbol, as a varint."""
+
+    def __init__(self, symbols: tuple[str, ...]) -> None:
+        super().__init__(pa.string())
+        self.symbols = symbols
+        self.cells = 1 + max((len(symbol.encode()) for symbol in symbols), default=0) // _SYMBOL_CELL
+
+    def read(self, source: Source) -> str:
+        index = source.varint()
+        if not 0 <= index < len(self.symbols):
+            raise Wrong("holds an enum's symbol that the schema does not have")
+        return self.symbols[index]
+
+
+def _items(source: Source, item: Node) -> list[object]:
+    """Items of an array or a map: blocks that begin with the number of their items, up to an empty one."""
+    values: list[object] = []
+    read = item.read
+    while count := _count(source, item):
+        try:
+            for _ in range(count):
+                values.append(read(source))  # noqa: PERF401 - the position of the item that fails is wanted
+        except Wrong as wrong:
+            wrong.path = (len(values), *wrong.path)
+            raise
+    return values
+
+
+def _count(source: Source, item: Node) -> int:
+    """Items in the next block. After a negative number comes the size of the block in bytes, which is not needed."""
+    count = source.varint()
+    if count < 0:
+        count = -count
+        source.varint()
+    if item.least and count > (source.end - source.at) // item.least:
+        raise Wrong("announces more items than it has bytes for")
+    if item.expands:
+        source.cells -= count * item.cells
+        if source.cells < 0:
+            raise Wrong("announces more items than a record of its size may have")
+    return count
+
+
+class Many(Node):
+    """An array: blocks of items, each with their number."""
+
+    def __init__(self, items: Node) -> None:
+        super().__init__(pa.list_(pa.field("item", items.arrow, items.nullable)))
+        self.items = items
+        self.leaves, self.depth = items.leaves, 1 + items.depth
+
+    def read(self, source: Source) -> list[object]:
+        return _items(source, self.items)
+
+
+class Entry(Node):
+    """One entry of a map. key_first: false for an array of records that have their value before their key."""
+
+    def __init__(self, key: Node, value: Node, key_first: bool = True) -> None:
+        value_field = pa.field("value", value.arrow, value.nullable)
+        super().__init__(pa.struct([pa.field("key", key.arrow, False), value_field]))
+        self.key, self.value, self.key_first, self.value_field = key, value, key_first, value_field
+        self.least = key.least + value.least
+        self.cells = key.cells + value.cells
+        self.leaves = key.leaves + value.leaves
+        self.depth = max(key.depth, value.depth)
+
+    def read(self, source: Source) -> tuple[object, object]:
+        """Both parts, as their bytes follow each other."""
+        key = value = None
+        name = ""
+        try:
+            for name in ("key", "value") if self.key_first else ("value", "key"):
+                if name == "key":
+                    key = self.key.read(source)
+                else:
+                    value = self.value.read(source)
+        except Wrong as wrong:
+            wrong.path = (name, *wrong.path)
+            raise
+        if key is None and self.key.nullable:
+            raise Wrong("has no key")
+        return key, value
+
+
+class Pairs(Node):
+    """A map, or an array of key/value records that AvroData takes for one; of equal keys the last one counts."""
+
+    def __init__(self, entry: Entry) -> None:
+        super().__init__(pa.map_(entry.key.arrow, entry.value_field))
+        self.entry = entry
+        self.leaves, self.depth = entry.leaves, 1 + entry.depth
+        self._is_plain = isinstance(entry.key, Text | Integer | Boolean | Enum | Bytes)
+
+    def read(self, source: Source) -> list[object]:
+        entries = _items(source, self.entry)
+        last = {(entry[0] if self._is_plain else repr(entry[0])): entry for entry in entries}  # type: ignore[index]
+        return entries if len(last) == len(entries) else list(last.values())
+
+
+class Record(Node):
+    """Fields, one after the other. An empty one counts as one leaf."""
+
+    def __init__(self, fields: tuple[tuple[str, Node], ...]) -> None:
+        super().__init__(pa.struct([pa.field(name, node.arrow, node.nullable) for name, node in fields]))
+        self.fields = fields
+        self.least = sum(node.least for _, node in fields)
+        self.cells = 1 + sum(node.cells + len(name) // _NAME_CELL for name, node in fields)
+        self.leaves = sum(node.leaves for _, node in fields) or 1
+        self.depth = 1 + max((node.depth for _, node in fields), default=0)
+        self._readers = [(name, node.read) for name, node in fields]
+
+    def read(self, source: Source) -> dict[str, object]:
+        values, name = {}, ""
+        try:
+            for name, read in self._readers:
+                values[name] = read(source)
+        except Wrong as wrong:
+            wrong.path = (name, *wrong.path)
+            raise
+        return values
+
+
+class Union(Node):
+    """The position of a branch, as a varint, and a value of that branch.
+
+    names: for each branch the field that holds it, None for null; or None when there is at most one branch besides
+    null, whose values then stand for themselves. only: that branch, null itself if there is none. named: position,
+    name and type of the branches besides null; empty where `names` is None.
+    """
+
+    def __init__(self, branches: tuple[Node, ...], names: tuple[str | None, ...] | None = None) -> None:
+        others = [branch for branch in branches if not isinstance(branch, Null)]
+        triples = zip(range(len(branches)), names or (), branches, strict=False)
+        self.branches, self.names, self.only = branches, names, (others or branches)[0]
+        self.named = tuple((index, name, branch) for index, name, branch in triples if name is not None)
+        fields = [pa.field(name, branch.arrow) for _, name, branch in self.named]
+        super().__init__(self.only.arrow if names is None else pa.struct(fields))
+        self.nullable = len(others) < len(branches)
+        self.cells = 1 + sum(branch.cells for branch in branches)
+        self.leaves = sum(branch.leaves for branch in others) or 1
+        self.depth = max(branch.depth for branch in branches) + (names is not None)
+        self._readers = [branch.read for branch in branches]
+
+    def read(self, source: Source) -> object:
+        index = source.varint()
+        if not 0 <= index < len(self.branches):
+            raise Wrong("holds a union's branch that the schema does not have")
+        value = self._readers[index](source)
+        name = None if self.names is None else self.names[index]
+        return value if name is None else {name: value}
 
 
 class Exact:
     """Reads datums of one schema."""
 
     def __init__(self, node: Node) -> None:
-        self._read = reader(node)
+        self._read = node.read
 
     def value(self, datum: bytes) -> object:
         """The value; None is a null datum. Raises InvalidValue."""
@@ -107,202 +389,3 @@ class Exact:
             more = f"{left} byte{'s' * (left > 1)} more than the schema has"
             raise InvalidValue(f"the bytes are not of its Avro schema: {more}")
         return value
-
-
-def reader(node: Node) -> Reader:
-    """What reads a value of this type. Readers raise Wrong."""
-    return _MAKERS[type(node)](node)
-
-
-def _boolean(node: Boolean) -> Reader:
-    def read(source: Source) -> bool:
-        byte = source.take(1)[0]
-        if byte > 1:
-            raise Wrong("holds a boolean that is neither 0 nor 1")
-        return byte == 1
-
-    return read
-
-
-def _integer(node: Integer) -> Reader:
-    if not node.is_int32:
-        return Source.varint
-    low, high = node.limits
-    why = "holds a time that is not within a day" if node.arrow == TIME else "holds an integer beyond 32 bits"
-
-    def read(source: Source) -> int:
-        value = source.varint()
-        if not low <= value <= high:
-            raise Wrong(why)
-        return value
-
-    return read
-
-
-def _float(node: Float) -> Reader:
-    layout = struct.Struct("<f" if node.least == 4 else "<d")
-
-    def read(source: Source) -> object:
-        return layout.unpack(source.take(layout.size))[0]
-
-    return read
-
-
-def _text(node: Text) -> Reader:
-    def read(source: Source) -> str:
-        try:
-            return source.sized().decode()
-        except UnicodeDecodeError:
-            raise Wrong("holds text that is not UTF-8") from None
-
-    return read
-
-
-def _bytes(node: Bytes) -> Callable[[Source], bytes]:
-    size = node.size
-    if size is None:
-        return Source.sized
-    return lambda source: source.take(size)
-
-
-def _decimal(node: Decimal) -> Reader:
-    read_bytes, scale, limit = _bytes(node.bytes), node.scale, 10**node.precision
-
-    def read(source: Source) -> Number:
-        digits = read_bytes(source)
-        if not digits:
-            raise Wrong("holds a decimal of no bytes")
-        unscaled = int.from_bytes(digits, signed=True)
-        if not -limit < unscaled < limit:
-            raise Wrong(f"holds a decimal of more than {node.precision} digits")
-        return Number((unscaled < 0, tuple(map(int, str(abs(unscaled)))), -scale))
-
-    return read
-
-
-def _enum(node: Enum) -> Reader:
-    symbols = node.symbols
-
-    def read(source: Source) -> str:
-        index = source.varint()
-        if not 0 <= index < len(symbols):
-            raise Wrong("holds an enum's symbol that the schema does not have")
-        return symbols[index]
-
-    return read
-
-
-def _record(node: Record) -> Reader:
-    fields = [(name, reader(below)) for name, below in node.fields]
-
-    def read(source: Source) -> dict[str, object]:
-        values, name = {}, ""
-        try:
-            for name, read_field in fields:
-                values[name] = read_field(source)
-        except Wrong as wrong:
-            wrong.path = (name, *wrong.path)
-            raise
-        return values
-
-    return read
-
-
-def _union(node: Union) -> Reader:
-    branches = [reader(branch) for branch in node.branches]
-    names = node.names or (None,) * len(branches)
-
-    def read(source: Source) -> object:
-        index = source.varint()
-        if not 0 <= index < len(branches):
-            raise Wrong("holds a union's branch that the schema does not have")
-        value, name = branches[index](source), names[index]
-        return value if name is None else {name: value}
-
-    return read
-
-
-def _blocks(items: Node) -> Callable[[Source], list[object]]:
-    """Items of an array or a map: blocks that begin with the number of their items, up to an empty one."""
-    read_item = reader(items)
-
-    def read_block(source: Source, count: int, values: list[object]) -> None:
-        try:
-            for _ in range(count):
-                values.append(read_item(source))  # noqa: PERF401 - the position of the item that fails is wanted
-        except Wrong as wrong:
-            wrong.path = (len(values), *wrong.path)
-            raise
-
-    def read(source: Source) -> list[object]:
-        values: list[object] = []
-        while count := _count(source, items):
-            read_block(source, count, values)
-        return values
-
-    return read
-
-
-def _count(source: Source, items: Node) -> int:
-    """Items in the next block. After a negative number comes the size of the block in bytes, which is not needed."""
-    count = source.varint()
-    if count < 0:
-        count = -count
-        source.varint()
-    if items.least and count > (source.end - source.at) // items.least:
-        raise Wrong("announces more items than it has bytes for")
-    if items.expands:
-        source.cells -= count * items.cells
-        if source.cells < 0:
-            raise Wrong("announces more items than a record of its size may have")
-    return count
-
-
-def _entry(node: Entry) -> Reader:
-    (first, first_node), (second, second_node) = node.in_order
-    read_first, read_second, optional = reader(first_node), reader(second_node), node.key.nullable
-
-    def read(source: Source) -> tuple[object, object]:
-        name = first
-        try:
-            one = read_first(source)
-            name = second
-            other = read_second(source)
-        except Wrong as wrong:
-            wrong.path = (name, *wrong.path)
-            raise
-        key, value = (one, other) if node.key_first else (other, one)
-        if optional and key is None:
-            raise Wrong("has no key")
-        return key, value
-
-    return read
-
-
-def _pairs(node: Pairs) -> Reader:
-    read_entries = _blocks(node.entry)
-    plain = isinstance(node.entry.key, Text | Integer | Boolean | Enum | Bytes)
-
-    def read(source: Source) -> list[object]:
-        entries = read_entries(source)
-        last = {(entry[0] if plain else repr(entry[0])): entry for entry in entries}  # type: ignore[index]
-        return entries if len(last) == len(entries) else list(last.values())
-
-    return read
-
-
-_MAKERS: dict[type[Node], Callable[..., Reader]] = {
-    Null: lambda node: lambda source: None,
-    Boolean: _boolean,
-    Integer: _integer,
-    Float: _float,
-    Text: _text,
-    Bytes: _bytes,
-    Decimal: _decimal,
-    Enum: _enum,
-    Record: _record,
-    Union: _union,
-    Many: lambda node: _blocks(node.items),
-    Entry: _entry,
-    Pairs: _pairs,
-}

@@ -11,7 +11,23 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from parquet_sink.convert.avro.exact import FREE_CELLS
+from parquet_sink.convert.avro.exact import (
+    CELLS_A_BYTE,
+    FREE_CELLS,
+    Boolean,
+    Bytes,
+    Decimal,
+    Enum,
+    Float,
+    Integer,
+    Many,
+    Node,
+    Null,
+    Pairs,
+    Record,
+    Text,
+    Union,
+)
 from parquet_sink.convert.avro.leaves import (
     Batch,
     BooleanColumn,
@@ -27,22 +43,6 @@ from parquet_sink.convert.avro.leaves import (
     floats,
     integers,
     word_at,
-)
-from parquet_sink.convert.avro.types import (
-    CELLS_A_BYTE,
-    Boolean,
-    Bytes,
-    Decimal,
-    Enum,
-    Float,
-    Integer,
-    Many,
-    Node,
-    Null,
-    Pairs,
-    Record,
-    Text,
-    Union,
 )
 
 _WORD = 64

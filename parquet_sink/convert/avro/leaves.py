@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.convert.arrays import are_utf8
-from parquet_sink.convert.avro.types import Boolean, Bytes, Enum, Float, Integer, Text
+from parquet_sink.convert.avro.exact import Boolean, Bytes, Enum, Float, Integer, Text
 
 Ints = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
@@ -237,7 +237,7 @@ class NumberColumn:
 def integers(node: Integer) -> NumberColumn:
     """Varints, within their limits."""
     low, high = node.limits
-    if node.is_int32:
+    if node.arrow.bit_width == 32:
         return NumberColumn(node.arrow, np.int32, lambda cursor: cursor.within(low, high))
     return NumberColumn(node.arrow, np.int64, Cursor.varint)
 

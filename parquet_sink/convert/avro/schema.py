@@ -10,8 +10,7 @@ from collections.abc import Mapping
 import orjson
 import pyarrow as pa
 
-from parquet_sink.convert.avro.settings import AvroConverter
-from parquet_sink.convert.avro.types import (
+from parquet_sink.convert.avro.exact import (
     DATE,
     INT32,
     INT64,
@@ -32,6 +31,7 @@ from parquet_sink.convert.avro.types import (
     Text,
     Union,
 )
+from parquet_sink.convert.avro.settings import AvroConverter
 from parquet_sink.convert.decoded import DEFAULT_PRECISION, MAX_DEPTH, MAX_PRECISION
 from parquet_sink.convert.invalid import InvalidValue, Path, show
 from parquet_sink.convert.registry.registered import RegisteredSchema

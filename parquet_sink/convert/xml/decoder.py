@@ -1,4 +1,4 @@
-"""Decodes XML documents to trees, as the Celonis connector's XmlConverter (Jackson's XmlMapper into plain maps) has them.
+"""Decodes XML documents to trees, as the EMS connector's XmlConverter (Jackson's XmlMapper into plain maps) has them.
 
 The root element is the record and its name is dropped. Then, for every element:
 

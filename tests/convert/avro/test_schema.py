@@ -5,8 +5,8 @@ import json
 import pyarrow as pa
 import pytest
 
+from parquet_sink.convert.avro.exact import Node
 from parquet_sink.convert.avro.schema import parse
-from parquet_sink.convert.avro.types import Node
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.registry.registered import Referenced, RegisteredSchema
 from parquet_sink.convert.settings import ConverterSettings
