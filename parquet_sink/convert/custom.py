@@ -76,7 +76,7 @@ def check(name: str, side: Side, found: Resolved, machine: Machine, report: Repo
             if not callable(getattr(class_(values, side), "decode", None)):
                 report.problem(key, f"{_class_name(class_)} makes no decoder: {_NEEDED['decode']}")
             return
-        if whole.open is Converter.open:
+        if not whole.can_open():
             report.problem(key, f"{_class_name(whole)} has no method open: {_NEEDED['open']}")
         if side not in whole.sides:
             report.problem(key, f"It converts no {side}s; name another converter.")

@@ -32,9 +32,9 @@ def setting_key(name: str, type_: Type, doc: str, *, origin: Origin = Origin.CON
     return Key(name, CONVERT_SETTINGS, type_, doc, origin=origin, **more)
 
 
-def refused_key(name: str, type_: Type, reason: str) -> Key:
-    """A setting that would change what we do, and cannot be honoured. reason: with the cure."""
-    return setting_key(name, type_, "Refused.", check=refused(reason))
+def refused_keys(reason: str, *names: str, type_: Type = Type.STRING) -> tuple[Key, ...]:
+    """Settings that would change what we do, and cannot be honored. reason: with the cure."""
+    return tuple(setting_key(name, type_, "Refused.", check=refused(reason)) for name in names)
 
 
 def without_meaning(doc: str, *names: str) -> tuple[Key, ...]:
@@ -58,7 +58,8 @@ class Converter:
     title: what records are, for `check` and for the documentation. class_name: in connector files, and in dead letters
     unless `reported` is another. word: a short name beside those that Kafka Connect derives from the class. label:
     begins the documentation of its settings. sides: what of a record it may convert.
-    more: settings beside those of its fields. unused: those that are accepted, and that change nothing.
+    opens: `module:function` that makes the decoder of these settings, where `open` is not defined. more: settings
+    beside those of its fields. unused: those that are accepted, and that change nothing.
     """
 
     title: ClassVar[str]
@@ -67,6 +68,7 @@ class Converter:
     label: ClassVar[str] = ""
     reported: ClassVar[str] = ""
     sides: ClassVar[Sequence[Side]] = ("value", "key")
+    opens: ClassVar[str] = ""
     more: ClassVar[tuple[Key, ...]] = ()
     unused: ClassVar[tuple[Key, ...]] = (
         *without_meaning("It is known from the key's own name.", "converter.type"),
@@ -100,7 +102,15 @@ class Converter:
 
     def open(self) -> "Decoder":
         """What decodes; made once in a process. Its module is loaded here, and not with the settings."""
-        raise NotImplementedError(f"{type(self).__qualname__} has no method open")
+        if not self.can_open():
+            raise NotImplementedError(f"{type(self).__qualname__} has no method open")
+        made: Decoder = plugins.named(self.opens)(self)
+        return made
+
+    @classmethod
+    def can_open(cls) -> bool:
+        """Whether it says what decodes."""
+        return bool(cls.opens) or cls.open is not Converter.open
 
     @classmethod
     def writes(cls) -> bool:
@@ -134,6 +144,7 @@ class CustomConverter(Converter):
 
     title = "by a class of your own"
     sides = SIDES
+    opens = "parquet_sink.convert.custom:decoder"
 
     settings: ClassSettings
     whole: Converter | None = None
@@ -146,19 +157,9 @@ class CustomConverter(Converter):
         """With secrets, of which nobody here knows what they change."""
         return self.settings
 
-    def open(self) -> "Decoder":
-        """Raises ConverterFailed where its class is not there."""
-        return opened("parquet_sink.convert.custom:decoder", self)
-
     def encoder(self) -> Encoder:
         made: Encoder = plugins.named("parquet_sink.convert.custom:encoder")(self)
         return made
-
-
-def opened(path: str, *arguments: object) -> "Decoder":
-    """What the function or class at `module:name` makes: it is loaded when it is needed, settings everywhere."""
-    made: Decoder = plugins.named(path)(*arguments)
-    return made
 
 
 def _by_word(kind: str = "json", *registry: object, **options: object) -> Converter:

@@ -82,7 +82,7 @@ def _settings() -> Table:
     """With the converters that each setting concerns."""
     found = table([one.key for one in SETTINGS])
     for one in SETTINGS:
-        concerned = [of.class_name for of in CONVERTERS if one.concerns(of)]
+        concerned = [of.class_name for of in CONVERTERS if of in one.of]
         found[one.key.name] |= {"concerns": concerned, "unused": one.unused}
     return found
 

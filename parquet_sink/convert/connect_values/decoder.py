@@ -29,6 +29,7 @@ from parquet_sink.convert import calendars
 from parquet_sink.convert.calendars import DAY_MS
 from parquet_sink.convert.connect_values.parser import JAVA_BLANKS, Entries, Found, JavaDate, Kind, NotHeld, Parser
 from parquet_sink.convert.decoded import DEFAULT_PRECISION, Decoded, Decoder, Piece, Trees, Typed, decimal_type
+from parquet_sink.convert.settings import Converter
 
 Parsed: TypeAlias = pa.Scalar | dict[str, object] | list[object]
 """A scalar; or an object or a list without a type, as in `convert.decoded.Tree`."""
@@ -67,7 +68,7 @@ def parse(text: str) -> Parsed:
         return pa.scalar(text, pa.string())
 
 
-def decoder() -> Decoder:
+def decoder(settings: Converter) -> Decoder:
     """SimpleHeaderConverter: values of UTF-8 text, what is not valid in it replaced as Java does. None is invalid."""
     return _SimpleHeaders()
 

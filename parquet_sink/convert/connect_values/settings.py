@@ -1,12 +1,9 @@
 """SimpleHeaderConverter: headers alone, and theirs unless another converter is named."""
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from parquet_sink.config.declared import declared
-from parquet_sink.convert.settings import CONVERT_SETTINGS, Converter, opened
-
-if TYPE_CHECKING:
-    from parquet_sink.convert.decoded import Decoder
+from parquet_sink.convert.settings import CONVERT_SETTINGS, Converter
 
 
 @declared(group=CONVERT_SETTINGS)
@@ -17,13 +14,11 @@ class SimpleHeaderConverter(Converter):
     class_name = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
     word = reported = "simple_header"
     sides = ("header",)
+    opens = "parquet_sink.convert.connect_values.decoder:decoder"
 
     @property
     def what(self) -> str:
         return "text, read by SimpleHeaderConverter"
-
-    def open(self) -> "Decoder":
-        return opened("parquet_sink.convert.connect_values.decoder:decoder")
 
 
 SIMPLE_HEADER: Final = SimpleHeaderConverter()

@@ -2,10 +2,11 @@
 
 from typing import TYPE_CHECKING, Final
 
+from parquet_sink import plugins
 from parquet_sink.config.declared import declared, key
 from parquet_sink.config.key import Origin, Type
 from parquet_sink.config.values import Values
-from parquet_sink.convert.settings import CONVERT_SETTINGS, SIDES, Converter, opened, setting_key, without_meaning
+from parquet_sink.convert.settings import CONVERT_SETTINGS, SIDES, Converter, setting_key, without_meaning
 
 if TYPE_CHECKING:
     from parquet_sink.convert.decoded import Decoder
@@ -29,6 +30,7 @@ class JsonConverter(Converter):
     word = "json"
     label = "JSON"
     sides = SIDES
+    opens = "parquet_sink.convert.json.envelope:decoder"
     more = (DECIMAL_FORMAT,)
     unused = (*Converter.unused, *CACHE_SIZE)
 
@@ -54,8 +56,9 @@ class JsonConverter(Converter):
 
     def open(self) -> "Decoder":
         if self.schemas_enable:
-            return opened("parquet_sink.convert.json.envelope:decoder", self)
-        return opened("parquet_sink.convert.json.decoder:decoder")
+            return super().open()
+        made: Decoder = plugins.named("parquet_sink.convert.json.decoder:decoder")()
+        return made
 
 
 PLAIN_JSON: Final = JsonConverter(schemas_enable=False)

@@ -25,8 +25,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.convert.arrays import are_utf8
-from parquet_sink.convert.decoded import Decoded, Decoder, Typed, one_by_one
+from parquet_sink.convert.decoded import Decoded, Typed, one_by_one
 from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.convert.plain.settings import StringConverter
+from parquet_sink.convert.settings import Converter
 from parquet_sink.errors import InvalidConfiguration
 
 
@@ -62,6 +64,9 @@ _JAVA_BIG_ENDIAN = {
 class Bytes:
     """Of ByteArrayConverter."""
 
+    def __init__(self, settings: Converter) -> None:
+        pass
+
     def decode(self, values: pa.BinaryArray) -> Decoded:
         return _decoded(values, {})
 
@@ -69,7 +74,8 @@ class Bytes:
 class Texts:
     """Of StringConverter. Raises InvalidConfiguration for an encoding that is not known."""
 
-    def __init__(self, encoding: str) -> None:
+    def __init__(self, settings: StringConverter) -> None:
+        encoding = settings.encoding
         try:
             "".encode(encoding)
         except (LookupError, ValueError):
@@ -104,14 +110,11 @@ class Texts:
         return f"the value is not {self._encoding} text{where}, which value.converter.converter.encoding asks for"
 
 
-def numbers(kind: str) -> Decoder:
-    """Of the converter of a kind of numbers in the table above."""
-    return _Numbers(_FIXED[kind])
+class Numbers:
+    """Of the converters of numbers in the table above."""
 
-
-class _Numbers:
-    def __init__(self, fixed: _Fixed) -> None:
-        self._fixed = fixed
+    def __init__(self, settings: Converter) -> None:
+        self._fixed = _FIXED[settings.word]
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         fixed = self._fixed

@@ -1,13 +1,10 @@
 """StringConverter, ByteArrayConverter and the converters of numbers."""
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from parquet_sink.config.declared import declared, key
 from parquet_sink.config.key import Check, Origin, Value
-from parquet_sink.convert.settings import CONVERT_SETTINGS, SIDES, Converter, opened
-
-if TYPE_CHECKING:
-    from parquet_sink.convert.decoded import Decoder
+from parquet_sink.convert.settings import CONVERT_SETTINGS, SIDES, Converter
 
 _CONNECT: Final = "org.apache.kafka.connect.converters"
 _NO_TEXT: Final = frozenset({"idna", "punycode", "unicode-escape", "raw-unicode-escape"})
@@ -33,6 +30,7 @@ class StringConverter(Converter):
     word = "string"
     label = "text"
     sides = SIDES
+    opens = "parquet_sink.convert.plain.decoder:Texts"
 
     encoding: str = key(
         "converter.encoding",
@@ -41,10 +39,6 @@ class StringConverter(Converter):
         default="UTF-8",
         check=Check("a character set that Python knows", _encoding),
     )
-
-    def open(self) -> "Decoder":
-        """Raises InvalidConfiguration for an encoding that is not known."""
-        return opened("parquet_sink.convert.plain.decoder:Texts", self.encoding)
 
 
 @declared(group=CONVERT_SETTINGS)
@@ -55,9 +49,7 @@ class ByteArrayConverter(Converter):
     class_name = f"{_CONNECT}.ByteArrayConverter"
     word = "bytes"
     sides = SIDES
-
-    def open(self) -> "Decoder":
-        return opened("parquet_sink.convert.plain.decoder:Bytes")
+    opens = "parquet_sink.convert.plain.decoder:Bytes"
 
 
 @declared(group=CONVERT_SETTINGS)
@@ -65,9 +57,7 @@ class NumberConverter(Converter):
     """Values that all have the same number of bytes."""
 
     sides = SIDES
-
-    def open(self) -> "Decoder":
-        return opened("parquet_sink.convert.plain.decoder:numbers", self.word)
+    opens = "parquet_sink.convert.plain.decoder:Numbers"
 
 
 class BooleanConverter(NumberConverter):

@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar, get_args
 
+from parquet_sink import plugins
 from parquet_sink.convert.decoded import Decoder
 from parquet_sink.convert.invalid import InvalidValue, show
 from parquet_sink.convert.registry.addresses import Address
@@ -308,9 +309,12 @@ def registry_for(settings: RegistrySettings) -> Registry:
     return _registries.get(settings)
 
 
-def decoder(settings: RegistryConverter, make: Callable[[RegisteredSchema, Any], Decoder]) -> Decoder:
-    """Of records that name a schema in the registry. make: of a schema and the settings, what decodes its payloads."""
-    registry = settings.registry
+def decoder(settings: RegistryConverter) -> Decoder:
+    """Of records that name a schema in the registry.
+
+    Raises InvalidConfiguration when the registry's settings name files that cannot be read.
+    """
+    registry, make = settings.registry, plugins.named(settings.payloads)
     return RegisteredDecoder(
         registry_for(registry),
         settings.schemas,

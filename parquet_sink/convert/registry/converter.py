@@ -3,9 +3,8 @@
 `values` are by the names behind `value.converter.`. `apicurio`: the converter has Apicurio's names, too.
 """
 
-from typing import TYPE_CHECKING, ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal
 
-from parquet_sink import plugins
 from parquet_sink.config.checks import only
 from parquet_sink.config.declared import declared, filled_by
 from parquet_sink.config.key import Key, Type
@@ -17,7 +16,7 @@ from parquet_sink.convert.json.settings import CACHE
 from parquet_sink.convert.registry.addresses import Address, confluent_url, is_version_2, parse
 from parquet_sink.convert.registry.keys import ID_BYTES, REGISTRY_KEYS, TLS, simple_name
 from parquet_sink.convert.registry.settings import RegistrySettings, SchemaKind
-from parquet_sink.convert.settings import CONVERT_SETTINGS, Converter, opened, setting_key, without_meaning
+from parquet_sink.convert.settings import CONVERT_SETTINGS, Converter, setting_key, without_meaning
 from parquet_sink.net.settings import is_loopback
 
 _URL: Final = "schema.registry.url"
@@ -172,9 +171,6 @@ def _check_store(store: str, values: Values, machine: Machine, report: PrefixedR
         report.problem(location, f"There is no file {values.quoted(location)}; name an existing PEM file.")
 
 
-if TYPE_CHECKING:
-    from parquet_sink.convert.decoded import Decoder
-
 WRITING: Final = "They concern the writing of records."
 JAVA: Final = "They concern Java classes, and there are none here."
 GENERALIZED: Final = "Name the members of a union by their position, alike for all formats."
@@ -196,6 +192,7 @@ class RegistryConverter(Converter):
     schemas: ClassVar[SchemaKind]
     payloads: ClassVar[str]
     apicurio: ClassVar[bool] = False
+    opens = "parquet_sink.convert.registry.client:decoder"
     more = REGISTRY_KEYS
     unused = (
         *Converter.unused,
@@ -249,7 +246,3 @@ class RegistryConverter(Converter):
     @property
     def schema_registry(self) -> RegistrySettings:
         return self.registry
-
-    def open(self) -> "Decoder":
-        """Raises InvalidConfiguration when the registry's settings name files that cannot be read."""
-        return opened("parquet_sink.convert.registry.client:decoder", self, plugins.named(self.payloads))

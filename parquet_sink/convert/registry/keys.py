@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from parquet_sink.config.checks import only
-from parquet_sink.config.key import Check, Origin, Type, Value
+from parquet_sink.config.key import Check, Key, Origin, Type, Value
 from parquet_sink.config.secret import Secret
 from parquet_sink.convert.registry import addresses
-from parquet_sink.convert.settings import refused_key, setting_key, without_meaning
+from parquet_sink.convert.settings import refused_keys, setting_key, without_meaning
 
 TLS: Final = "schema.registry.ssl."
 NO_OAUTH: Final = (
@@ -94,6 +94,12 @@ ID_READER = _one_of(
 )
 AVRO_ENCODING = _one_of(["BINARY"], "Only Avro's binary form is read; set BINARY.")
 
+
+def _ignored(doc: str, no_effect: str, *names: str, type_: Type = Type.STRING) -> tuple[Key, ...]:
+    """Settings that have no effect, which a warning says."""
+    return tuple(setting_key(name, type_, doc, no_effect=no_effect) for name in names)
+
+
 _SIGNING_IN = (
     setting_key(
         "basic.auth.credentials.source",
@@ -127,24 +133,14 @@ _SIGNING_IN = (
         "Token that is sent as `Authorization: Bearer`; in place of user and password.",
         check=TOKEN,
     ),
-    *(
-        refused_key(f"bearer.auth.{name}", type_, NO_OAUTH)
-        for name, type_ in (
-            ("issuer.endpoint.url", Type.STRING),
-            ("client.id", Type.STRING),
-            ("client.secret", Type.PASSWORD),
-            ("custom.provider.class", Type.STRING),
-        )
+    *refused_keys(NO_OAUTH, "bearer.auth.issuer.endpoint.url", "bearer.auth.client.id"),
+    *refused_keys(NO_OAUTH, "bearer.auth.client.secret", type_=Type.PASSWORD),
+    *refused_keys(NO_OAUTH, "bearer.auth.custom.provider.class"),
+    *refused_keys(
+        "It is never sent with a token; sign in at such a registry with basic.auth.user.info.",
+        *("bearer.auth.logical.cluster", "bearer.auth.identity.pool.id"),
     ),
-    *(
-        refused_key(
-            f"bearer.auth.{name}",
-            Type.STRING,
-            "It is never sent with a token; sign in at such a registry with basic.auth.user.info.",
-        )
-        for name in ("logical.cluster", "identity.pool.id")
-    ),
-    refused_key("request.header.*", Type.PASSWORD, NO_HEADERS),
+    *refused_keys(NO_HEADERS, "request.header.*", type_=Type.PASSWORD),
 )
 
 _ENCRYPTION = (
@@ -156,10 +152,9 @@ _ENCRYPTION = (
         default_text="`SSL_CERT_FILE` or the system's",
     ),
     setting_key(f"{TLS}truststore.type", Type.STRING, "Kind of that file.", default_text="JKS", check=PEM),
-    refused_key(
-        f"{TLS}truststore.certificates",
-        Type.STRING,
+    *refused_keys(
         f"Certificates are read from a file alone; write them into one, and name it in {TLS}truststore.location.",
+        f"{TLS}truststore.certificates",
     ),
     setting_key(
         f"{TLS}keystore.location",
@@ -169,29 +164,19 @@ _ENCRYPTION = (
     ),
     setting_key(f"{TLS}keystore.type", Type.STRING, "Kind of that file.", default_text="JKS", check=PEM),
     setting_key(f"{TLS}key.password", Type.PASSWORD, f"Password of the private key in `{TLS}keystore.location`."),
-    *(
-        refused_key(
-            f"{TLS}keystore.{name}",
-            Type.PASSWORD,
-            f"Certificate and key are read from a file alone; write both into one, and name it in "
-            f"{TLS}keystore.location.",
-        )
-        for name in ("key", "certificate.chain")
+    *refused_keys(
+        f"Certificate and key are read from a file alone; write both into one, and name it in {TLS}keystore.location.",
+        *(f"{TLS}keystore.key", f"{TLS}keystore.certificate.chain"),
+        type_=Type.PASSWORD,
     ),
-    *(
-        setting_key(
-            f"{TLS}{name}.password",
-            Type.PASSWORD,
-            "Password of a Java key store.",
-            no_effect="a PEM file has none; that of a private key is ssl.key.password.",
-        )
-        for name in ("truststore", "keystore")
+    *_ignored(
+        "Password of a Java key store.",
+        "a PEM file has none; that of a private key is ssl.key.password.",
+        *(f"{TLS}truststore.password", f"{TLS}keystore.password"),
+        type_=Type.PASSWORD,
     ),
-    setting_key(
-        f"{TLS}*",
-        Type.STRING,
-        "Finer settings of TLS.",
-        no_effect="the TLS library's own rules hold, and certificates are always verified.",
+    *_ignored(
+        "Finer settings of TLS.", "the TLS library's own rules hold, and certificates are always verified.", f"{TLS}*"
     ),
 )
 
@@ -221,38 +206,22 @@ _REACHING = (
         minimum=1,
         maximum=100_000,
     ),
-    *(
-        setting_key(name, Type.STRING, doc, no_effect=why)
-        for doc, why, *names in (
-            (
-                "Time to reach the registry.",
-                "http.read.timeout.ms bounds the whole request.",
-                "http.connect.timeout.ms",
-            ),
-            ("Pause between retries.", _OWN_PAUSES, "retries.wait.ms"),
-            ("Longest pause between retries.", _OWN_PAUSES, "retries.max.wait.ms"),
-            (
-                "Rules of data contracts.",
-                "no rules are run; records are read as they are.",
-                *("rule.executors", "rule.actions", "rule.service.loader.enable"),
-            ),
-            (
-                "Migration of records.",
-                "a record is read by the schema that it names.",
-                "use.latest.with.metadata",
-            ),
-            ("Contexts of schemas.", "a schema is asked for by its id alone.", "context.name.strategy"),
-            ("Dialects of JSON Schema.", "one set of rules reads all of them.", "ignore.modern.dialects"),
-        )
-        for name in names
+    *_ignored(
+        "Time to reach the registry.", "http.read.timeout.ms bounds the whole request.", "http.connect.timeout.ms"
     ),
-    *(
-        refused_key(
-            f"proxy.{name}",
-            Type.STRING,
-            "The registry is reached directly; remove it, and name an address that needs no proxy.",
-        )
-        for name in ("host", "port")
+    *_ignored("Pause between retries.", _OWN_PAUSES, "retries.wait.ms"),
+    *_ignored("Longest pause between retries.", _OWN_PAUSES, "retries.max.wait.ms"),
+    *_ignored(
+        "Rules of data contracts.",
+        "no rules are run; records are read as they are.",
+        *("rule.executors", "rule.actions", "rule.service.loader.enable"),
+    ),
+    *_ignored("Migration of records.", "a record is read by the schema that it names.", "use.latest.with.metadata"),
+    *_ignored("Contexts of schemas.", "a schema is asked for by its id alone.", "context.name.strategy"),
+    *_ignored("Dialects of JSON Schema.", "one set of rules reads all of them.", "ignore.modern.dialects"),
+    *refused_keys(
+        "The registry is reached directly; remove it, and name an address that needs no proxy.",
+        *("proxy.host", "proxy.port"),
     ),
     *(
         setting_key(
@@ -291,10 +260,6 @@ REGISTRY_KEYS: Final = (
     *_ENCRYPTION,
     *_REACHING,
 )
-
-
-_TLS_NAMES = f"Settings of TLS have Confluent's names; write {TLS}truststore.location and the like, with the type PEM."
-
 
 APICURIO_KEYS: Final = (
     setting_key(
@@ -348,16 +313,19 @@ APICURIO_KEYS: Final = (
         )
     ),
     *(
-        refused_key(f"apicurio.{part}auth.{name}", type_, NO_OAUTH)
-        for part in ("", "registry.")
-        for name, type_ in (
-            ("service.token.endpoint", Type.STRING),
-            ("service.url", Type.STRING),
-            ("client.secret", Type.PASSWORD),
+        key
+        for part in ("apicurio.auth", "apicurio.registry.auth")
+        for key in (
+            *refused_keys(NO_OAUTH, f"{part}.service.token.endpoint", f"{part}.service.url"),
+            *refused_keys(NO_OAUTH, f"{part}.client.secret", type_=Type.PASSWORD),
         )
     ),
-    refused_key("apicurio.registry.request.headers.*", Type.PASSWORD, NO_HEADERS),
-    *(refused_key(f"apicurio.registry.{name}.*", Type.PASSWORD, _TLS_NAMES) for name in ("request.ssl", "tls")),
+    *refused_keys(NO_HEADERS, "apicurio.registry.request.headers.*", type_=Type.PASSWORD),
+    *refused_keys(
+        f"Settings of TLS have Confluent's names; write {TLS}truststore.location and the like, with the type PEM.",
+        *("apicurio.registry.request.ssl.*", "apicurio.registry.tls.*"),
+        type_=Type.PASSWORD,
+    ),
 )
 APICURIO_UNUSED: Final = without_meaning(
     "What is left of Apicurio's settings concerns the writing of records, Java classes and its own client.",

@@ -31,6 +31,7 @@ from defusedxml.expatreader import DefusedExpatParser
 from parquet_sink.convert.custom import OneByOne
 from parquet_sink.convert.decoded import MAX_DEPTH, Decoder, Tree
 from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.convert.settings import Converter
 
 TEXT = "value"
 """The field of text that stands beside attributes or child elements."""
@@ -71,8 +72,8 @@ _NO_DOCUMENT_TYPES = "the value has a document type, which is not allowed"
 Value = str | dict[str, object] | None
 
 
-def decoder() -> Decoder:
-    """The decoder of XML: every tree has text, objects, lists and nulls."""
+def decoder(settings: Converter) -> Decoder:
+    """The decoder of XML, which has no settings: every tree has text, objects, lists and nulls."""
     return _XmlDecoder()
 
 

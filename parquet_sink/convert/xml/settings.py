@@ -1,13 +1,8 @@
 """XmlConverter: XML documents, as the EMS connector reads them."""
 
-from typing import TYPE_CHECKING
-
 from parquet_sink.config.declared import declared
 from parquet_sink.config.values import Values
-from parquet_sink.convert.settings import CONVERT_SETTINGS, Converter, opened
-
-if TYPE_CHECKING:
-    from parquet_sink.convert.decoded import Decoder
+from parquet_sink.convert.settings import CONVERT_SETTINGS, Converter
 
 
 @declared(group=CONVERT_SETTINGS)
@@ -17,10 +12,8 @@ class XmlConverter(Converter):
     title = "XML documents"
     class_name = "com.celonis.kafka.connect.ems.converter.XmlConverter"
     word = "xml"
+    opens = "parquet_sink.convert.xml.decoder:decoder"
 
     @classmethod
     def has_bytes(cls, values: Values) -> bool:
         return False
-
-    def open(self) -> "Decoder":
-        return opened("parquet_sink.convert.xml.decoder:decoder")
