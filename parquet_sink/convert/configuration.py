@@ -4,14 +4,13 @@ As in Kafka Connect, a converter that the connector file names takes nothing fro
 converter add to the worker's.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypedDict
 
 from parquet_sink.config import declared
 from parquet_sink.config.class_settings import ClassSettings, Texts, section
-from parquet_sink.config.key import Key
 from parquet_sink.config.key import find as find_key
 from parquet_sink.config.machine import Machine
 from parquet_sink.config.report import PrefixedReport, Report, quoted
@@ -63,12 +62,6 @@ class Chosen:
             {one.removeprefix(prefix): file.shown(one) for one in there},
             {one.removeprefix(prefix): file.texts[one] for one in there if one in file.texts},
         )
-
-    def given(self) -> Iterator[tuple[str, Key]]:
-        """The settings of the converter that the file has, each under the name that it has there."""
-        for name in sorted(self.values.given):
-            if (key := find_key(self.converter.keys, name)) is not None:
-                yield name, key
 
 
 def choose(side: Side, own: Values, worker: Values = NOTHING) -> Chosen | None:
@@ -142,7 +135,9 @@ def _shown(values: Values, key: str, name: str) -> str | None:
 def _settings(chosen: Chosen, report: Report) -> bool:
     """Check each setting by itself; True when none is wrong."""
     good = True
-    for name, key in chosen.given():
+    for name in sorted(chosen.values.given):
+        if (key := find_key(chosen.converter.keys, name)) is None:
+            continue
         value = None if key.is_prefix else chosen.values.value(name)
         reason = key.check.test(value) if key.check else None
         if reason is not None and (key.is_prefix or value is not None):

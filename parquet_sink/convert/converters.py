@@ -1,4 +1,4 @@
-"""Converters by name: Kafka Connect's class names and short names, and those of other packages."""
+"""Finds converters by name: Kafka Connect's class names and short names, and those of other packages."""
 
 from collections.abc import Callable
 from typing import Any, Final

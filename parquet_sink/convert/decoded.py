@@ -42,7 +42,7 @@ MAX_PRECISION: Final = 76
 """Digits of a decimal that Arrow can hold."""
 
 DEFAULT_PRECISION: Final = 64
-"""Digits of a decimal whose schema does not tell, as Confluent's AvroData assumes."""
+"""Digits of a decimal whose schema does not say it, as Confluent's AvroData assumes."""
 
 _MOST_DIGITS_IN_128_BITS = 38
 
@@ -159,7 +159,7 @@ class LearningDecoder(Decoder, Protocol):
         ...
 
     def forget(self) -> None:
-        """Learn anew: most records that were given as columns had to be taken as trees."""
+        """Learn again: most records that were given as columns had to be taken as trees."""
         ...
 
 

@@ -146,7 +146,7 @@ def table_of_settings() -> str:
 
 
 def with_converters(setting: Setting) -> Key:
-    """The key with its converters told first; one that only adds settings to another is not told beside it."""
+    """The key, its text beginning with its converters, without one that only adds settings to another."""
     labels = [one.label for one in setting.of if one.label and not {*one.__mro__[1:]} & {*setting.of}]
     whose = ", ".join(labels)
     if len(setting.of) == len(CONVERTERS):

@@ -15,7 +15,7 @@ from decimal import Decimal as Number
 import pyarrow as pa
 
 from parquet_sink.convert.decoded import decimal_type
-from parquet_sink.convert.invalid import InvalidValue, Path, show
+from parquet_sink.convert.invalid import InvalidValue, Unfit
 
 INT32 = pa.int32()
 INT64 = pa.int64()
@@ -34,15 +34,6 @@ _NAME_CELL = 16
 """Characters of a field's name that count as a cell: where lists become text, each item has all names in it."""
 
 
-class Wrong(Exception):
-    """Why a datum is invalid, with the path to the place, which grows on the way up."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(why)
-        self.why = why
-        self.path: Path = ()
-
-
 class Source:
     """The bytes of one datum, and what is left of its budget of cells."""
 
@@ -53,7 +44,7 @@ class Source:
     def take(self, size: int) -> bytes:
         """The next bytes."""
         if size > self.end - self.at:
-            raise Wrong("is cut off")
+            raise Unfit("is cut off")
         self.at += size
         return self.data[self.at - size : self.at]
 
@@ -62,7 +53,7 @@ class Source:
         value, shift = 0, 0
         while True:
             if self.at == self.end:
-                raise Wrong("is cut off")
+                raise Unfit("is cut off")
             byte = self.data[self.at]
             self.at += 1
             value |= (byte & 0x7F) << shift
@@ -70,16 +61,16 @@ class Source:
                 break
             shift += 7
             if shift > _MAX_SHIFT:
-                raise Wrong("holds an integer of more than 10 bytes")
+                raise Unfit("holds an integer of more than 10 bytes")
         if value >> 64:
-            raise Wrong("holds an integer beyond 64 bits")
+            raise Unfit("holds an integer beyond 64 bits")
         return (value >> 1) ^ -(value & 1)
 
     def sized(self) -> bytes:
         """A length and as many bytes."""
         size = self.varint()
         if size < 0:
-            raise Wrong("has a negative length")
+            raise Unfit("has a negative length")
         return self.take(size)
 
 
@@ -101,7 +92,7 @@ class Node:
         self.arrow = arrow
 
     def read(self, source: Source) -> object:
-        """The value that comes next. Raises Wrong."""
+        """The value that comes next. Raises Unfit."""
         raise NotImplementedError
 
     @property
@@ -132,7 +123,7 @@ class Boolean(Node):
     def read(self, source: Source) -> bool:
         byte = source.take(1)[0]
         if byte > 1:
-            raise Wrong("holds a boolean that is neither 0 nor 1")
+            raise Unfit("holds a boolean that is neither 0 nor 1")
         return byte == 1
 
 
@@ -150,7 +141,7 @@ class Integer(Node):
     def read(self, source: Source) -> int:
         value = source.varint()
         if not self._low <= value <= self._high:
-            raise Wrong(
+            raise Unfit(
                 f"holds {'a time that is not within a day' if self.arrow == TIME else 'an integer beyond 32 bits'}"
             )
         return value
@@ -178,7 +169,7 @@ class Text(Node):
         try:
             return source.sized().decode()
         except UnicodeDecodeError:
-            raise Wrong("holds text that is not UTF-8") from None
+            raise Unfit("holds text that is not UTF-8") from None
 
 
 class Bytes(Node):
@@ -209,10 +200,10 @@ class Decimal(Node):
     def read(self, source: Source) -> Number:
         digits = self.bytes.read(source)
         if not digits:
-            raise Wrong("holds a decimal of no bytes")
+            raise Unfit("holds a decimal of no bytes")
         unscaled = int.from_bytes(digits, signed=True)
         if not -self._limit < unscaled < self._limit:
-            raise Wrong(f"holds a decimal of more than {self.precision} digits")
+            raise Unfit(f"holds a decimal of more than {self.precision} digits")
         return Number((unscaled < 0, tuple(map(int, str(abs(unscaled)))), -self.scale))
 
 
@@ -227,7 +218,7 @@ class Enum(Node):
     def read(self, source: Source) -> str:
         index = source.varint()
         if not 0 <= index < len(self.symbols):
-            raise Wrong("holds an enum's symbol that the schema does not have")
+            raise Unfit("holds an enum's symbol that the schema does not have")
         return self.symbols[index]
 
 
@@ -239,9 +230,8 @@ def _items(source: Source, item: Node) -> list[object]:
         try:
             for _ in range(count):
                 values.append(read(source))  # noqa: PERF401 - the position of the item that fails is wanted
-        except Wrong as wrong:
-            wrong.path = (len(values), *wrong.path)
-            raise
+        except Unfit as unfit:
+            raise unfit.below(len(values)) from None
     return values
 
 
@@ -252,11 +242,11 @@ def _count(source: Source, item: Node) -> int:
         count = -count
         source.varint()
     if item.least and count > (source.end - source.at) // item.least:
-        raise Wrong("announces more items than it has bytes for")
+        raise Unfit("announces more items than it has bytes for")
     if item.expands:
         source.cells -= count * item.cells
         if source.cells < 0:
-            raise Wrong("announces more items than a record of its size may have")
+            raise Unfit("announces more items than a record of its size may have")
     return count
 
 
@@ -294,11 +284,10 @@ class Entry(Node):
                     key = self.key.read(source)
                 else:
                     value = self.value.read(source)
-        except Wrong as wrong:
-            wrong.path = (name, *wrong.path)
-            raise
+        except Unfit as unfit:
+            raise unfit.below(name) from None
         if key is None and self.key.nullable:
-            raise Wrong("has no key")
+            raise Unfit("has no key")
         return key, value
 
 
@@ -334,9 +323,8 @@ class Record(Node):
         try:
             for name, read in self._readers:
                 values[name] = read(source)
-        except Wrong as wrong:
-            wrong.path = (name, *wrong.path)
-            raise
+        except Unfit as unfit:
+            raise unfit.below(name) from None
         return values
 
 
@@ -364,7 +352,7 @@ class Union(Node):
     def read(self, source: Source) -> object:
         index = source.varint()
         if not 0 <= index < len(self.branches):
-            raise Wrong("holds a union's branch that the schema does not have")
+            raise Unfit("holds a union's branch that the schema does not have")
         value = self._readers[index](source)
         name = None if self.names is None else self.names[index]
         return value if name is None else {name: value}
@@ -381,9 +369,8 @@ class Exact:
         source = Source(datum)
         try:
             value = self._read(source)
-        except Wrong as wrong:
-            where = f"field {show(wrong.path)}" if wrong.path else "the datum"
-            raise InvalidValue(f"the bytes are not of its Avro schema: {where} {wrong.why}") from None
+        except Unfit as unfit:
+            raise InvalidValue(f"the bytes are not of its Avro schema: {unfit.said_of('the datum')}") from None
         if source.at < source.end:
             left = source.end - source.at
             more = f"{left} byte{'s' * (left > 1)} more than the schema has"

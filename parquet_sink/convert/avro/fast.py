@@ -264,12 +264,12 @@ class MapColumn:
         offsets, total, belongs = self._blocks.place(count, into)
         keys, values = self._key.finish(total, belongs, None), self._value.finish(total, belongs, None)
         if self._bad is not None and total:
-            doubtful = self._doubtful(keys, offsets)
-            self._bad[self._ids.place(0, count, into)[doubtful]] = True
+            ambiguous = self._ambiguous(keys, offsets)
+            self._bad[self._ids.place(0, count, into)[ambiguous]] = True
         entries = pa.Array.from_buffers(self._node.entry.arrow, total, [None], children=[keys, values])
         return pa.Array.from_buffers(self._node.arrow, count, [bitmap(valid), _offsets(offsets)], children=[entries])
 
-    def _doubtful(self, keys: pa.Array, offsets: Ints) -> Ints:
+    def _ambiguous(self, keys: pa.Array, offsets: Ints) -> Ints:
         """Rows that may have equal keys, or a null key."""
         lengths = np.diff(offsets)
         if self._node.entry.key.nullable:
@@ -280,8 +280,8 @@ class MapColumn:
         size = len(coded.dictionary)
         owners = np.repeat(np.arange(len(lengths)), lengths)
         both = np.sort(owners * size + coded.indices.to_numpy())
-        doubtful: Ints = both[1:][both[1:] == both[:-1]] // size
-        return doubtful
+        ambiguous: Ints = both[1:][both[1:] == both[:-1]] // size
+        return ambiguous
 
 
 def decode(node: Node, values: pa.BinaryArray) -> tuple[pa.Array, Flags]:
@@ -342,31 +342,13 @@ class RecordColumn:
         return pa.Array.from_buffers(self._node.arrow, count, [bitmap(valid)], children=fields)
 
 
-class OptionColumn:
-    """A union of at most one type and null."""
-
-    def __init__(self, node: Union) -> None:
-        self._node = node
-        self._below = column(node.only)
-        self._at = node.branches.index(node.only)
-        self._branch = Steps(np.int64)
-
-    def read(self, cursor: Cursor, rows: Ints | None) -> None:
-        index = cursor.within(0, len(self._node.branches) - 1, otherwise=-1)
-        self._branch.add(rows, index)
-        _read_branch(self._below, cursor, rows, index == self._at)
-
-    def finish(self, count: int, into: Ints | None, valid: Flags | None) -> pa.Array:
-        present = self._branch.place(0, count, into) == self._at
-        return self._below.finish(count, into, None if present.all() else present)
-
-
 class UnionColumn:
-    """A struct with one field for each branch but null."""
+    """The one type besides null, or a struct with one field for each branch but null."""
 
     def __init__(self, node: Union) -> None:
         self._node = node
-        self._below = [(at, column(branch)) for at, _, branch in node.named]
+        branches = node.named or ((node.branches.index(node.only), "", node.only),)
+        self._below = [(at, column(branch)) for at, _, branch in branches]
         self._branch = Steps(np.int64)
 
     def read(self, cursor: Cursor, rows: Ints | None) -> None:
@@ -377,9 +359,13 @@ class UnionColumn:
 
     def finish(self, count: int, into: Ints | None, valid: Flags | None) -> pa.Array:
         index = self._branch.place(0, count, into)
-        present = np.isin(index, [at for at, _ in self._below]) if self._node.nullable else None
+        if self._node.names is None:
+            (at, below), *_ = self._below
+            present = index == at
+            return below.finish(count, into, None if present.all() else present)
+        some = np.isin(index, [at for at, _ in self._below]) if self._node.nullable else None
         fields = [below.finish(count, into, index == at) for at, below in self._below]
-        return pa.Array.from_buffers(self._node.arrow, count, [bitmap(present)], children=fields)
+        return pa.Array.from_buffers(self._node.arrow, count, [bitmap(some)], children=fields)
 
 
 def _read_branch(below: Column, cursor: Cursor, rows: Ints | None, chosen: Flags) -> None:
@@ -394,10 +380,6 @@ def _read_branch(below: Column, cursor: Cursor, rows: Ints | None, chosen: Flags
         cursor.at[index] = part.at
 
 
-def _union(node: Union) -> Column:
-    return OptionColumn(node) if node.names is None else UnionColumn(node)
-
-
 _COLUMNS: dict[type[Node], Callable[..., Column]] = {
     Null: NullColumn,
     Boolean: BooleanColumn,
@@ -408,7 +390,7 @@ _COLUMNS: dict[type[Node], Callable[..., Column]] = {
     Decimal: DecimalColumn,
     Enum: EnumColumn,
     Record: RecordColumn,
-    Union: _union,
+    Union: UnionColumn,
     Many: lambda node: ListColumn(node, column(node.items)),
     Pairs: lambda node: MapColumn(node, column(node.entry.key), column(node.entry.value)),
 }

@@ -1,4 +1,4 @@
-"""Text to a value with a type, as Kafka Connect's `Values.parseString` finds it.
+"""Decodes text to a value with a type, as Kafka Connect's `Values.parseString` finds it.
 
 That is what SimpleHeaderConverter makes of headers, and InsertHeader of its literal:
 
@@ -100,7 +100,7 @@ class _SimpleHeaders:
 
 
 def _is_text(text: str) -> bool:
-    """Whether a text is itself, as the first character tells of most."""
+    """Whether a text is itself, as the first character shows of most."""
     return _NO_NUMBER.match(text) is not None and text.rstrip(JAVA_BLANKS) not in _WORDS
 
 

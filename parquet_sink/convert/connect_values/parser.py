@@ -1,4 +1,4 @@
-"""One text of a header to a value: tokens, numbers, arrays and maps, by the steps of Connect's ValueParser."""
+"""Parses the text of a header to a value: tokens, numbers, arrays and maps, by the steps of Connect's ValueParser."""
 
 import re
 from dataclasses import dataclass
@@ -166,109 +166,74 @@ JAVA_BLANKS: Final = "".join(map(chr, range(0x21)))
 """What Java's `trim` takes away."""
 
 
-class Tokens:
-    """Of one text, one after the other; one may have been looked at already."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self._at = 0
-        self._next: str | None = None
-
-    def mark(self) -> int:
-        """Where the next token begins."""
-        return self._at - len(self._next or "")
-
-    def rewind(self, position: int) -> None:
-        """Begin again at what `mark` gave."""
-        self._at, self._next = position, None
-
-    def has_next(self) -> bool:
-        """Whether there is another token."""
-        return self._next is not None or self._at < len(self.text)
-
-    def _read(self) -> str:
-        found = _TOKEN.match(self.text, self._at)
-        token = "" if found is None else found.group()
-        self._at += len(token)
-        return token
-
-    def take(self) -> str:
-        """The next token."""
-        token = self._read() if self._next is None else self._next
-        self._next = None
-        return token
-
-    def take_many(self, count: int) -> str | None:
-        """So many tokens as one text; None, and nothing taken, when there are fewer."""
-        start = self.mark()
-        for _ in range(count):
-            if not self.has_next():
-                self.rewind(start)
-                return None
-            self.take()
-        return self.text[start : self._at]
-
-    def consume(self, expected: str) -> bool:
-        """Takes the next token that is not blank if it is this one; blanks before it are gone in any case."""
-        if self._next is None:
-            if not self.has_next():
-                return False
-            self._next = self._read()
-        while not self._next.strip(JAVA_BLANKS) and self._at < len(self.text):
-            self._next = self._read()
-        if self._next.strip(JAVA_BLANKS) != expected:
-            return False
-        self._next = None
-        return True
-
-
 _LITERALS: Final = {"null": None, "true": Found("boolean", True), "false": Found("boolean", False)}
 _TEMPORAL: Final = {10: "date", 13: "time", 24: "timestamp"}
 """By the length of the text."""
 
 
-class Parser(Tokens):
-    """Of one text."""
+class Parser:
+    """Of one text: tokens, of which `at` is the next."""
+
+    def __init__(self, text: str) -> None:
+        self._text, self._at = text, 0
+        self._tokens: list[str] = _TOKEN.findall(text)
+
+    def _has_next(self) -> bool:
+        return self._at < len(self._tokens)
+
+    def _take(self) -> str:
+        self._at += 1
+        return self._tokens[self._at - 1]
+
+    def _consume(self, expected: str) -> bool:
+        """Takes the next token that is not blank if it is this one; blanks before it are gone in any case."""
+        if not self._has_next():
+            return False
+        while not self._tokens[self._at].strip(JAVA_BLANKS) and self._at + 1 < len(self._tokens):
+            self._at += 1
+        found = self._tokens[self._at].strip(JAVA_BLANKS) == expected
+        self._at += found
+        return found
 
     def parse(self, *, embedded: bool, depth: int) -> Found | None:
         """None stands for null. Raises Unfit for what is embedded and no value."""
-        if not self.has_next():
+        if not self._has_next():
             return None
-        if embedded and self.consume('"'):
+        if embedded and self._consume('"'):
             return self._quoted()
         for literal, value in _LITERALS.items():
             if self._literal(literal, embedded=embedded):
                 return value
-        start = self.mark()
+        start = self._at
         try:
             if (collection := self._collection(depth + 1)) is not None:
                 return collection
         except Unfit:
-            self.rewind(start)
-        token = self.take()
+            self._at = start
+        token = self._take()
         trimmed = token.strip(JAVA_BLANKS)
         return self._plain(trimmed, embedded=embedded) if trimmed else Found("string", token)
 
     def alone(self) -> Found | None:
         """What `parse` gives for a text without delimiters, which is one token."""
-        trimmed = self.text.strip(JAVA_BLANKS)
+        trimmed = self._text.strip(JAVA_BLANKS)
         if trimmed in _LITERALS:
             return _LITERALS[trimmed]
-        self.take()
-        return self._plain(trimmed, embedded=False) if trimmed else Found("string", self.text)
+        self._take()
+        return self._plain(trimmed, embedded=False) if trimmed else Found("string", self._text)
 
     def _literal(self, literal: str, *, embedded: bool) -> bool:
-        start = self.mark()
-        if self.consume(literal) and (embedded or not self.has_next()):
+        start = self._at
+        if self._consume(literal) and (embedded or not self._has_next()):
             return True
-        self.rewind(start)
+        self._at = start
         return False
 
     def _collection(self, depth: int) -> Found | None:
         """None when the next token begins none. Raises Unfit for what is none, though it begins like one."""
-        if self.consume("["):
+        if self._consume("["):
             return self._array(depth)
-        return self._map(depth) if self.consume("{") else None
+        return self._map(depth) if self._consume("{") else None
 
     def _plain(self, token: str, *, embedded: bool) -> Found:
         is_digit = token[0].isdecimal() and token[0] <= "\uffff"
@@ -278,22 +243,20 @@ class Parser(Tokens):
             return found
         if embedded:
             raise Unfit
-        return Found("string", self.text)
+        return Found("string", self._text)
 
     def _temporal(self, token: str) -> Found | None:
         """A time or timestamp is five tokens, because colons part them."""
-        position = self.mark()
-        rest = self.take_many(4)
-        found = None if rest is None else _temporal(token + rest)
-        if found is None:
-            self.rewind(position)
-            found = _temporal(token)
-        return found
+        rest = self._tokens[self._at : self._at + 4]
+        found = _temporal(token + "".join(rest)) if len(rest) == 4 else None
+        if found is not None:
+            self._at += 4
+        return found or _temporal(token)
 
     def _quoted(self) -> Found:
         parts: list[str] = []
-        while self.has_next() and not self.consume('"'):
-            parts.append(self.take())
+        while self._has_next() and not self._consume('"'):
+            parts.append(self._take())
         content = "".join(parts)
         return _temporal(content) or Found("string", content)
 
@@ -301,18 +264,18 @@ class Parser(Tokens):
         if depth > MAX_DEPTH:
             raise NotHeld
         found: list[Found | None] = []
-        while self.has_next():
-            if self.consume("]"):
+        while self._has_next():
+            if self._consume("]"):
                 kind = common(found)
                 values = [None if one is None else one.value for one in found]
                 return Found((kind,), values if kind is None else [converted(kind, value) for value in values])
-            if self.consume(","):
+            if self._consume(","):
                 raise Unfit
             found.append(self.parse(embedded=True, depth=depth))
-            position = self.mark()
-            if self.consume("]"):
-                self.rewind(position)
-            elif not self.consume(","):
+            position = self._at
+            if self._consume("]"):
+                self._at = position
+            elif not self._consume(","):
                 raise Unfit
         raise Unfit
 
@@ -322,19 +285,19 @@ class Parser(Tokens):
         entries: dict[object, tuple[object, object]] = {}
         keys: list[Found | None] = []
         values: list[Found | None] = []
-        while self.has_next():
-            if self.consume("}"):
+        while self._has_next():
+            if self._consume("}"):
                 return mapped(common(keys), common(values), list(entries.values()))
-            if self.consume(","):
+            if self._consume(","):
                 raise Unfit
             key = self.parse(embedded=True, depth=depth)
-            if key is None or not self.consume(":"):
+            if key is None or not self._consume(":"):
                 raise Unfit
             value = self.parse(embedded=True, depth=depth)
             equal = _equal(key)
             first = entries[equal][0] if equal in entries else key.value
             entries[equal] = (first, None if value is None else value.value)
-            self.consume(",")
+            self._consume(",")
             keys.append(key)
             values.append(value)
         raise Unfit

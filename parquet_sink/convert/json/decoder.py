@@ -24,7 +24,7 @@ from parquet_sink.convert.json.fast import has_empty_object, has_signed_integer_
 from parquet_sink.convert.json.profile import JsonProfile, with_lists_as_text
 from parquet_sink.convert.json.trees import JsonTrees
 
-# Scalars have their types told: PyArrow takes 0.1 ms each time to find out by itself.
+# Scalars are made with their types: PyArrow takes 0.1 ms each time to infer one.
 _EXACT_LIMIT = pa.scalar(float(2**53), pa.float64())
 _NEGATIVE_ZERO_BITS = pa.scalar(-(2**63), pa.int64())
 _Mask: TypeAlias = pa.BooleanArray | None
@@ -187,7 +187,7 @@ ODD_WORTH_IT = 16
 
 
 def decoder() -> LearningDecoder:
-    """Reads each value as a tree until it is told of a topic."""
+    """Reads each value as a tree until `for_topic` is called."""
     return JsonDecoder(Reading(as_trees=True), None)
 
 

@@ -1,4 +1,4 @@
-"""One JSON value to a Python tree: the definition of what is accepted, and why not.
+"""Parses one JSON value to a Python tree: the definition of what is accepted, and why not.
 
 `parse` promises to its callers: a non-empty object, nested at most MAX_DEPTH levels, integers within int64, fractions
 finite, text without lone surrogates, of equal keys the last one.

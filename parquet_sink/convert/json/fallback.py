@@ -2,7 +2,7 @@
 
 Arrow's reader ends at the first value that it cannot read, and says why. Bad values of a topic are mostly bad in one
 way; so those whose text matches a pattern made of the reader's message (`pattern_of`) are left out together, and the
-rest is tried again. Where texts do not tell, values are found by the row at which it fails. A block with some bad
+rest is tried again. Where texts do not show it, values are found by the row at which it fails. A block with some bad
 values costs about two reads, and the next one with values that are bad in the same way one.
 
 A pattern may match values that are fine, and miss bad ones: it decides what to leave out of one reading, never what a
@@ -135,7 +135,7 @@ class PartialRead:
 def read_most(
     values: pa.BinaryArray, schema: pa.Schema, unexpected: Unexpected, most: int, faults: tuple[str, ...] = ()
 ) -> PartialRead | None:
-    """As many values as can be read at once; None when that cannot be told, or when it would leave out too many.
+    """As many values as can be read at once; None when that cannot be found out, or when it would leave out too many.
 
     most: so many may be left out, not counting those that are no JSON objects; some of them may be fine. Fields that
     are not in the schema, where they are an error, make it None. faults: of the block before; texts that have them are
@@ -233,7 +233,7 @@ def objects(values: pa.BinaryArray) -> np.ndarray:
 
 
 def _rows(values: pa.BinaryArray, schema: pa.Schema, unexpected: Unexpected, most: int) -> list[int] | None:
-    """Positions in a window; None when they cannot be told, or exceed `most`."""
+    """Positions in a window; None when they cannot be found, or exceed `most`."""
     found: list[int] = []
     start = 0
     while start < len(values):

@@ -34,7 +34,7 @@ def with_lists_as_text(
     *,
     lower: bool = False,
 ) -> pa.BinaryArray | None:
-    """The values, those with lists written anew; None when one of them is for the exact path.
+    """The values, those with lists written again; None when one of them is for the exact path.
 
     values: no nulls. lists: where lists are looked for; elsewhere they stay. discard: lists are left out. prepare:
     gives the tree that lists are taken from, with the same fields outside of them; lower: their names in lower case.
@@ -116,7 +116,7 @@ class JsonProfile:
         return self._schema
 
     def learn(self, tree: Tree) -> bool:
-        """Take in a record's fields; whether it is covered now, as far as types tell."""
+        """Take in a record's fields; whether it is covered now, as far as types show."""
         self._widened.clear()
         return self._learn(self.fields, tree, ())
 

@@ -1,6 +1,6 @@
-"""JSON without a schema, one tree for each record: for what needs the tree itself.
+"""Decodes JSON without a schema to one tree for each record, and trees to JSON text.
 
-That is exploding and chunks, and whatever `decoder` does not read at once.
+Trees are for what needs them: exploding, chunks, and whatever `decoder` does not read at once.
 """
 
 from collections.abc import Sequence

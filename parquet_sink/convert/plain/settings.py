@@ -59,53 +59,45 @@ class NumberConverter(Converter):
     sides = SIDES
     opens = "parquet_sink.convert.plain.decoder:Numbers"
 
+    def __init_subclass__(cls) -> None:
+        cls.class_name = f"{_CONNECT}.{cls.__name__}"
+        cls.word = cls.__name__.removesuffix("Converter").lower()
+
 
 class BooleanConverter(NumberConverter):
     """True or false."""
 
     title = "one byte, 0 or 1"
-    class_name = f"{_CONNECT}.BooleanConverter"
-    word = "boolean"
 
 
 class ShortConverter(NumberConverter):
     """Whole numbers of 16 bits."""
 
     title = "a number of 2 bytes"
-    class_name = f"{_CONNECT}.ShortConverter"
-    word = "short"
 
 
 class IntegerConverter(NumberConverter):
     """Whole numbers of 32 bits."""
 
     title = "a number of 4 bytes"
-    class_name = f"{_CONNECT}.IntegerConverter"
-    word = "integer"
 
 
 class LongConverter(NumberConverter):
     """Whole numbers of 64 bits."""
 
     title = "a number of 8 bytes"
-    class_name = f"{_CONNECT}.LongConverter"
-    word = "long"
 
 
 class FloatConverter(NumberConverter):
     """Fractions of 32 bits."""
 
     title = "a fraction of 4 bytes"
-    class_name = f"{_CONNECT}.FloatConverter"
-    word = "float"
 
 
 class DoubleConverter(NumberConverter):
     """Fractions of 64 bits."""
 
     title = "a fraction of 8 bytes"
-    class_name = f"{_CONNECT}.DoubleConverter"
-    word = "double"
 
 
 BYTES: Final = ByteArrayConverter()

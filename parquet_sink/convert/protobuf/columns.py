@@ -11,7 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from parquet_sink.convert.protobuf.values import Many, Member, Scalar, Shape, Struct, Table, Unfit
+from parquet_sink.convert.invalid import Unfit
+from parquet_sink.convert.protobuf.values import Many, Member, Scalar, Shape, Struct, Table
 
 
 def row(shape: Shape, value: Any) -> object:

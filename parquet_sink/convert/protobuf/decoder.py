@@ -19,13 +19,13 @@ import pyarrow as pa
 from google.protobuf.message import DecodeError
 
 from parquet_sink.convert.decoded import Decoded, Decoder, Typed
-from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.convert.invalid import InvalidValue, Unfit
 from parquet_sink.convert.protobuf.columns import column, row
 from parquet_sink.convert.protobuf.compile import Compiled, compile_schema
 from parquet_sink.convert.protobuf.indexes import Group, Indexes, message_at, split
 from parquet_sink.convert.protobuf.plan import plan
 from parquet_sink.convert.protobuf.settings import ProtobufConverter
-from parquet_sink.convert.protobuf.values import Plan, Unfit
+from parquet_sink.convert.protobuf.values import Plan
 from parquet_sink.convert.registry.registered import RegisteredSchema
 from parquet_sink.process.lru_cache import LruCache
 

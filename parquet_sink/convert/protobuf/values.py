@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from parquet_sink.convert import calendars
 from parquet_sink.convert.decoded import DEFAULT_PRECISION, MAX_PRECISION, decimal_type
-from parquet_sink.convert.invalid import InvalidValue, Path, show
+from parquet_sink.convert.invalid import InvalidValue, Unfit
 from parquet_sink.convert.protobuf.expansion import Growth
 
 _FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_799
@@ -19,21 +19,6 @@ _EXACT = decimal.Context(prec=MAX_PRECISION + 4, Emin=-999_999, Emax=999_999)
 _MAX_DECIMAL_BYTES = 64
 
 Convert = Callable[[Any], object]
-
-
-class Unfit(Exception):
-    """A field whose value has no place in a column. path: where, from the message at hand; reason: without content."""
-
-    def __init__(self, reason: str, path: Path = ()) -> None:
-        super().__init__(reason, path)
-        self.reason, self.path = reason, path
-
-    def below(self, step: str | int) -> "Unfit":
-        """The same, seen from the message or list that holds it under `step`."""
-        return Unfit(self.reason, (step, *self.path))
-
-    def __str__(self) -> str:
-        return f"field {show(self.path)} {self.reason}" if self.path else f"the value {self.reason}"
 
 
 def text(value: str | bytes) -> str:

@@ -57,7 +57,7 @@ def parse(text: str) -> Address:
 
 
 def confluent_url(url: str) -> str | None:
-    """The address at which a registry of Apicurio's speaks Confluent's protocol; None when it cannot be told.
+    """The address at which a registry of Apicurio's speaks Confluent's protocol; None for any other address.
 
     url: as Apicurio's clients have it, `.../apis/registry/v2` or `v3`, or the host alone as its version 3 permits.
     """

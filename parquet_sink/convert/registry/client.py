@@ -221,7 +221,7 @@ class Registry:
         return f"answers when asked for a schema{known}"
 
     def _kinds(self, until: float) -> list[str]:
-        """Which the registry has; empty when it is too old to tell."""
+        """Which the registry has; empty when it is too old to say."""
         try:
             kinds = self._ask("its kinds of schemas", lambda endpoint, seconds: endpoint.kinds(seconds), until)
         except (NotRegistered, RegistryFailed):

@@ -91,7 +91,7 @@ def _path(values: Values, name: str, machine: Machine) -> str | None:
 
 
 def _id_bytes(values: Values, *, apicurio: bool) -> Literal[4, 8]:
-    """How long ids are: Apicurio's version 2 writes 8 bytes, unless told to write as Confluent does."""
+    """How long ids are: Apicurio's version 2 writes 8 bytes, unless it is set to write as Confluent does."""
     if "schema.id.bytes" in values.given:
         return 4 if values.number("schema.id.bytes") == 4 else 8
     if not apicurio or values.flag("apicurio.registry.as-confluent"):

@@ -1,4 +1,4 @@
-"""The registry's protocol over HTTP: a question to one address, and its answer as JSON or as a failure.
+"""Asks one address of a schema registry over HTTP: the answer as JSON, or a failure.
 
 An answer may be anything: it is bounded in time and size, never decompressed, and taken for a registry's only when it
 is JSON. Proxies, `.netrc` and redirects are not followed, and no connection is kept: a schema is asked for once, and an
@@ -9,6 +9,7 @@ import base64
 import json
 import ssl
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import quote
@@ -101,6 +102,10 @@ def _content(answer: Answer) -> Any:
         raise BadAnswer(f"an answer of more than {MOST_ANSWER_BYTES // 1024**2} MiB")
     if not 200 <= answer.status < 300:
         raise _error(answer)
+    return _parsed(answer)
+
+
+def _parsed(answer: Answer) -> Any:
     try:
         return json.loads(answer.body)
     except (ValueError, RecursionError):
@@ -108,13 +113,10 @@ def _content(answer: Answer) -> Any:
 
 
 def _error(answer: Answer) -> ErrorAnswer:
-    try:
-        content = json.loads(answer.body)
-    except (ValueError, RecursionError):
-        content = None
-    if not isinstance(content, Mapping):
-        return ErrorAnswer(answer.status)
-    code, text = content.get("error_code"), content.get("message")
+    content: Any = None
+    with suppress(BadAnswer):
+        content = _parsed(answer)
+    code, text = (content.get("error_code"), content.get("message")) if isinstance(content, Mapping) else (None, None)
     if not isinstance(code, int) or not isinstance(text, str):
         return ErrorAnswer(answer.status)
     return ErrorAnswer(answer.status, code, text)

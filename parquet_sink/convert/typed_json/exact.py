@@ -14,7 +14,7 @@ from typing import TypeAlias
 import orjson
 
 from parquet_sink.convert.decoded import MAX_DEPTH
-from parquet_sink.convert.invalid import InvalidValue, Path, show
+from parquet_sink.convert.invalid import InvalidValue, Path, Unfit, show
 from parquet_sink.convert.json.exact import load
 from parquet_sink.convert.typed_json.types import (
     CELLS_A_BYTE,
@@ -50,15 +50,6 @@ RANGES = {
 _NAMES = {dict: "an object", list: "a list", str: "text", bool: "a boolean", type(None): "null"}
 
 
-class Refused(Exception):
-    """A value that does not fit; the path grows from the inside out."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.path: list[str | int] = []
-
-
 class RoundedFraction(Exception):
     """A number that the quick parser may have rounded, where each digit counts; a Decimal is wanted in its place."""
 
@@ -69,7 +60,7 @@ def named(value: object) -> str:
 
 
 def scalar_reader(kind: ScalarKind) -> Read:
-    """The reader of one plain type. It raises Refused, and RoundedFraction where a float may not be what is written."""
+    """The reader of one plain type. It raises Unfit, and RoundedFraction where a float may not be what is written."""
     if kind.name in RANGES:
         return _integer_reader(kind.name)
     return _SCALAR_READERS[kind.name]
@@ -82,7 +73,7 @@ def _integer_reader(name: str) -> Read:
         number = value if type(value) is int else _to_integer(value, name)
         if low <= number <= high:
             return number
-        raise Refused(f"is beyond what {name} holds")
+        raise Unfit(f"is beyond what {name} holds")
 
     return read_integer
 
@@ -93,11 +84,11 @@ def _to_integer(value: object, name: str) -> int:
         raise RoundedFraction
     if type(value) is float or type(value) is Decimal:
         if value and type(value) is Decimal and value.adjusted() > _INT64_DIGITS:
-            raise Refused(f"is beyond what {name} holds")
+            raise Unfit(f"is beyond what {name} holds")
         if not value or value == int(value):
             return int(value) if value else 0
-        raise Refused(f"is a fraction, and it should be a whole number ({name})")
-    raise Refused(f"is {named(value)}, and it should be a whole number ({name})")
+        raise Unfit(f"is a fraction, and it should be a whole number ({name})")
+    raise Unfit(f"is {named(value)}, and it should be a whole number ({name})")
 
 
 def _read_float64(value: object) -> object:
@@ -105,21 +96,21 @@ def _read_float64(value: object) -> object:
         return value
     if type(value) is int or type(value) is Decimal:
         return float(value)
-    raise Refused(f"is {named(value)}, and it should be a number")
+    raise Unfit(f"is {named(value)}, and it should be a number")
 
 
 def _read_float32(value: object) -> object:
     try:
         return struct.unpack("<f", struct.pack("<f", _read_float64(value)))[0]
     except OverflowError:
-        raise Refused("is beyond what float32 holds") from None
+        raise Unfit("is beyond what float32 holds") from None
 
 
 def _reader_of_type(wanted: type, name: str) -> Read:
     def read(value: object) -> object:
         if type(value) is wanted:
             return value
-        raise Refused(f"is {named(value)}, and it should be {name}")
+        raise Unfit(f"is {named(value)}, and it should be {name}")
 
     return read
 
@@ -127,11 +118,11 @@ def _reader_of_type(wanted: type, name: str) -> Read:
 def _read_bytes(value: object) -> bytes:
     """Base64 with padding and nothing else."""
     if type(value) is not str:
-        raise Refused(f"is {named(value)}, and it should be text (base64)")
+        raise Unfit(f"is {named(value)}, and it should be text (base64)")
     try:
         return binascii.a2b_base64(value, strict_mode=True)
     except ValueError:
-        raise Refused("is not base64") from None
+        raise Unfit("is not base64") from None
 
 
 _SCALAR_READERS: dict[str, Read] = {
@@ -145,7 +136,7 @@ _SCALAR_READERS: dict[str, Read] = {
 
 
 def decimal_reader(kind: DecimalKind) -> Read:
-    """The reader of decimals. It raises Refused, and RoundedFraction for every float: only the text is exact."""
+    """The reader of decimals. It raises Unfit, and RoundedFraction for every float: only the text is exact."""
     limit = 10**kind.precision
 
     def read_decimal(value: object) -> object:
@@ -157,7 +148,7 @@ def decimal_reader(kind: DecimalKind) -> Read:
             unscaled = _number_to_unscaled(value, kind)
         if -limit < unscaled < limit:
             return Decimal(unscaled).scaleb(-kind.scale, _WIDE)
-        raise Refused(f"has more than {kind.precision} digits")
+        raise Unfit(f"has more than {kind.precision} digits")
 
     return read_decimal
 
@@ -165,9 +156,9 @@ def decimal_reader(kind: DecimalKind) -> Read:
 def _unscaled_of(raw: bytes) -> int:
     """Two's complement, big endian."""
     if not raw:
-        raise Refused("is empty, and it should be a decimal")
+        raise Unfit("is empty, and it should be a decimal")
     if len(raw) > 64:
-        raise Refused("is too long for a decimal")
+        raise Unfit("is too long for a decimal")
     return int.from_bytes(raw, "big", signed=True)
 
 
@@ -175,16 +166,16 @@ def _number_to_unscaled(value: object, kind: DecimalKind) -> int:
     if type(value) is int:
         return int(value * 10**kind.scale)
     if type(value) is not Decimal:
-        raise Refused(f"is {named(value)}, and it should be a decimal")
+        raise Unfit(f"is {named(value)}, and it should be a decimal")
     if not value:
         return 0
     if value.adjusted() >= kind.precision:
-        raise Refused(f"has more than {kind.precision} digits")
+        raise Unfit(f"has more than {kind.precision} digits")
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
     surplus = max(-exponent - kind.scale, 0)
     if surplus > len(digits) or any(digits[len(digits) - surplus :]):
-        raise Refused(f"has more than {kind.scale} digits after the point")
+        raise Unfit(f"has more than {kind.scale} digits after the point")
     kept = int("".join(map(str, digits[: len(digits) - surplus])))
     unscaled = int(kept * 10 ** max(exponent + kind.scale, 0))
     return -unscaled if sign else unscaled
@@ -217,16 +208,16 @@ class ExactReader:
             return self._read(tree)
         except RoundedFraction:
             return self._read_slowly(text, enter)
-        except Refused as refused:
-            raise _to_invalid(refused) from None
+        except Unfit as unfit:
+            raise InvalidValue(str(unfit)) from None
 
     def _read_slowly(self, text: bytes, enter: str | None) -> object:
         """Parse once more, with fractions kept as they are written."""
         try:
             tree = json.loads(text.decode(), parse_float=_fraction)
             return self._read(tree if enter is None else tree[enter])
-        except Refused as refused:
-            raise _to_invalid(refused) from None
+        except Unfit as unfit:
+            raise InvalidValue(str(unfit)) from None
         except RecursionError:
             raise InvalidValue(f"the value is nested deeper than {MAX_DEPTH} levels") from None
 
@@ -251,11 +242,6 @@ def to_default(kind: Kind, tree: object, place: Path) -> object:
         raise InvalidValue(f"the default in the schema at {show(place)} is nested too deeply") from None
 
 
-def _to_invalid(refused: Refused) -> InvalidValue:
-    where = f"field {show(tuple(reversed(refused.path)))}" if refused.path else "the value"
-    return InvalidValue(f"{where} {refused.reason}")
-
-
 def _reader_of(slot: Slot) -> Read:
     """The reader of a slot: null is decided here, everything else by its kind."""
     read, default, optional = _kind_reader(slot.kind), slot.default, slot.optional
@@ -267,7 +253,7 @@ def _reader_of(slot: Slot) -> Read:
             return default
         if optional:
             return None
-        raise Refused(_MAY_BE_ABSENT if slot.may_be_absent else "is null, and it is required")
+        raise Unfit(_MAY_BE_ABSENT if slot.may_be_absent else "is null, and it is required")
 
     return read_slot
 
@@ -281,7 +267,7 @@ def _list_reader(kind: ListKind) -> Read:
 
     def read_list(value: object) -> object:
         if type(value) is not list:
-            raise Refused(f"is {named(value)}, and it should be a list")
+            raise Unfit(f"is {named(value)}, and it should be a list")
         return [_below(read, item, index) for index, item in enumerate(value)]
 
     return read_list
@@ -290,9 +276,8 @@ def _list_reader(kind: ListKind) -> Read:
 def _below(read: Read, value: object, step: str | int) -> object:
     try:
         return read(value)
-    except Refused as refused:
-        refused.path.append(step)
-        raise
+    except Unfit as unfit:
+        raise unfit.below(step) from None
 
 
 def _struct_reader(kind: StructKind) -> Read:
@@ -304,18 +289,17 @@ def _struct_reader(kind: StructKind) -> Read:
 
     def read_struct(value: object) -> object:
         if type(value) is not dict:
-            raise Refused(f"is {named(value)}, and it should be an object")
+            raise Unfit(f"is {named(value)}, and it should be an object")
         row: dict[str, object] = {}
         for name, read, absent_is_null in fields:
             if name not in value and absent_is_null:
                 continue  # Arrow takes what a row lacks for null, and a long list of such rows stays small
             try:
                 row[name] = read(value.get(name))
-            except Refused as refused:
+            except Unfit as unfit:
                 if name not in value:
-                    refused.reason = "is missing, and it is required"
-                refused.path.append(name)
-                raise
+                    unfit.reason = "is missing, and it is required"
+                raise unfit.below(name) from None
         return row
 
     return read_struct
@@ -330,7 +314,7 @@ def _map_reader(kind: MapKind) -> Read:
         for step, key, below in to_pairs(value):
             converted = _below(read_key, key, step)
             if converted is None:
-                raise Refused("has a key that is null")
+                raise Unfit("has a key that is null")
             found[repr(converted)] = (converted, _below(read_value, below, step))
         return list(found.values())
 
@@ -342,19 +326,19 @@ Items: TypeAlias = list[tuple[str | int, object, object]]
 
 def _object_items(value: object) -> Items:
     if type(value) is not dict:
-        raise Refused(f"is {named(value)}, and it should be an object (a map with text for keys)")
+        raise Unfit(f"is {named(value)}, and it should be an object (a map with text for keys)")
     return [(key, key, below) for key, below in value.items()]
 
 
 def _pair_items(value: object) -> Items:
     if type(value) is not list or not all(type(pair) is list and len(pair) == 2 for pair in value):
-        raise Refused("should be a list of pairs, each a list of a key and a value")
+        raise Unfit("should be a list of pairs, each a list of a key and a value")
     return [(index, pair[0], pair[1]) for index, pair in enumerate(value)]
 
 
 def _entry_items(value: object) -> Items:
     if type(value) is not list or not all(type(entry) is dict and len(entry) == 2 for entry in value):
-        raise Refused('should be a list of objects, each with "key" and "value"')
+        raise Unfit('should be a list of objects, each with "key" and "value"')
     return [(index, entry.get("key"), entry.get("value")) for index, entry in enumerate(value)]
 
 
@@ -388,7 +372,7 @@ def _branch_of(branches: tuple[Field, ...], value: object) -> int:
         if common > most:
             best, most = index, common
     if best < 0:
-        raise Refused(f"is {named(value)} that fits none of the types it may have")
+        raise Unfit(f"is {named(value)} that fits none of the types it may have")
     return best
 
 

@@ -56,7 +56,7 @@ class TypedReader:
         return self._in_parts(values, _cuts(0, count))
 
     def _in_parts(self, values: pa.BinaryArray, parts: list[tuple[int, int]]) -> tuple[list[Typed], list[int]]:
-        """As `read_fast`, of values among which it cannot be told which are bad: what cannot be read is cut smaller.
+        """As `read_fast`, of values among which the bad ones are not known: what cannot be read is cut smaller.
 
         parts: where each starts, and its size.
         """

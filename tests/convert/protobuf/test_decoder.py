@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.convert.decoded import Decoded, Decoder, Typed
-from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.convert.invalid import InvalidValue, Unfit
 from parquet_sink.convert.protobuf import columns as protobuf_columns
 from parquet_sink.convert.protobuf import decoder as protobuf_decoder
 from parquet_sink.convert.protobuf.columns import row
@@ -23,7 +23,7 @@ from parquet_sink.convert.protobuf.compile import compile_schema
 from parquet_sink.convert.protobuf.decoder import decoder
 from parquet_sink.convert.protobuf.indexes import message_at, read
 from parquet_sink.convert.protobuf.plan import plan
-from parquet_sink.convert.protobuf.values import Plan, Unfit
+from parquet_sink.convert.protobuf.values import Plan
 from parquet_sink.convert.registry.registered import RegisteredSchema
 from parquet_sink.convert.settings import ConverterSettings
 

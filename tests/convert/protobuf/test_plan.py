@@ -11,12 +11,12 @@ import pyarrow as pa
 import pytest
 from google.protobuf import text_format
 
-from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.convert.invalid import InvalidValue, Unfit
 from parquet_sink.convert.protobuf.columns import row
 from parquet_sink.convert.protobuf.compile import Compiled, compile_schema
 from parquet_sink.convert.protobuf.indexes import message_at
 from parquet_sink.convert.protobuf.plan import MAX_DEPTH, MAX_FIELDS, plan
-from parquet_sink.convert.protobuf.values import Plan, Unfit
+from parquet_sink.convert.protobuf.values import Plan
 from parquet_sink.convert.registry.registered import RegisteredSchema
 from parquet_sink.convert.settings import ConverterSettings
 
