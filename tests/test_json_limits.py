@@ -24,7 +24,7 @@ BOUNDED: Final[Mapping[str, str]] = {
     "convert/json/profile.py": "what it learned, of a bounded depth; what calls it with lists catches the error",
     "rows/json_text.py": "names and text alone",
     "rows/schema/topic_columns.py": "settings alone",
-    "convert/json/trees.py": "a tree of `parse_any`, whose depth is bounded",
+    "convert/json/decoder.py": "a tree of `parse_any`, whose depth is bounded",
     "convert/json/envelope.py": "a list of `parse`, whose depth is bounded",
     "addons/devkit/demo/orders.py": "its own records",
     "addons/devkit/target/readout.py": "rows of a table",

@@ -24,7 +24,7 @@ from parquet_sink.config.key import ems
 from parquet_sink.convert.arrays import either, reinterpreted
 from parquet_sink.convert.decoded import Float32, Inferred, Int32, Piece, Tree, Trees, Typed
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.json.trees import text_of
+from parquet_sink.convert.json.exact import text_of
 from parquet_sink.model.rejected import Stage
 from parquet_sink.rows import json_text
 from parquet_sink.rows.chunks import Chunks

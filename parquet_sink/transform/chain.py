@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.convert.connect_values import decoder as connect_values
+from parquet_sink.convert.connect_values.settings import SIMPLE_HEADER
 from parquet_sink.convert.decoded import Decoder, LearningDecoder, Piece, Reading
 from parquet_sink.convert.invalid import of_key
 from parquet_sink.model.records import VALUES_ONLY, RecordBatch, RecordParts
@@ -72,7 +72,7 @@ class TransformChain:
     ) -> None:
         self._steps = tuple(steps)
         self._key_decoder = None if key_decoder is None else of_trees(key_decoder)
-        self._header_decoder = connect_values.decoder() if header_decoder is None else of_trees(header_decoder)
+        self._header_decoder = SIMPLE_HEADER.open() if header_decoder is None else of_trees(header_decoder)
         self.needs = also
         for step in self._steps:
             self.needs |= step.needs

@@ -15,12 +15,12 @@ from parquet_sink.convert.decoded import Decoder, Typed
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json import envelope
-from parquet_sink.convert.json.trees import JsonTrees
+from parquet_sink.convert.json.decoder import JsonTrees
 from parquet_sink.convert.json_schema import decoder as json_schema
 from parquet_sink.convert.protobuf import decoder as protobuf_decoder
 from parquet_sink.convert.registry.registered import RegisteredDecoder, RegisteredSchema, SchemaKind
 from parquet_sink.convert.settings import ConverterSettings
-from parquet_sink.convert.xml.decoder import decoder as xml_decoder
+from parquet_sink.convert.xml.decoder import XmlDecoder
 from parquet_sink.convert.xml.settings import XmlConverter
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
@@ -187,7 +187,7 @@ FORMATS: dict[str, tuple[Callable[[], Decoder], Draw]] = {
     "protobuf": (cache(lambda: registered("PROTOBUF", protobuf_decoder, PROTOBUF)), draw_protobuf),
     "json_schema": (lambda: registered("JSON", json_schema, json.dumps(JSON_SCHEMA)), draw_json_schema),
     "json_schema_unions": (lambda: registered("JSON", json_schema, json.dumps(UNIONS)), draw_unions),
-    "xml": (lambda: xml_decoder(XmlConverter()), draw_xml),
+    "xml": (lambda: XmlDecoder(XmlConverter()), draw_xml),
     "string": (lambda: decoder_for(ConverterSettings(kind="string")), draw_text),
     "long": (lambda: decoder_for(ConverterSettings(kind="long")), lambda rng: rng.randbytes(8)),
 }

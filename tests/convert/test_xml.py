@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from parquet_sink.convert.decoded import Trees
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.xml import decoder as xml
-from parquet_sink.convert.xml.decoder import decoder, parse
+from parquet_sink.convert.xml.decoder import XmlDecoder, parse
+from parquet_sink.convert.xml.settings import XmlConverter
 
 XSI = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
 
@@ -234,7 +235,7 @@ BOMBS: list[tuple[str, Callable[[], bytes]]] = [
 @pytest.mark.parametrize("bomb", [bomb for _, bomb in BOMBS], ids=[name for name, _ in BOMBS])
 def test_bombs(bomb: Callable[[], bytes]) -> None:
     """Whatever there is much of, reading ends, with a tree that is not larger than the document allows."""
-    decoded = decoder().decode(pa.array([bomb()]))
+    decoded = XmlDecoder(XmlConverter()).decode(pa.array([bomb()]))
     assert all(len(reason) < 200 for reason in decoded.invalid.values())
     assert all(sum(map(len, tree)) <= SIZE for piece in decoded.pieces for tree in piece.trees)  # type: ignore[union-attr]
 
@@ -299,7 +300,7 @@ def test_what_was_written_is_read(tree: dict[str, object], codec: str) -> None:
 def test_any_bytes(values: list[bytes]) -> None:
     """Each value is a tree, invalid, or nil, by itself; nothing else is raised."""
     padded = pa.array([b"<r a='first'/>", *values, b"<r a='last'/>"])
-    decoded = decoder().decode(padded.slice(1))
+    decoded = XmlDecoder(XmlConverter()).decode(padded.slice(1))
     (piece,) = decoded.pieces
     assert isinstance(piece, Trees)
     found = dict(zip(piece.positions.to_pylist(), piece.trees, strict=True))
@@ -316,6 +317,6 @@ def test_any_bytes(values: list[bytes]) -> None:
 
 def test_nothing_valid_is_no_piece() -> None:
     """No tree gives no piece; a nil record is neither a tree nor invalid."""
-    decoded = decoder().decode(pa.array([b"<r", f"<r {XSI} xsi:nil='true'/>".encode()]))
+    decoded = XmlDecoder(XmlConverter()).decode(pa.array([b"<r", f"<r {XSI} xsi:nil='true'/>".encode()]))
     assert decoded.pieces == ()
     assert set(decoded.invalid) == {0}

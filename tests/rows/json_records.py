@@ -8,7 +8,7 @@ from unittest.mock import patch
 from hypothesis import strategies as st
 
 from parquet_sink.convert.json import decoder as json_decoder
-from parquet_sink.convert.json import misfits
+from parquet_sink.convert.json import fallback
 from parquet_sink.rows.run import Run
 from parquet_sink.rows.settings import ObfuscationSettings, ShapeSettings
 
@@ -116,7 +116,7 @@ def eager() -> Iterator[None]:
         patch.object(json_decoder, "FEWEST", 1),
         patch.object(json_decoder, "ODD_WORTH_IT", 0),
         patch.object(json_decoder, "ONE_IN", 1),
-        patch.object(misfits, "WINDOW", 3),
+        patch.object(fallback, "WINDOW", 3),
     ):
         yield
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.convert.decoded import Decoded
-from parquet_sink.convert.json.trees import JsonTrees
+from parquet_sink.convert.json.decoder import JsonTrees
 from parquet_sink.errors import KafkaFailed, OffsetsLost, RegistryFailed, StorageFailed, TopicGone
 from parquet_sink.files import naming
 from parquet_sink.files.accumulator import Accumulator, FinishedFile

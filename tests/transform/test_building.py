@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from parquet_sink.convert.decoded import Trees
-from parquet_sink.convert.json.trees import JsonTrees
+from parquet_sink.convert.json.decoder import JsonTrees
 from parquet_sink.errors import TransformFailed
 from parquet_sink.model.records import VALUES_ONLY, RecordBatch, RecordParts
 from parquet_sink.transform.building import NamedPredicate, NamedTransform, is_ours

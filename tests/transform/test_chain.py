@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from parquet_sink.convert.decoded import Tree, Trees, Typed
 from parquet_sink.convert.decoders import decoder_for as plain
-from parquet_sink.convert.json.trees import JsonTrees
+from parquet_sink.convert.json.decoder import JsonTrees
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.errors import RegistryFailed
 from parquet_sink.model.records import VALUES_ONLY, Header, RecordBatch, RecordParts

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from parquet_sink.convert.connect_values.decoder import decoder as simple
 from parquet_sink.convert.decoders import decoder_for
-from parquet_sink.convert.json.trees import JsonTrees
+from parquet_sink.convert.json.decoder import JsonTrees
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.model.records import Header as RawHeader
 from parquet_sink.model.records import RecordBatch, RecordParts

@@ -199,14 +199,11 @@ class Steps:
             return self._parts[0][position].astype(kind, copy=False)
         out = np.zeros(count, kind)
         for rows, parts in zip(self._rows, self._parts, strict=True):
-            out[_into(rows, len(parts[position]), into)] = parts[position]
+            if rows is None:
+                out[slice(len(parts[position])) if into is None else into] = parts[position]
+            else:
+                out[rows if into is None else into[rows]] = parts[position]
         return out
-
-
-def _into(rows: Ints | None, size: int, into: Ints | None) -> Ints:
-    if rows is None:
-        return np.arange(size) if into is None else into
-    return rows if into is None else into[rows]
 
 
 def bitmap(valid: Flags | None) -> pa.Buffer | None:
@@ -276,7 +273,7 @@ def _with_validity(found: pa.Array, kind: pa.DataType, valid: Flags | None) -> p
 
 
 class SpanColumn:
-    """Bytes or texts. All texts are validated at once, and one by one only if that fails."""
+    """Bytes or texts. A record with a text that is not UTF-8 is marked, and the text left out."""
 
     def __init__(self, node: Bytes | Text) -> None:
         self._kind = node.arrow
@@ -293,20 +290,8 @@ class SpanColumn:
         if self._batch is None:
             return _with_validity(pa.array([b""] * count, pa.binary()), self._kind, valid)
         found = gather(self._batch, self._steps.place(0, count, into), self._steps.place(1, count, into))
-        if self._kind == pa.string() and not _is_utf8(found):
-            found = self._repaired(self._batch, found, self._steps.place(2, count, into))
+        fine = are_utf8(found) if self._kind == pa.string() else None
+        if fine is not None and not fine.all():
+            self._batch.bad[self._steps.place(2, count, into)[~fine]] = True
+            found = pc.if_else(pa.array(fine), found, pa.scalar(b"", pa.binary()))
         return _with_validity(found, self._kind, valid)
-
-    def _repaired(self, batch: Batch, found: pa.Array, ids: Ints) -> pa.Array:
-        """The texts that are UTF-8; records with another one are marked, and it is left out."""
-        fine = are_utf8(found)
-        batch.bad[ids[~fine]] = True
-        return pc.if_else(pa.array(fine), found, pa.scalar(b"", pa.binary()))
-
-
-def _is_utf8(found: pa.Array) -> bool:
-    try:
-        _with_validity(found, pa.string(), None).validate(full=True)
-    except pa.ArrowInvalid:
-        return False
-    return True

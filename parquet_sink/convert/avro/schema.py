@@ -54,16 +54,16 @@ _LONG_COLUMNS: dict[object, pa.DataType] = {"timestamp-millis": TIMESTAMP, f"{_C
 def integer(bits: int, notes: Notes) -> Integer:
     """An `int` or a `long`. Connect's int8 and int16 are int32, too."""
     columns, plain = (_INT_COLUMNS, INT32) if bits == 32 else (_LONG_COLUMNS, INT64)
-    return Integer(columns.get(_logical(notes)) or columns.get(_connect_name(notes), plain))
+    return Integer(columns.get(_text(notes, "logicalType").lower()) or columns.get(_text(notes, "connect.name"), plain))
 
 
 def binary(size: int | None, notes: Notes, path: Path) -> Bytes | Decimal:
     """`bytes`, or a `fixed` of that size. Raises InvalidValue for a decimal that no column can hold."""
     plain = Bytes(size)
-    if _logical(notes) == "decimal":
+    if _text(notes, "logicalType").lower() == "decimal":
         scale = _whole(notes["scale"]) if "scale" in notes else 0
         precision = _whole(notes["precision"]) if "precision" in notes else DEFAULT_PRECISION
-    elif _connect_name(notes) == f"{_CONNECT}Decimal":
+    elif _text(notes, "connect.name") == f"{_CONNECT}Decimal":
         scale, precision = _connect_decimal(notes, path)
     else:
         return plain
@@ -82,14 +82,10 @@ def _connect_decimal(notes: Notes, path: Path) -> tuple[int | None, int | None]:
     return _digits(parameters["scale"]), _digits(parameters.get(_PRECISION_PARAMETER, str(DEFAULT_PRECISION)))
 
 
-def _logical(notes: Notes) -> str | None:
-    logical = notes.get("logicalType")
-    return logical.lower() if isinstance(logical, str) else None
-
-
-def _connect_name(notes: Notes) -> str | None:
-    name = notes.get("connect.name")
-    return name if isinstance(name, str) else None
+def _text(notes: Notes, name: str) -> str:
+    """Empty where it is no text."""
+    found = notes.get(name)
+    return found if isinstance(found, str) else ""
 
 
 def _whole(value: object) -> int | None:

@@ -28,7 +28,7 @@ import pyarrow as pa
 from parquet_sink.convert import calendars
 from parquet_sink.convert.calendars import DAY_MS
 from parquet_sink.convert.connect_values.parser import JAVA_BLANKS, Entries, Found, JavaDate, Kind, NotHeld, Parser
-from parquet_sink.convert.decoded import DEFAULT_PRECISION, Decoded, Decoder, Piece, Trees, Typed, decimal_type
+from parquet_sink.convert.decoded import DEFAULT_PRECISION, Decoded, Piece, Trees, Typed, decimal_type
 from parquet_sink.convert.settings import Converter
 
 Parsed: TypeAlias = pa.Scalar | dict[str, object] | list[object]
@@ -68,12 +68,12 @@ def parse(text: str) -> Parsed:
         return pa.scalar(text, pa.string())
 
 
-def decoder(settings: Converter) -> Decoder:
+class SimpleHeaders:
     """SimpleHeaderConverter: values of UTF-8 text, what is not valid in it replaced as Java does. None is invalid."""
-    return _SimpleHeaders()
 
+    def __init__(self, settings: Converter) -> None:
+        """There are no settings."""
 
-class _SimpleHeaders:
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """As `convert.decoded.Decoder` says."""
         texts: list[tuple[int, str]] = []

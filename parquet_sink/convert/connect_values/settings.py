@@ -14,7 +14,7 @@ class SimpleHeaderConverter(Converter):
     class_name = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
     word = reported = "simple_header"
     sides = ("header",)
-    opens = "parquet_sink.convert.connect_values.decoder:decoder"
+    opens = "parquet_sink.convert.connect_values.decoder:SimpleHeaders"
 
     @property
     def what(self) -> str:

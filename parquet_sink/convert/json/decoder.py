@@ -12,17 +12,27 @@ from contextlib import suppress
 from typing import TypeAlias
 
 import numpy as np
+import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.convert.arrays import all_null, anywhere, either
-from parquet_sink.convert.decoded import Decoded, Inferred, LearningDecoder, Piece, Reading, Tree, Trees
+from parquet_sink.convert.decoded import (
+    Decoded,
+    Inferred,
+    LearningDecoder,
+    Piece,
+    Reading,
+    Tree,
+    Trees,
+    Typed,
+    one_by_one,
+)
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json.exact import is_plain, load, parse, parse_any
 from parquet_sink.convert.json.fallback import absent, objects, read_most
 from parquet_sink.convert.json.fast import has_empty_object, has_signed_integer_zero
 from parquet_sink.convert.json.profile import JsonProfile, with_lists_as_text
-from parquet_sink.convert.json.trees import JsonTrees
 
 # Scalars are made with their types: PyArrow takes 0.1 ms each time to infer one.
 _EXACT_LIMIT = pa.scalar(float(2**53), pa.float64())
@@ -63,6 +73,40 @@ AMBIGUOUS_WORTH_IT = 16
 """When more than one row in so many must be read by itself, all are."""
 
 
+class JsonTrees:
+    """Decodes each value to a tree by itself: for exploding, chunks and transforms.
+
+    anything, any_tree: as in `convert.decoded.Reading`; text is a string's content, else JSON.
+    """
+
+    def __init__(self, *, anything: bool, any_tree: bool = False) -> None:
+        self._anything, self._any_tree = anything, any_tree
+
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        """As `convert.decoded.Decoder` says; `null` is a tombstone, as for Connect's JsonConverter."""
+        positions, found, invalid = one_by_one(values, self._parse)
+        if not self._anything or self._any_tree:
+            pieces = (Trees(pa.array(positions, pa.int64()), found),) if found else ()
+            return Decoded(pieces, invalid)
+        texts = {at: one for at, one in zip(positions, found, strict=True) if isinstance(one, str)}
+        trees = {at: one for at, one in zip(positions, found, strict=True) if at not in texts}
+        untyped = (Trees(pa.array([*trees], pa.int64()), [*trees.values()]),) if trees else ()
+        typed = Typed(pa.array([*texts], pa.int64()), pa.array([*texts.values()], pa.string()))
+        return Decoded(((*untyped, typed) if texts else untyped), invalid)
+
+    def _parse(self, value: bytes) -> object:
+        if value == b"null":
+            return None
+        if self._any_tree:
+            return parse_any(value)
+        if not self._anything:
+            return parse(value)
+        found = parse_any(value)
+        if isinstance(found, dict) and found:
+            return found
+        return found if isinstance(found, str) else orjson.dumps(found).decode()
+
+
 class Gathered:
     """By index among the values, not by position. any_tree: as in `convert.decoded.Reading`."""
 
@@ -71,7 +115,7 @@ class Gathered:
         self.trees: dict[int, Tree] = {}
         self._others: dict[int, object] = {}
         self.invalid: dict[int, str] = {}
-        self._loaded: dict[int, Tree] | None = None
+        self._loaded: dict[int, Tree] = {}
         self._rows: list[pa.StructArray] = []
         self._which: list[np.ndarray] = []
 
@@ -79,25 +123,23 @@ class Gathered:
         """Some of the values."""
         return self.values if len(which) == len(self.values) else self.values.take(pa.array(which))
 
-    def load(self) -> np.ndarray:
-        """Parse all values, once; which of them are JSON objects with fields, within no limits yet."""
-        if self._loaded is None:
-            self._loaded = {}
-            for index, value in enumerate(self.values.to_pylist()):
-                try:
-                    tree = load(value)
-                except InvalidValue as error:
-                    self.invalid[index] = str(error)
-                    continue
-                if tree and type(tree) is dict:
-                    self._loaded[index] = tree
-                else:
-                    self._parse(index)
-        return np.fromiter(self._loaded, np.int64, len(self._loaded))
+    def load(self) -> list[int]:
+        """Parse all values; which of them are JSON objects with fields, within no limits yet."""
+        for index, value in enumerate(self.values.to_pylist()):
+            try:
+                tree = load(value)
+            except InvalidValue as error:
+                self.invalid[index] = str(error)
+                continue
+            if tree and type(tree) is dict:
+                self._loaded[index] = tree
+            else:
+                self._parse(index)
+        return list(self._loaded)
 
     def parse(self, index: int) -> Tree | None:
         """The tree of a value; None when it is invalid."""
-        loaded = None if self._loaded is None else self._loaded.get(index)
+        loaded = self._loaded.get(index)
         if loaded is None or not is_plain(loaded.values(), 1):
             self._parse(index)
         else:
@@ -291,7 +333,7 @@ class JsonDecoder:
         valid = gathered.load()
         covered: list[int] = []
         odd = refused = 0
-        for index in valid.tolist():
+        for index in valid:
             tree = gathered.parse(index)
             if tree is None:
                 refused += 1

@@ -1,4 +1,4 @@
-"""Parses one JSON value to a Python tree: the definition of what is accepted, and why not.
+"""Parses one JSON value to a Python tree: the definition of what is accepted, and why not. And back.
 
 `parse` promises to its callers: a non-empty object, nested at most MAX_DEPTH levels, integers within int64, fractions
 finite, text without lone surrogates, of equal keys the last one.
@@ -6,12 +6,15 @@ finite, text without lone surrogates, of equal keys the last one.
 
 import json
 from collections.abc import Iterable, Iterator
+from math import isfinite, isnan
 from typing import Any, cast
 
+import numpy as np
 import orjson
+import pyarrow as pa
 
 from parquet_sink.config.key import ems
-from parquet_sink.convert.decoded import MAX_DEPTH, Tree
+from parquet_sink.convert.decoded import MAX_DEPTH, Float32, Tree
 from parquet_sink.convert.invalid import InvalidValue, Path, show
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
@@ -118,3 +121,36 @@ def _children(path: Path, value: dict[str, object] | list[object]) -> Iterator[t
     items: Iterable[tuple[str | int, object]] = value.items() if isinstance(value, dict) else enumerate(value)
     for step, child in items:
         yield (*path, step), child
+
+
+def text_of(tree: object) -> str:
+    """The JSON text of a value without a schema, as transforms may have left it. Raises InvalidValue.
+
+    Dates and times are the numbers that columns store, numbers that are none text, as in `rows.json_text`.
+    """
+    try:
+        text = orjson.dumps(tree, default=_number).decode()
+        return text if "null" not in text else orjson.dumps(_finite(tree), default=_number).decode()
+    except (orjson.JSONEncodeError, RecursionError):
+        raise InvalidValue(
+            "its text cannot be made: it is nested too deeply, or has an integer beyond 64 bits, or what no JSON has"
+        ) from None
+
+
+def _finite(tree: object) -> object:
+    """The same, with text for each number that is none, of which orjson makes null."""
+    if isinstance(tree, float):
+        return tree if isfinite(tree) else "NaN" if isnan(tree) else "Infinity" if tree > 0 else "-Infinity"
+    if type(tree) is list:
+        return [_finite(one) for one in tree]
+    return {name: _finite(one) for name, one in tree.items()} if type(tree) is dict else tree
+
+
+def _number(value: object) -> float:
+    """Of what orjson does not know. A fraction of 32 bits has as few digits as tell it from others of these."""
+    if isinstance(value, Float32):
+        return float(str(np.float32(value)))
+    if not isinstance(value, pa.Scalar):
+        raise TypeError
+    number: int = value.value
+    return number

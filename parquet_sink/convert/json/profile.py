@@ -139,13 +139,13 @@ class JsonProfile:
         return orjson.dumps({"reading": reading, "fields": _named(self.fields), "lists": self.lists})
 
     def restore(self, saved: bytes | None) -> None:
-        """Begin with what `serialize` gave under the same settings; anything else is ignored."""
+        """Take in what `serialize` gave under the same settings; anything else is ignored."""
         try:
             found = orjson.loads(saved or b"null")
             if found is not None and found["reading"] == [self._discard_lists, self._ignore_case]:
                 fields, lists = _typed(found["fields"]), _checked_lists(found["lists"])
-                self.fields, self.lists, self.size = fields, lists, _size(fields) + _size(lists)
-                self._schema = None
+                self._take(self.fields, fields, ())
+                self._take_lists(lists, ())
         except (orjson.JSONDecodeError, KeyError, TypeError):
             return
 
@@ -202,9 +202,34 @@ class JsonProfile:
             below = below[key]
         return True
 
+    def _take(self, fields: Fields, more: Fields, path: tuple[str, ...]) -> None:
+        """Take in the fields of another profile, as far as they do not contradict."""
+        for key, known in more.items():
+            if not isinstance(known, dict):
+                if known is not NoneType or key not in fields:
+                    self._put(fields, key, known)
+            elif isinstance(fields.get(key), dict) or self._put(fields, key, {}):
+                below = fields[key]
+                assert isinstance(below, dict)
+                self._take(below, known, (*path, key))
 
-def _size(tree: Mapping[str, object]) -> int:
-    return len(tree) + sum(_size(below) for below in tree.values() if isinstance(below, dict))
+    def _take_lists(self, lists: Lists, path: tuple[str, ...]) -> None:
+        for key, below in lists.items():
+            self._note_list((*path, key))
+            self._take_lists(below, (*path, key))
+
+
+def merged(one: bytes | None, other: bytes | None) -> bytes | None:
+    """What two tasks learned of one topic, `other` leading; `other` alone where they were learned differently."""
+    if one is None or other is None:
+        return one if other is None else other
+    try:
+        profile = JsonProfile(*orjson.loads(other)["reading"])
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return other
+    profile.restore(other)
+    profile.restore(one)
+    return profile.serialize()
 
 
 def _has_twin(fields: Fields, key: str) -> bool:

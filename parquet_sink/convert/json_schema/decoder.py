@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from parquet_sink.convert.decoded import Decoded, Decoder
+from parquet_sink.convert.decoded import Decoded, Decoder, one_by_one
 from parquet_sink.convert.invalid import InvalidValue, show
 from parquet_sink.convert.json_schema.refs import (
     UNIONS,
@@ -289,9 +289,9 @@ class _Payloads:
         parts, left = self._reader.read_fast(values)
         for part in parts:
             pieces.add_part(self._reader, part)
-        for position, value in zip(left, values.take(pa.array(left, pa.int64())).to_pylist(), strict=True):
-            try:
-                pieces.add(self._reader, position, self._reader.exact.parse(value))
-            except InvalidValue as error:
-                pieces.add_invalid(position, str(error))
+        places, found, invalid = one_by_one(values.take(pa.array(left, pa.int64())), self._reader.exact.parse)
+        for place, value in zip(places, found, strict=True):
+            pieces.add(self._reader, left[place], value)
+        for place, reason in invalid.items():
+            pieces.add_invalid(left[place], reason)
         return pieces.to_decoded()

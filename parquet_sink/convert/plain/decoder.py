@@ -18,7 +18,6 @@ or in other encodings, 0.2; numbers 0.06.
 import codecs
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -31,25 +30,15 @@ from parquet_sink.convert.plain.settings import StringConverter
 from parquet_sink.convert.settings import Converter
 from parquet_sink.errors import InvalidConfiguration
 
-
-@dataclass(frozen=True)
-class _Fixed:
-    """A kind whose values all have `size` bytes. code: as in the module struct."""
-
-    converter: str
-    size: int
-    code: str
-    arrow: pa.DataType
-
-
-_FIXED: Mapping[str, _Fixed] = {
-    "boolean": _Fixed("BooleanConverter", 1, "?", pa.bool_()),
-    "short": _Fixed("ShortConverter", 2, "h", pa.int32()),
-    "integer": _Fixed("IntegerConverter", 4, "i", pa.int32()),
-    "long": _Fixed("LongConverter", 8, "q", pa.int64()),
-    "float": _Fixed("FloatConverter", 4, "f", pa.float32()),
-    "double": _Fixed("DoubleConverter", 8, "d", pa.float64()),
+_FIXED: Mapping[str, tuple[str, pa.DataType]] = {
+    "boolean": ("?", pa.bool_()),
+    "short": ("h", pa.int32()),
+    "integer": ("i", pa.int32()),
+    "long": ("q", pa.int64()),
+    "float": ("f", pa.float32()),
+    "double": ("d", pa.float64()),
 }
+"""Of numbers of a fixed size the code in the module struct."""
 
 _BOOLEANS = pa.array([b"\x00", b"\x01"])
 
@@ -114,25 +103,26 @@ class Numbers:
     """Of the converters of numbers in the table above."""
 
     def __init__(self, settings: Converter) -> None:
-        self._fixed = _FIXED[settings.word]
+        self._converter = type(settings).__name__
+        self._code, self._arrow = _FIXED[settings.word]
+        self._size = struct.calcsize(f">{self._code}")
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
-        fixed = self._fixed
-        fits = pc.equal(pc.binary_length(values), fixed.size)
-        if pa.types.is_boolean(fixed.arrow):
+        fits = pc.equal(pc.binary_length(values), self._size)
+        if pa.types.is_boolean(self._arrow):
             fits = pc.is_in(values, _BOOLEANS)
         bad = pc.indices_nonzero(pc.invert(fits)).to_pylist()
         invalid = {position: self._why(values[position].as_py()) for position in bad}
         good = (values.filter(fits) if bad else values).to_pylist()
-        numbers = struct.unpack(f">{len(good)}{fixed.code}", b"".join(good))
-        return _decoded(pa.array(numbers, fixed.arrow), invalid)
+        numbers = struct.unpack(f">{len(good)}{self._code}", b"".join(good))
+        return _decoded(pa.array(numbers, self._arrow), invalid)
 
     def _why(self, value: bytes) -> str:
-        size, fixed = len(value), self._fixed
-        if size == fixed.size:
-            return f"the value's byte is neither 0 nor 1, as value.converter={fixed.converter} asks for"
+        size = len(value)
+        if size == self._size:
+            return f"the value's byte is neither 0 nor 1, as value.converter={self._converter} asks for"
         held = f"{size:,} {'byte' if size == 1 else 'bytes'}"
-        return f"the value has {held}, and value.converter={fixed.converter} asks for {fixed.size}"
+        return f"the value has {held}, and value.converter={self._converter} asks for {self._size}"
 
 
 def _decoded(rows: pa.Array, invalid: Mapping[int, str]) -> Decoded:

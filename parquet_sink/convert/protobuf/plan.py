@@ -155,7 +155,8 @@ class _Planner:
             yield from members
             return
         name = f"{oneof.name}_{oneof.index}" if self._settings.index_for_unions else oneof.name
-        yield Member(name, Struct(_struct_type(members), members), True, oneof.name, _itself, made.WhichOneof)
+        shape = Struct(_struct_type(members), members)
+        yield Member(name, shape, True, oneof.name, lambda message: message, made.WhichOneof)
 
     def _member(self, field: Any, proto3_optional: bool) -> Member:
         self.required |= field.is_required
@@ -244,11 +245,6 @@ class _Planner:
             return dict(options.FromString(field.GetOptions().SerializeToString()).Extensions[extension].params)
         except (KeyError, AttributeError):
             return {}
-
-
-def _itself(message: Any) -> Any:
-    """A oneof is no object of its own: its fields are those of the message."""
-    return message
 
 
 def _unwrapped(message: Any) -> Scalar:

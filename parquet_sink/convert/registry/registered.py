@@ -60,7 +60,7 @@ def split(values: pa.BinaryArray, id_bytes: int) -> tuple[list[Group], dict[int,
     size = 1 + id_bytes
     first = bytes(values[0].as_buffer()[:size])
     if refusal(first, size) is None and pc.all(pc.starts_with(values, first)).as_py():
-        return [Group(_schema_id(first), _after(values, size))], {}
+        return [Group(_schema_id(first), pc.binary_slice(values, size, _LONGEST))], {}
     return _apart(values, size)
 
 
@@ -71,7 +71,8 @@ def refusal(header: bytes, size: int) -> str | None:
     if not header:
         return f"the value is empty, and not in {wanted}"
     if header[0] != MAGIC:
-        return f"the value is not in {wanted}: it begins with {_look(header)}"
+        look = next((look for start, look in _LOOKS if header.startswith(start)), f"0x{header[0]:02x}")
+        return f"the value is not in {wanted}: it begins with {look}"
     if len(header) < size:
         return f"the value has {len(header)} bytes, too few for {wanted}"
     if _schema_id(header) < 0:
@@ -79,23 +80,15 @@ def refusal(header: bytes, size: int) -> str | None:
     return None
 
 
-def _look(header: bytes) -> str:
-    return next((look for start, look in _LOOKS if header.startswith(start)), f"0x{header[0]:02x}")
-
-
 def _schema_id(header: bytes) -> int:
     return int.from_bytes(header[1:], "big", signed=True)
-
-
-def _after(values: pa.BinaryArray, size: int) -> pa.BinaryArray:
-    return pc.binary_slice(values, size, _LONGEST)
 
 
 def _apart(values: pa.BinaryArray, size: int) -> tuple[list[Group], dict[int, str]]:
     """Brings records of one header together: a stable sort by header keeps positions increasing."""
     headers = pc.binary_slice(values, 0, size).dictionary_encode()
     positions = pc.array_sort_indices(headers.indices).cast(pa.int64())
-    payloads = _after(values.take(positions), size)
+    payloads = pc.binary_slice(values.take(positions), size, _LONGEST)
     counts = pc.value_counts(headers.indices)
     sizes = dict(zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True))
     groups: list[Group] = []

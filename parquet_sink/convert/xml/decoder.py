@@ -29,7 +29,7 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.expatreader import DefusedExpatParser
 
 from parquet_sink.convert.custom import OneByOne
-from parquet_sink.convert.decoded import MAX_DEPTH, Decoder, Tree
+from parquet_sink.convert.decoded import MAX_DEPTH, Tree
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.settings import Converter
 
@@ -72,12 +72,12 @@ _NO_DOCUMENT_TYPES = "the value has a document type, which is not allowed"
 Value = str | dict[str, object] | None
 
 
-def decoder(settings: Converter) -> Decoder:
-    """The decoder of XML, which has no settings: every tree has text, objects, lists and nulls."""
-    return _XmlDecoder()
+class XmlDecoder(OneByOne):
+    """Every tree has text, objects, lists and nulls."""
 
+    def __init__(self, settings: Converter) -> None:
+        """There are no settings."""
 
-class _XmlDecoder(OneByOne):
     def record(self, value: bytes) -> Tree | None:
         return parse(value)
 
@@ -105,7 +105,8 @@ def _decode(value: bytes, codec: str) -> str:
 
 def _parse(document: bytes | str) -> Value:
     """The root element. Raises InvalidValue, and _Encoded for bytes that are to be decoded first."""
-    if _has_document_type(document):
+    pattern: Any = _DOCUMENT_TYPE_BYTES if isinstance(document, bytes) else _DOCUMENT_TYPE
+    if pattern.match(document):
         raise InvalidValue(_NO_DOCUMENT_TYPES)
     builder = _Builder()
     reader = _Reader(builder)
@@ -122,12 +123,6 @@ def _parse(document: bytes | str) -> Value:
     finally:
         reader.release()
     return builder.root
-
-
-def _has_document_type(document: bytes | str) -> bool:
-    if isinstance(document, bytes):
-        return _DOCUMENT_TYPE_BYTES.match(document) is not None
-    return _DOCUMENT_TYPE.match(document) is not None
 
 
 class _Refused(Exception):

@@ -12,7 +12,7 @@ class XmlConverter(Converter):
     title = "XML documents"
     class_name = "com.celonis.kafka.connect.ems.converter.XmlConverter"
     word = "xml"
-    opens = "parquet_sink.convert.xml.decoder:decoder"
+    opens = "parquet_sink.convert.xml.decoder:XmlDecoder"
 
     @classmethod
     def has_bytes(cls, values: Values) -> bool:

@@ -11,8 +11,7 @@ import pyarrow as pa
 from parquet_sink.config.key import ems
 from parquet_sink.convert.decoded import Tree
 from parquet_sink.convert.invalid import InvalidValue, Path, show
-from parquet_sink.convert.json.exact import walk
-from parquet_sink.convert.json.trees import text_of
+from parquet_sink.convert.json.exact import text_of, walk
 from parquet_sink.rows.added_columns import why_reserved
 from parquet_sink.rows.run import ColumnBatch
 from parquet_sink.rows.schema.arrow_types import clash

@@ -13,7 +13,7 @@ from parquet_sink.convert import calendars
 from parquet_sink.convert.calendars import DAY_MS
 from parquet_sink.convert.decoded import Inferred, Piece, Tree, Trees, Typed
 from parquet_sink.convert.invalid import InvalidValue, show
-from parquet_sink.convert.json.trees import text_of
+from parquet_sink.convert.json.exact import text_of
 from parquet_sink.transform.fields.errors import kind, tree_kind
 from parquet_sink.transform.fields.plain import columns_of, records, to_plain
 from parquet_sink.transform.headers import ABSENT, HeaderValue

@@ -131,7 +131,7 @@ def _of_converter(prefix: str, key: Key, config: Mapping[str, str]) -> bool:
     named = config.get(prefix.removesuffix("."), "").strip()
     setting = find_setting(key.name.removeprefix(prefix))
     converter = converters.find(named) if named and "${" not in named else None
-    return converter is not None and setting is not None and setting.concerns(converter) and not setting.unused
+    return converter is not None and setting is not None and converter in setting.of and not setting.unused
 
 
 def _info(one: Definition, config: Mapping[str, str], errors: Sequence[str]) -> dict[str, Any]:

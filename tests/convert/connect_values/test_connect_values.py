@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.convert.connect_values.decoder import decoder, parse
+from parquet_sink.convert.connect_values.decoder import SimpleHeaders, parse
 from parquet_sink.convert.connect_values.settings import SIMPLE_HEADER
 from parquet_sink.convert.decoded import Trees, Typed
 
@@ -115,7 +115,7 @@ def test_what_arrow_cannot_hold_is_text(text: str) -> None:
 @given(st.lists(st.binary(max_size=12) | st.sampled_from([b"1", b"null", b"[]", b"0.5", b"\xff"]), max_size=8))
 def test_many_values_are_what_each_is(values: list[bytes]) -> None:
     """The decoder gives each value by its position, null by none, and calls nothing invalid."""
-    found = decoder(SIMPLE_HEADER).decode(pa.array(values, pa.binary()))
+    found = SimpleHeaders(SIMPLE_HEADER).decode(pa.array(values, pa.binary()))
     assert not found.invalid
     by_position: dict[int, object] = {}
     for piece in found.pieces:

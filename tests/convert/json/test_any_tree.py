@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from parquet_sink.convert.decoded import Decoded, Inferred, Reading, Trees
 from parquet_sink.convert.json import decoder as json
-from parquet_sink.convert.json.trees import JsonTrees
+from parquet_sink.convert.json.decoder import JsonTrees
 
 VALUES = st.sampled_from(
     [

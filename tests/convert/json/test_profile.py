@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from parquet_sink.convert.json.profile import MAX_FIELDS, MAX_NAME, JsonProfile
+from parquet_sink.convert.json.profile import MAX_FIELDS, MAX_NAME, JsonProfile, merged
 
 
 def test_a_profile_grows_from_null_to_something_and_from_whole_numbers_to_fractions() -> None:
@@ -57,3 +57,19 @@ def test_a_profile_is_limited() -> None:
     profile.learn({f"n{number}": None for number in range(MAX_FIELDS - 10)})
     assert not profile.learn({"o": {f"n{number}": [] for number in range(30)}})
     assert profile.size == MAX_FIELDS
+
+
+def test_two_profiles_are_merged() -> None:
+    """Each brings what the other lacks; where they contradict, the second counts."""
+    one, other = JsonProfile(), JsonProfile()
+    one.learn({"a": 1, "b": "x", "l": [1], "n": None})
+    other.learn({"a": 1.5, "b": 2, "c": {"d": True}})
+    both = JsonProfile()
+    both.restore(merged(one.serialize(), other.serialize()))
+    assert both.fields == {"a": float, "b": int, "c": {"d": bool}, "l": str, "n": type(None)}
+    assert both.lists == {"l": {}}
+    assert merged(one.serialize(), None) == one.serialize()
+    assert merged(None, other.serialize()) == other.serialize()
+    otherwise = JsonProfile(discard_lists=True)
+    otherwise.learn({"z": 1})
+    assert merged(one.serialize(), otherwise.serialize()) == otherwise.serialize()
