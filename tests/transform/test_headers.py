@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.convert.connect_values.decoder import decoder as simple
+from parquet_sink.convert.connect_values.settings import SIMPLE_HEADER
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.convert.json.decoder import JsonTrees
 from parquet_sink.convert.settings import ConverterSettings
@@ -36,7 +36,7 @@ def of(headers: RawHeaders, names: frozenset[str] | None = None) -> Headers:
     """Decoded by SimpleHeaderConverter."""
     raw = batch(headers).headers
     assert raw is not None
-    found, bad = record_headers.decoded(raw, simple(), names)
+    found, bad = record_headers.decoded(raw, SIMPLE_HEADER.open(), names)
     assert not bad
     return found
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from parquet_sink.config.provider import Resolved
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import read
-from parquet_sink.convert.connect_values.decoder import decoder as simple
+from parquet_sink.convert.connect_values.settings import SIMPLE_HEADER
 from parquet_sink.convert.decoded import Trees, Typed
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.transform import headers as record_headers
@@ -118,7 +118,7 @@ def with_more(records: DecodedRecords, draw: st.DrawFn) -> DecodedRecords:
     headers = RecordBatch.of("t", 3, range(count), [0] * count, [b""] * count, None, raw).headers
     assert headers is not None
     keys = tuple(piece for piece in (Typed(one, typed), trees) if len(piece.positions))
-    found, _ = record_headers.decoded(headers, simple())
+    found, _ = record_headers.decoded(headers, SIMPLE_HEADER.open())
     return replace(records, batch=batch, keys=keys, headers=found)
 
 
