@@ -260,7 +260,7 @@ class _Envelopes:
         while len(values) and groups < _MOST_GROUPS:
             frame = self._frame_of(values[0].as_py())
             if frame is None:
-                self._take_exactly(pieces, values.slice(0, 1), positions)
+                self._take_whole(pieces, values[0].as_py(), positions[0].as_py())
                 values, positions = values.slice(1), positions.slice(1)
                 continue
             fit = frame.fit(values)
@@ -271,7 +271,8 @@ class _Envelopes:
             values, positions = values.filter(pc.invert(fit)), positions.filter(pc.invert(fit))
             groups += 1
         else:
-            self._take_exactly(pieces, values, positions)
+            for value, position in zip(values.to_pylist(), positions.to_pylist(), strict=True):
+                self._take_whole(pieces, value, position)
         return pieces.to_decoded()
 
     def _frame_of(self, value: bytes) -> Frame | None:
@@ -314,10 +315,6 @@ class _Envelopes:
                 pieces.add(frame.reader, position, frame.reader.exact.read(tree, payload, size=size))
         except InvalidValue as error:
             pieces.add_invalid(position, str(error))
-
-    def _take_exactly(self, pieces: Pieces, values: pa.BinaryArray, positions: pa.Int64Array) -> None:
-        for value, position in zip(values.to_pylist(), positions.slice(0, len(values)).to_pylist(), strict=True):
-            self._take_whole(pieces, value, position)
 
     def _take_whole(self, pieces: Pieces, value: bytes, position: int) -> None:
         """One value by the definition."""

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from parquet_sink.convert.decoded import one_by_one
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.protobuf.compile import Compiled
 
@@ -49,20 +50,15 @@ def split(values: pa.BinaryArray) -> tuple[list[Group], dict[int, str]]:
 
 
 def _one_by_one(values: pa.BinaryArray) -> tuple[list[Group], dict[int, str]]:
-    invalid: dict[int, str] = {}
-    found: dict[Indexes, tuple[list[int], list[bytes]]] = {}
-    for position, value in enumerate(values.to_pylist()):
-        try:
-            indexes, length = read(value)
-        except InvalidValue as error:
-            invalid[position] = str(error)
-            continue
-        positions, payloads = found.setdefault(indexes, ([], []))
-        positions.append(position)
+    positions, found, invalid = one_by_one(values, lambda value: (value, *read(value)))
+    by_type: dict[Indexes, tuple[list[int], list[bytes]]] = {}
+    for position, (value, indexes, length) in zip(positions, found, strict=True):
+        places, payloads = by_type.setdefault(indexes, ([], []))
+        places.append(position)
         payloads.append(value[length:])
     groups = [
-        Group(indexes, pa.array(positions, pa.int64()), pa.array(payloads, pa.binary()))
-        for indexes, (positions, payloads) in found.items()
+        Group(indexes, pa.array(places, pa.int64()), pa.array(payloads, pa.binary()))
+        for indexes, (places, payloads) in by_type.items()
     ]
     return groups, invalid
 

@@ -70,29 +70,13 @@ def _one_of(words: Iterable[str], reason: str, short: Callable[[Value], str] = _
     return Check(rule, lambda value: None if short(value) in known else reason)
 
 
-BASIC_SOURCE = Check("`URL`, `USER_INFO`", _basic_source)
-BEARER_SOURCE = _one_of(
-    ["STATIC_TOKEN"],
-    "Only STATIC_TOKEN is possible, a token that is given; set it with bearer.auth.token, or sign in with "
-    "basic.auth.user.info.",
-)
 USER_INFO = Check("`user:password`", _user_info)
-TOKEN = Check("printable ASCII", _token)
 PEM = _one_of(["PEM"], "Only PEM files are read, no Java key stores; convert it to PEM (keytool, openssl) and set PEM.")
-FOUR_OR_EIGHT = Check(
-    "4 or 8", lambda value: None if value in (4, 8) else "A schema's id has 4 or 8 bytes; write one of them."
-)
-ID_HANDLER = _one_of(
-    ID_BYTES,
-    f"It is no handler known here; write one of {', '.join(ID_BYTES)}, or set schema.id.bytes to 4 or 8.",
-    simple_name,
-)
 ID_READER = _one_of(
     ["PrefixSchemaIdDeserializer", "DualSchemaIdDeserializer"],
     "A schema's id is read from the record itself, never from headers; remove the key.",
     simple_name,
 )
-AVRO_ENCODING = _one_of(["BINARY"], "Only Avro's binary form is read; set BINARY.")
 
 
 def _ignored(doc: str, no_effect: str, *names: str, type_: Type = Type.STRING) -> tuple[Key, ...]:
@@ -106,7 +90,7 @@ _SIGNING_IN = (
         Type.STRING,
         "Where user and password come from: the address (`URL`) or `basic.auth.user.info` (`USER_INFO`).",
         default_text="whichever is there",
-        check=BASIC_SOURCE,
+        check=Check("`URL`, `USER_INFO`", _basic_source),
     ),
     setting_key(
         "basic.auth.user.info",
@@ -125,13 +109,17 @@ _SIGNING_IN = (
         Type.STRING,
         "Where the token comes from: `bearer.auth.token`.",
         default_text="STATIC_TOKEN",
-        check=BEARER_SOURCE,
+        check=_one_of(
+            ["STATIC_TOKEN"],
+            "Only STATIC_TOKEN is possible, a token that is given; set it with bearer.auth.token, or sign in with "
+            "basic.auth.user.info.",
+        ),
     ),
     setting_key(
         "bearer.auth.token",
         Type.PASSWORD,
         "Token that is sent as `Authorization: Bearer`; in place of user and password.",
-        check=TOKEN,
+        check=Check("printable ASCII", _token),
     ),
     *refused_keys(NO_OAUTH, "bearer.auth.issuer.endpoint.url", "bearer.auth.client.id"),
     *refused_keys(NO_OAUTH, "bearer.auth.client.secret", type_=Type.PASSWORD),
@@ -242,7 +230,9 @@ _REACHING = (
         default_text="by the converter",
         minimum=4,
         maximum=8,
-        check=FOUR_OR_EIGHT,
+        check=Check(
+            "4 or 8", lambda value: None if value in (4, 8) else "A schema's id has 4 or 8 bytes; write one of them."
+        ),
         origin=Origin.OWN,
     ),
 )
@@ -280,7 +270,11 @@ APICURIO_KEYS: Final = (
         Type.STRING,
         "Class that wrote the ids, which tells their length.",
         default_text="by the address",
-        check=ID_HANDLER,
+        check=_one_of(
+            ID_BYTES,
+            f"It is no handler known here; write one of {', '.join(ID_BYTES)}, or set schema.id.bytes to 4 or 8.",
+            simple_name,
+        ),
     ),
     setting_key(
         "apicurio.registry.use-id",
@@ -302,7 +296,7 @@ APICURIO_KEYS: Final = (
         Type.STRING,
         "Form of Avro.",
         default="BINARY",
-        check=AVRO_ENCODING,
+        check=_one_of(["BINARY"], "Only Avro's binary form is read; set BINARY."),
     ),
     *(
         setting_key(f"apicurio.{part}auth.{name}", type_, doc)
