@@ -18,7 +18,7 @@ class SecondAct(Act):
 
     def play(self) -> None:
         self.until_delivered()
-        self._second = self.program({})
+        self._second = self.another({})
         status = self._second.run_to_end(START_S)
         self.must(status == 1, f"the second one ended with status {status}")
         words = f"Connector {self.name} is already running on this machine (process "
@@ -27,7 +27,7 @@ class SecondAct(Act):
         self.until_delivered()
         self.saw("the second one ended with status 1 and named the first, which went on")
 
-    def program(self, more: Mapping[str, str]) -> SinkProcess:
+    def another(self, more: Mapping[str, str]) -> SinkProcess:
         """Another `parquet-sink run`, with the same connector file or a changed one."""
         folder = self.world.folder / f"{self.row.slug}-second"
         folder.mkdir()
@@ -46,7 +46,7 @@ class ElsewhereAct(SecondAct):
         self.until_delivered()
         group = {"consumer.override.group.id": f"connect-{self.name}"}
         folder = self.world.folder / f"{self.row.slug}-tmp"
-        self._second = self.program({**group, "name": f"{self.name}-new", "connect.ems.tmp.dir": str(folder)})
+        self._second = self.another({**group, "name": f"{self.name}-new", "connect.ems.tmp.dir": str(folder)})
         self._second.start()
         self.until_failed(f"Group connect-{self.name}", "committed by instance ", timeout_s=START_S)
         self.topic.produce(300)
