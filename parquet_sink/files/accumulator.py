@@ -20,9 +20,10 @@ import pyarrow as pa
 
 from parquet_sink.files import group, rotation
 from parquet_sink.files.group import Group, Piece, RecordTimes
-from parquet_sink.files.parquet import FinishedFile, OpenFile, Place, footer_bytes, remove
+from parquet_sink.files.parquet import FinishedFile, OpenFile, Place, footer_bytes
 from parquet_sink.files.rotation import GROUP_MEMORY_BYTES, GROUP_ROWS, Fill, GroupEnd, GroupLimits, Limits, Reason
 from parquet_sink.files.settings import FileSettings
+from parquet_sink.files.storage import remove_unsent
 from parquet_sink.rows.run import Run
 
 __all__ = ["GROUP_MEMORY_BYTES", "GROUP_ROWS", "Accumulator", "FinishedFile", "Place"]
@@ -81,7 +82,7 @@ class Accumulator:
         """Throws away what was not handed out; files that were are the caller's."""
         self._group = Group()
         for file in self._hand_out():
-            remove(file.path)
+            remove_unsent(file.path)
         opened, self._open = self._open, None
         if opened is not None:
             opened.discard()

@@ -178,7 +178,9 @@ def fits(schema: pa.Schema, into: pa.Schema) -> bool:
     if schema.equals(into):
         return True
     both = unified(into, schema)
-    return both is not None and _same_columns(both, into)
+    if both is None or set(both.names) != set(into.names):
+        return False
+    return all(both.field(name).equals(into.field(name)) for name in both.names)
 
 
 def aligned(rows: pa.Table, schema: pa.Schema) -> pa.Table | None:
@@ -201,10 +203,6 @@ def _column(rows: pa.Table, field: pa.Field, nulls: dict[pa.DataType, pa.Array])
     if field.type not in nulls:
         nulls[field.type] = pa.nulls(rows.num_rows, field.type)
     return nulls[field.type]
-
-
-def _same_columns(one: pa.Schema, other: pa.Schema) -> bool:
-    return set(one.names) == set(other.names) and all(one.field(n).equals(other.field(n)) for n in one.names)
 
 
 class Sizes:

@@ -43,7 +43,7 @@ from parquet_sink.files import naming
 from parquet_sink.files.group import Group
 from parquet_sink.files.rotation import Fill, Reason
 from parquet_sink.files.settings import FileSettings
-from parquet_sink.files.storage import storage_trouble
+from parquet_sink.files.storage import remove_unsent, storage_trouble
 from parquet_sink.model.frames import FrameSlice
 from parquet_sink.model.partitions import PartitionKey
 
@@ -228,7 +228,7 @@ class OpenFile:
                     part.close()
         if self._writer is not None:
             self._writer.is_open = False  # or the garbage collector would try once more to write the footer
-        remove(self.path)
+        remove_unsent(self.path)
 
     def _described(self, size: int, reason: Reason, digest: str) -> FinishedFile:
         topic, partition, first, last = self._place.topic, self._place.partition, self._first_offset, self._last_offset
@@ -251,12 +251,6 @@ class OpenFile:
             digest=digest,
             first_ms=self._first_ms,
         )
-
-
-def remove(path: str) -> None:
-    """Removes a file of ours; one that was never made, or is gone, is fine. What stays is swept later."""
-    with suppress(OSError):
-        os.unlink(path)
 
 
 def dictionary_columns(rows: pa.Table) -> tuple[str, ...]:

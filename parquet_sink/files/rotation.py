@@ -67,25 +67,15 @@ class Fill:
     size_bytes: int
 
 
-def holds_all_records(fill: Fill, limits: Limits) -> bool:
-    """No further Kafka record may enter."""
-    return fill.records >= limits.records
-
-
-def holds_enough_bytes(fill: Fill, limits: Limits) -> bool:
-    """What is on disk is as large as it should get."""
-    return fill.size_bytes >= NEARLY_FULL * limits.size_bytes
-
-
 def should_rotate(fill: Fill, limits: Limits, *, same_schema: bool = True) -> Reason | None:
     """The reason to close the open file before another row enters it, or None. An empty file is never closed."""
     if fill.records == 0:
         return None
     if not same_schema:
         return Reason.SCHEMA
-    if holds_all_records(fill, limits):
+    if fill.records >= limits.records:
         return Reason.RECORDS
-    if holds_enough_bytes(fill, limits):
+    if fill.size_bytes >= NEARLY_FULL * limits.size_bytes:
         return Reason.SIZE
     return None
 

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.config.key import ems
+from parquet_sink.convert.arrays import either
 from parquet_sink.convert.invalid import InvalidValue, show
 from parquet_sink.rows.schema.topic_columns import column_name
 from parquet_sink.rows.settings import ShapeSettings
@@ -122,8 +123,7 @@ class PrimaryKeys:
             if name not in arrays:
                 return pa.repeat(pa.scalar(True, pa.bool_()), count)
             if arrays[name].null_count:
-                mask = arrays[name].is_null()
-                found = mask if found is None else pc.or_(found, mask)
+                found = either(found, arrays[name].is_null())
         return found
 
 

@@ -72,9 +72,10 @@ def _leaves(array: pa.Array) -> pa.StringArray:
     if pa.types.is_floating(arrow):
         return _fractions(array)
     if pa.types.is_binary(arrow):
-        return _one_by_one([None if value is None else _base64(value) for value in array.to_pylist()])
+        return pa.array([None if value is None else _base64(value) for value in array.to_pylist()], pa.string())
     if pa.types.is_decimal(arrow):
-        return _one_by_one([None if value is None else _base64(_shortest(value)) for value in _unscaled(array)])
+        shortest = [None if value is None else _base64(_shortest(value)) for value in _unscaled(array)]
+        return pa.array(shortest, pa.string())
     if arrow in _DATES:
         array = array.view(_DATES[arrow])
     return array.cast(pa.string())
@@ -162,10 +163,6 @@ def _fractions(array: pa.Array) -> pa.StringArray:
         for written, text in _NO_NUMBERS:
             found = pc.if_else(pc.equal(found, _text(written)), _text(text), found)
     return found
-
-
-def _one_by_one(found: list[str | None]) -> pa.StringArray:
-    return pa.array(found, pa.string())
 
 
 def _base64(value: bytes) -> str:

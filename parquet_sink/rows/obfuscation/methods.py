@@ -60,17 +60,15 @@ class TextObfuscator:
         if self._digests is None:
             return pc.if_else(texts.is_valid(), pa.scalar(STARS), pa.scalar(None, pa.string()))
         if not self._repeatable:
-            return self._fresh(texts, self._digests)
+            hashed = _hexadecimal(self._digests(texts.drop_null().cast(pa.binary()).to_pylist()))
+            return pc.replace_with_mask(texts, texts.is_valid(), hashed)
         encoded = texts.dictionary_encode()
         hashed = _hexadecimal(self._digests(encoded.dictionary.cast(pa.binary()).to_pylist()))
         if len(hashed) == len(texts):
             return hashed
-        _limit(len(texts), hashed)
+        if len(hashed):
+            _limit_bytes(len(texts) * len(hashed[0].as_py()))
         return hashed.take(encoded.indices)
-
-    def _fresh(self, texts: pa.StringArray, digests: _Digests) -> pa.StringArray:
-        hashed = _hexadecimal(digests(texts.drop_null().cast(pa.binary()).to_pylist()))
-        return pc.replace_with_mask(texts, texts.is_valid(), hashed)
 
 
 def _digests(settings: ObfuscationSettings, fresh_salt: FreshSalt) -> _Digests | None:
@@ -146,11 +144,6 @@ def _hexadecimal(digests: list[bytes]) -> pa.StringArray:
     _limit_bytes(len(digits))
     fixed = pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), len(digests), [None, pa.py_buffer(digits)])
     return fixed.cast(pa.string())
-
-
-def _limit(count: int, hashed: pa.StringArray) -> None:
-    if len(hashed):
-        _limit_bytes(count * len(hashed[0].as_py()))
 
 
 def _limit_bytes(size: int) -> None:

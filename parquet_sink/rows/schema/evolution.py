@@ -258,11 +258,14 @@ class ChangeHistory:
         return f"{self._who}: {every}. {_why(tuple(before), tuple(after))}"
 
 
+_history_of = lru_cache(maxsize=4_096)(ChangeHistory)
+
+
 class SchemaChangeMonitor:
     """Of one range: logs what `ChangeHistory` has to say, once for each connector and topic in a process."""
 
     def __init__(self, connector: str, topic: str) -> None:
-        self._churn = _of(connector, topic)
+        self._churn = _history_of(connector, topic)
         self._schema: pa.Schema | None = None
 
     def added(self, schema: pa.Schema, ended: Iterable[int]) -> None:
@@ -272,11 +275,6 @@ class SchemaChangeMonitor:
             if text is not None:
                 _LOG.warning("%s", text)
         self._schema = schema
-
-
-@lru_cache(maxsize=4_096)
-def _of(connector: str, topic: str) -> ChangeHistory:
-    return ChangeHistory(connector, topic)
 
 
 def _why(before: Columns, after: Columns) -> str:
