@@ -57,7 +57,7 @@ docs: $(READY) ## write docs/configuration.md from the table of keys
 	$(BIN)/python -m parquet_sink.connectors.documentation > docs/configuration.md.new
 	mv docs/configuration.md.new docs/configuration.md
 
-jars: $(READY) ## fetch Kafka's jars into the user's cache, and make the archives of Java's classes there, once
+jars: $(READY) ## fetch Kafka's jars into the user's cache, and make the CDS archives of Java's classes there, once
 	@$(BIN)/python -m parquet_sink.addons.devkit.jars > /dev/null
 	@$(BIN)/python -m parquet_sink.addons.devkit.make_kafka_archive > /dev/null || true # only starts are quicker with it
 	@$(BIN)/python -m parquet_sink.spark.make_archive > /dev/null || true # likewise

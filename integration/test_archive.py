@@ -1,4 +1,4 @@
-"""The archive of Java's classes, with real Java: it is used, and a start survives a damaged one."""
+"""The CDS archive of Java's classes, with real Java: it is used, and a start survives a damaged one."""
 
 import shutil
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from parquet_sink.spark import archive, make_archive
+from parquet_sink.spark import cds_archive, make_archive
 from parquet_sink.spark.session import JAVA_OPTIONS
 
 HEADER_BYTES = 1_000_000
@@ -71,6 +71,6 @@ def test_java_refuses_an_archive_of_something_else(made: Path, tmp_path: Path) -
     made.unlink()
     wrong = tmp_path / f"java-{made.name.split('-')[1]}-{len(content)}-{zlib.crc32(content):08x}.jsa"
     wrong.write_bytes(content)
-    assert archive.usable(JAVA_OPTIONS) == wrong
+    assert cds_archive.usable(JAVA_OPTIONS) == wrong
     maps, _ = start(tmp_path)
     assert str(wrong) not in maps

@@ -24,8 +24,7 @@ from parquet_sink.errors import KafkaFailed, KafkaRefused
 from parquet_sink.kafka import dead_letters
 from parquet_sink.kafka.cluster import requests
 from parquet_sink.kafka.cluster.cluster import KafkaCluster
-from parquet_sink.kafka.dead_letter_headers import HeaderWriter
-from parquet_sink.kafka.dead_letters import DeadLetters
+from parquet_sink.kafka.dead_letters import DeadLetters, HeaderWriter
 from parquet_sink.kafka.group import client as group_client
 from parquet_sink.kafka.group.offsets import GroupOffsets
 from parquet_sink.kafka.producer_cache import ProducerCache

@@ -10,9 +10,8 @@ from integration.conftest import TopicFactory
 from integration.letters import letters
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.errors import KafkaRefused
-from parquet_sink.kafka.dead_letter_headers import NOT_KEPT, PREFIX, HeaderWriter
 from parquet_sink.kafka.dead_letter_topic import DeadLetterTopic
-from parquet_sink.kafka.dead_letters import DeadLetters
+from parquet_sink.kafka.dead_letters import NOT_KEPT, PREFIX, DeadLetters, HeaderWriter
 from parquet_sink.kafka.producer_cache import ProducerCache
 from parquet_sink.kafka.settings import DeadLetterSettings
 from parquet_sink.model.ranges import PlannedRange

@@ -13,7 +13,7 @@ from integration.conftest import TopicFactory
 from integration.harness import Sink
 from integration.letters import letters
 from parquet_sink.addons.devkit.broker import Broker
-from parquet_sink.kafka.dead_letter_headers import PREFIX
+from parquet_sink.kafka.dead_letters import PREFIX
 from parquet_sink.model.events import RecordsSetAside
 from parquet_sink.worker.loop.status import Status
 

@@ -16,7 +16,7 @@ from integration.letters import letters
 from integration.registry import RegistryServer
 from integration.wire import encode_avro
 from parquet_sink.addons.devkit.broker import Broker
-from parquet_sink.kafka.dead_letter_headers import PREFIX
+from parquet_sink.kafka.dead_letters import PREFIX
 from parquet_sink.worker.loop.status import Status
 
 Headers = list[tuple[str, bytes | None]]

@@ -175,7 +175,7 @@ def test_offset_of_a_topic_made_anew_while_stopped(
     run = sink.drain(name, lost_offsets_policy=policy)
     if policy == "STOP":
         assert (run.status, run.failure.kind, sink.offsets(name)) == (Status.FAILED, "OffsetsLost", [offset])
-        assert f"stands at offset {offset} of a topic that was deleted and made anew" in run.failure.message
+        assert f"stands at offset {offset} of a topic that was deleted and recreated" in run.failure.message
         broker.consumer_groups(
             "--group", sink.group, "--topic", name, "--reset-offsets", "--to-current", "--execute"
         )  # fmt: skip

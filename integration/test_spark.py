@@ -86,7 +86,7 @@ def test_a_kept_checkpoint_is_no_position(sink: Sink, broker: Broker, topic: Top
 def test_a_kept_checkpoint_and_a_topic_made_anew(
     sink: Sink, broker: Broker, topic: TopicFactory, tmp_path: Path
 ) -> None:
-    """A topic that was deleted and made anew between two runs over one checkpoint is read from its first record."""
+    """A topic that was deleted and recreated between two runs over one checkpoint is read from its first record."""
     name = topic()
     parquet_sink.register(sink.spark)
     file, checkpoint = connector_file(sink, name, tmp_path), tmp_path / "c"

@@ -17,7 +17,7 @@ import pytest
 
 from parquet_sink.connectors.check import check_files
 from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.model.ranges import Known, PlannedRange
+from parquet_sink.model.ranges import LearnedSchema, PlannedRange
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.spark import sink
 from parquet_sink.spark.handoff import Handoff
@@ -159,7 +159,7 @@ class SparkTask:
         ends = {key: self.kafka.log(key).end for key in self.kafka.partitions()}
         found, known = [(key, self.accepted.get(key, 0), end) for key, end in ends.items()], self._learned()
         return [
-            PlannedRange(*key, start, end, "records", start, known=known.get(key[0], Known()))
+            PlannedRange(*key, start, end, "records", start, known=known.get(key[0], LearnedSchema()))
             for key, start, end in found
             if start < end
         ]
@@ -190,7 +190,7 @@ class SparkTask:
         """Ends the run."""
         self._run.close()
 
-    def _learned(self) -> dict[str, Known]:
+    def _learned(self) -> dict[str, LearnedSchema]:
         with closing(self.state()) as state:
             return state.learned()
 

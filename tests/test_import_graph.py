@@ -22,7 +22,6 @@ NAME = "parquet_sink"
 PURE_MODULES = (
     "parquet_sink.errors",
     "parquet_sink.planner.admission",
-    "parquet_sink.spark.stream_offsets",
     "parquet_sink.files.rotation",
     "parquet_sink.files.naming",
     "parquet_sink.targets.retry",

@@ -12,7 +12,7 @@ from confluent_kafka import Message
 from integration.oracle.oracle import Oracle, Sample
 from integration.s3.book import BucketReader
 from parquet_sink.addons.devkit.target.client import TargetClient
-from parquet_sink.kafka.dead_letter_headers import PREFIX
+from parquet_sink.kafka.dead_letters import PREFIX
 
 SYNC_S: Final = 300.0
 

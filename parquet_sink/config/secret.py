@@ -1,5 +1,6 @@
 """A value that is never shown: its repr, str, format and JSON are stars."""
 
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from hashlib import sha256
 from typing import Any, Final
@@ -37,6 +38,13 @@ class Secret:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Secret, (self._value,))
+
+
+def plain(settings: "Mapping[str, str | Secret]", name: str) -> str | None:
+    """The value of a setting, revealed where it is a secret; None where it is absent or blank."""
+    value = settings.get(name)
+    text = value.reveal() if isinstance(value, Secret) else value
+    return text or None
 
 
 def digest(*settings: object) -> str:

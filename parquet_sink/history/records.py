@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from parquet_sink.model.ranges import Attempt, Known, PlannedRange
+from parquet_sink.model.ranges import Attempt, LearnedSchema, PlannedRange
 from parquet_sink.model.receipts import Archiving, Receipt
 
 LONGEST_CAUSE: Final = 1_000
@@ -117,7 +117,7 @@ class RangeRecord:
     end: int
     reason: str
     topic_id: str
-    known: Known
+    known: LearnedSchema
     recipe: str
     version: str
     at_ms: int
@@ -141,17 +141,17 @@ class RangeRecord:
         return {**asdict(self), "known": known_to_dict(self.known)}
 
 
-def known_to_dict(known: Known) -> dict[str, Any]:
-    """`Known` as JSON has it."""
+def known_to_dict(known: LearnedSchema) -> dict[str, Any]:
+    """`LearnedSchema` as JSON has it."""
     schema = None if known.schema is None else base64.b64encode(known.schema).decode()
     return {**asdict(known), "schema": schema}
 
 
-def known_from_json(text: str) -> Known:
+def known_from_json(text: str) -> LearnedSchema:
     """The inverse of `json.dumps(known_to_dict(...))`. Raises ValueError, KeyError or TypeError for anything else."""
     fields = json.loads(text)
     schema = fields["schema"]
-    return Known(**{**fields, "schema": None if schema is None else base64.b64decode(schema)})
+    return LearnedSchema(**{**fields, "schema": None if schema is None else base64.b64decode(schema)})
 
 
 @dataclass(frozen=True)

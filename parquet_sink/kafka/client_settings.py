@@ -1,12 +1,18 @@
-"""Settings of the Kafka client: the worker's and the connector's together, secrets marked."""
+"""Settings of the Kafka client under Java's names: the worker's and the connector's together, secrets marked."""
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from parquet_sink.config.report import Report
 from parquet_sink.config.secret import Secret
 
 ClientSetting = str | Secret
+Client = Mapping[str, ClientSetting]
+"""Settings of a client under Java's names, without the prefix."""
+
+Problem = tuple[str, str]
+"""Name of a setting as the operator wrote it, without its prefix, and what is wrong with it; "" is no single one."""
 
 _SECRET = re.compile(
     r"password|passphrase|jaas|secret|credential|token|oauthbearer\.config|user\.info|\.key$|\.pem$", re.IGNORECASE
@@ -27,6 +33,19 @@ _SIGNING_IN = ("security.", "sasl.", "ssl.", "https.", "enable.ssl.", "enable.sa
 _MAY_BE_BLANK = ("ssl.endpoint.identification.algorithm",)
 """Blank, it switches the check of host names off."""
 _PRINCIPAL = ("security.protocol", "sasl.jaas.config", "sasl.mechanism")
+
+
+@dataclass
+class Translation:
+    """Of Java's settings. settings: librdkafka's, secrets revealed. problems: no value of a secret is in them."""
+
+    settings: dict[str, str] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+    def problem(self, name: str, reason: str) -> None:
+        """Adds one, once."""
+        if (name, reason) not in self.problems:
+            self.problems.append((name, reason))
 
 
 def is_secret_name(name: str) -> bool:

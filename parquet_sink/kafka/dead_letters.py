@@ -1,12 +1,13 @@
 """Writes rejected records to the dead-letter topic, as they were, and has the brokers acknowledge them.
 
-A dead letter has the record's key, value, headers and timestamp (a record without one gets the time of writing). What
-it is there for stands in more headers, after its own, by Kafka Connect's names.
+A dead letter has the record's key, value, headers and timestamp (a record without one gets the time of writing). Why it
+is there stands in more headers, after its own, by Kafka Connect's names.
 """
 
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
@@ -15,16 +16,15 @@ from confluent_kafka import KafkaError, KafkaException, Message
 from parquet_sink.errors import BrokerAway, KafkaFailed, KafkaRefused
 from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client.causes import UNKNOWN, Cause
-from parquet_sink.kafka.client.producer_options import MEMORY, delivery_s
+from parquet_sink.kafka.client.options import MEMORY, delivery_s
 from parquet_sink.kafka.client.rights import REFUSED, to_write
-from parquet_sink.kafka.dead_letter_headers import HeaderWriter, headers_size
 from parquet_sink.kafka.dead_letter_topic import DeadLetterTopic
 from parquet_sink.kafka.producer_cache import CachedProducer, ProducerCache, producers
 from parquet_sink.kafka.settings import DeadLetterSettings
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import Header
-from parquet_sink.model.rejected import Rejected
+from parquet_sink.model.rejected import TASK, Rejected, Stage, class_name, stage_name
 
 MOST_BYTES: Final = 16 << 20
 """On their way at once, unless a single record is larger: the client keeps a copy of each."""
@@ -43,9 +43,48 @@ REFUSED_S: Final = 4.0
 GRACE_S: Final = 10.0
 """Beyond the time that a dead letter may take: the client promises an answer by then."""
 
+PREFIX: Final = "__connect.errors."
+NOT_KEPT: Final = "__parquet_sink.errors.headers.not.kept"
+"""A header of our own: of headers with a name that is not UTF-8 the Kafka client can neither read nor write any."""
+_WHY_NOT_KEPT: Final = b"a name is not UTF-8"
+_EXCEPTION: Final = "parquet_sink.errors.InvalidRecord"
+"""Programs that read dead letters know it: it stays when the class moves."""
+
+
+@dataclass(frozen=True)
+class HeaderWriter:
+    """connector: its name. context: whether headers say why. classes: what carries out a stage, by its full name."""
+
+    connector: str
+    context: bool
+    classes: Mapping[Stage, str] = field(default_factory=dict)
+
+    def headers(self, rejected: Rejected) -> list[Header]:
+        """The record's own in their order, then ours. All names can be written; all of our values are UTF-8."""
+        own = rejected.headers or ()
+        kept = [one for one in own if _writable(one[0])]
+        if rejected.headers is None or len(kept) < len(own):
+            kept.append((NOT_KEPT, _WHY_NOT_KEPT))
+        return kept + self._context(rejected) if self.context else kept
+
+    def _context(self, rejected: Rejected) -> list[Header]:
+        values = {
+            "topic": rejected.topic,
+            "partition": str(rejected.partition),
+            "offset": str(rejected.offset),
+            "connector.name": self.connector,
+            "task.id": TASK,
+            "stage": stage_name(rejected.stage),
+            "class.name": class_name(rejected, self.classes),
+            "exception.class.name": _EXCEPTION,
+            "exception.message": rejected.reason,
+            "exception.stacktrace": f"{_EXCEPTION}: {rejected.reason}",
+        }
+        return [(PREFIX + name, text.encode("utf-8", "backslashreplace")) for name, text in values.items()]
+
 
 class DeadLetters:
-    """A `SetAsideStore` of one Spark task. What is put is sent at once, and acknowledged when `flush` returns."""
+    """A `DivertStore` of one Spark task. What is put is sent at once, and acknowledged when `flush` returns."""
 
     def __init__(
         self,
@@ -72,7 +111,7 @@ class DeadLetters:
         if self._puts % POLL_EVERY == 0:
             self._serve(one, 0)
         headers = self._headers.headers(rejected)
-        size = len(rejected.key or b"") + len(rejected.value or b"") + headers_size(headers)
+        size = len(rejected.key or b"") + len(rejected.value or b"") + _size(headers)
         self._wait(lambda: self._bytes + size <= MOST_BYTES and self._on_way.total() < MOST_RECORDS)
         self._raise_ended()
         self._raise_failed(key)
@@ -126,7 +165,7 @@ class DeadLetters:
                     raise self._larger_than_memory(rejected) from None
                 self._serve(one, WAIT_S)
                 if self._clock() > deadline:
-                    raise self._away() from None
+                    raise self._unacknowledged() from None
             except KafkaException as error:
                 raise self._failure(error.args[0], _about(key, rejected.offset)).at(key) from None
             else:
@@ -150,7 +189,7 @@ class DeadLetters:
             if waited > REFUSED_S and (cause := self._cause).lasting:
                 raise client_errors.not_let_in(f"Dead-letter topic {self._settings.topic}: the broker", cause)
             if waited > self._limit_s:
-                raise self._away()
+                raise self._unacknowledged()
 
     def _on_delivery(self, offset: int, key: PartitionKey, size: int, error: KafkaError | None, _: Message) -> None:
         """In whichever call polls the producer."""
@@ -177,8 +216,8 @@ class DeadLetters:
         if cure := lacks or _CURES.get(error.code()):
             return KafkaRefused(f"{what}: {error.str().rstrip('.')}. {cure}, then start again. {_NOTHING_COMMITTED}.")
         if error.code() in client_errors.UNKNOWN:
-            return KafkaFailed(f"{what}: the topic is not there any more; it is made anew. {_NOTHING_COMMITTED}.")
-        return client_errors.failure(error, what, cause=self._cause, away=_NOTHING_COMMITTED)
+            return KafkaFailed(f"{what}: the topic is not there any more; it is created again. {_NOTHING_COMMITTED}.")
+        return client_errors.failure(error, what, cause=self._cause, ending=_NOTHING_COMMITTED)
 
     def _larger_than_memory(self, rejected: Rejected) -> KafkaRefused:
         return KafkaRefused(
@@ -187,7 +226,7 @@ class DeadLetters:
             f"{_NOTHING_COMMITTED}."
         ).at((rejected.topic, rejected.partition))
 
-    def _away(self) -> BrokerAway:
+    def _unacknowledged(self) -> BrokerAway:
         return BrokerAway(
             f"Dead-letter topic {self._settings.topic}: no acknowledgement within {self._limit_s:.0f} s. "
             f"{self._cause.words}"
@@ -201,3 +240,17 @@ class DeadLetters:
 
 def _about(key: PartitionKey, offset: int) -> str:
     return f", for topic {key[0]}, topic-partition {key[1]}, offset {offset}"
+
+
+def _size(headers: Sequence[Header]) -> int:
+    """Bytes of names and values."""
+    return sum(len(name) + len(value or b"") for name, value in headers)
+
+
+def _writable(name: str) -> bool:
+    """The client ends the process for a name with a surrogate."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -13,7 +13,7 @@ from confluent_kafka import KafkaException, Producer
 
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.log import ClientLog
-from parquet_sink.kafka.client.producer_options import producer_options
+from parquet_sink.kafka.client.options import producer_options
 from parquet_sink.kafka.settings import ProducerSettings
 from parquet_sink.process.threads import in_thread
 

@@ -73,14 +73,14 @@ class ReaderChecks:
     def on_truncation(self, message: str, received: int) -> int | None:
         """The client's message says that the log is another one below `received`. Returns when reading goes on there.
 
-        Gives where the log was cut back to, None when that cannot be told. Raises OffsetsLost if what was delivered
+        Gives where the log was cut back to, None when that is unknown. Raises OffsetsLost if what was delivered
         differs and that is not accepted, and KafkaFailed if only what was read of this range does: then it is read
         again from its start.
         """
         cut = leader_epochs.truncation_offset(message, received)
         if cut is None:
             log.warning(
-                "Topic %s, topic-partition %d: whether the log was cut back below %d cannot be told. %s Going on.",
+                "Topic %s, topic-partition %d: it is unknown whether the log was cut back below %d. %s Going on.",
                 self._topic, self._partition, received, message,
             )  # fmt: skip
             return None
@@ -259,7 +259,7 @@ class RangeReader:
     def _on_retention(self, cached: CachedConsumer) -> bool:
         """Retention deleted the next offset: stop, or go on behind the gap when the settings accept the loss.
 
-        Nothing follows an offset past the end: the group's offsets must be looked up anew (KafkaFailed).
+        Nothing follows an offset past the end: the group's offsets must be looked up again (KafkaFailed).
         """
         tp = TopicPartition(self.topic, self.partition)
         low, high = cached.consumer.get_watermark_offsets(tp, timeout=15.0)

@@ -14,7 +14,7 @@ from confluent_kafka import KafkaError, KafkaException, Message
 from parquet_sink.errors import BrokerAway, KafkaFailed, KafkaRefused
 from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client.causes import UNKNOWN, Cause
-from parquet_sink.kafka.client.producer_options import delivery_s
+from parquet_sink.kafka.client.options import delivery_s
 from parquet_sink.kafka.client.rights import REFUSED, to_write
 from parquet_sink.kafka.producer_cache import CachedProducer, ProducerCache, producers
 from parquet_sink.kafka.settings import ProducerSettings
@@ -25,7 +25,7 @@ MOST_BYTES: Final = 16 << 20
 MOST_RECORDS: Final = 20_000
 POLL_EVERY: Final = 100
 WAIT_S: Final = 0.1
-AWAY_S: Final = 5.0
+UNREACHABLE_S: Final = 5.0
 """After so long without any acknowledgement, from brokers of which the client says that it cannot reach them, a task
 ends: the driver waits for them, where a stop is heard.
 """
@@ -122,7 +122,7 @@ class RecordSender:
             except BufferError:
                 self._serve(WAIT_S)
                 if self._clock() - begun > self._limit_s:
-                    raise self._give_up(self._away()) from None
+                    raise self._give_up(self._unacknowledged()) from None
             except KafkaException as error:
                 raise self._give_up(self._failure(error.args[0], record.topic)) from None
             else:
@@ -144,11 +144,11 @@ class RecordSender:
         while self._on_way and not done():
             self._serve(WAIT_S, flush=flush)
             silent = self._clock() - self._heard_s
-            if self._on_way and silent > AWAY_S and (cause := self._cause).words:
-                let_in = client_errors.not_let_in("The broker", cause) if cause.lasting else self._away()
+            if self._on_way and silent > UNREACHABLE_S and (cause := self._cause).words:
+                let_in = client_errors.not_let_in("The broker", cause) if cause.lasting else self._unacknowledged()
                 raise self._give_up(let_in)
             if self._on_way and silent > self._limit_s:
-                raise self._give_up(self._away())
+                raise self._give_up(self._unacknowledged())
         if self._failed is not None:
             raise self._failed
 
@@ -187,9 +187,9 @@ class RecordSender:
             return KafkaRefused(f"{what}: {said}. {to_write(topic).cure('the user of [producer.override.*]')}.")
         if error.code() in client_errors.UNKNOWN:
             return KafkaRefused(f"{what} does not exist, and the brokers make none. Create it, or correct [topic].")
-        return client_errors.failure(error, what, cause=self._cause, away=_NOTHING_STORED)
+        return client_errors.failure(error, what, cause=self._cause, ending=_NOTHING_STORED)
 
-    def _away(self) -> BrokerAway:
+    def _unacknowledged(self) -> BrokerAway:
         waited = self._clock() - self._heard_s
         return BrokerAway(f"No acknowledgement within {waited:.0f} s. {self._cause.words} {_NOTHING_STORED}.")
 

@@ -68,7 +68,7 @@ class FileFailed(PartitionEvent):
 
 @dataclass(frozen=True)
 class FilePassedOver(PartitionEvent):
-    """The target refused a file for what is in it; its records are set aside. `receipt.passed_over` says why."""
+    """The target refused a file for what is in it; its records are diverted. `receipt.passed_over` says why."""
 
     receipt: Receipt
 

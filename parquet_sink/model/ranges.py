@@ -17,7 +17,7 @@ UNKNOWN: Final = "unknown"
 class LossCause(StrEnum):
     """Why records are gone before they were delivered.
 
-    RETENTION: Kafka deleted them. RECREATED: their topic was deleted and made anew. DELETED: their topic, or
+    RETENTION: Kafka deleted them. RECREATED: their topic was deleted and recreated. DELETED: their topic, or
     topic-partition, was deleted. TRUNCATED: the log was cut back and has grown again, so that other records have
     their offsets.
     """
@@ -37,7 +37,7 @@ class LostOffsets(NamedTuple):
 
     @classmethod
     def recreated(cls, start: int) -> "LostOffsets":
-        """Of a topic that was deleted and made anew: what it held from `start` on."""
+        """Of a topic that was deleted and recreated: what it held from `start` on."""
         return cls(start, start, LossCause.RECREATED)
 
     @classmethod
@@ -90,7 +90,7 @@ def logged(log: tuple[Attempt, ...], attempt: Attempt) -> tuple[Attempt, ...]:
 
 
 @dataclass(frozen=True)
-class Known:
+class LearnedSchema:
     """What earlier files of a topic taught. schema: as `RowBuilder` serialises it.
 
     Sizes are those of Parquet files; a record has several rows, or none, where lists are exploded.
@@ -100,9 +100,9 @@ class Known:
     bytes_per_row: float | None = None
     bytes_per_record: float | None = None
 
-    def updated(self, later: "Known") -> "Known":
+    def updated(self, later: "LearnedSchema") -> "LearnedSchema":
         """This, with what was learned later in place of it; what is None there stays."""
-        return Known(
+        return LearnedSchema(
             self.schema if later.schema is None else later.schema,
             self.bytes_per_row if later.bytes_per_row is None else later.bytes_per_row,
             self.bytes_per_record if later.bytes_per_record is None else later.bytes_per_record,
@@ -129,8 +129,8 @@ class Trying(StrEnum):
 class Tries:
     """What was done so far for the first file that is not accepted: attempts, and seconds since the first of them.
 
-    trying: what the attempts were at; those at something else count anew. log: what came of each, as far as it is kept.
-    sent_before: whether the target may have taken it in an attempt that is not counted here.
+    trying: what the attempts were at; those at something else count from 0. log: what came of each, as far as it is
+    kept. sent_before: whether the target may have taken it in an attempt that is not counted here.
     """
 
     attempts: int = 0
@@ -141,7 +141,7 @@ class Tries:
 
     @property
     def may_be_there(self) -> bool:
-        """Whether the target may have the file though nobody was told so."""
+        """Whether the target may have the file though nobody knows."""
         unlogged = self.trying is Trying.UPLOAD and self.attempts > len(self.log) > 0
         return self.sent_before or unlogged or any(one.verdict == UNKNOWN for one in self.log)
 
@@ -175,7 +175,7 @@ class PlannedRange:
     accepted: int = 0
     tries: Tries = NO_TRIES
     topic_id: str = ""
-    known: Known = Known()
+    known: LearnedSchema = LearnedSchema()
     epoch: int = -1
     read_ahead: bool = True
     repeated: bool = False
@@ -192,7 +192,7 @@ class PlannedRange:
         body: dict[str, Any] = json.loads(text)
         known, tries = body.pop("known"), body.pop("tries")
         schema = known.pop("schema")
-        known = Known(None if schema is None else base64.b64decode(schema), **known)
+        known = LearnedSchema(None if schema is None else base64.b64decode(schema), **known)
         return cls(**body, known=known, tries=Tries.from_dict(tries))
 
 

@@ -28,7 +28,7 @@ class Receipt:
     Everything of its topic-partition below `next_offset` (exclusive) has been accepted, as far as this range goes: the
     offset after the file, or the file's first offset when it failed. seconds: per stage (`write`, `upload`).
     accepted_at: epoch seconds. oldest_ms: oldest Kafka timestamp of its own records, epoch milliseconds; None where
-    none of them has one. passed_over: why the target refused it, where its records are set aside and the next file
+    none of them has one. passed_over: why the target refused it, where its records are diverted and the next file
     goes on; then there is no failure. table: at the target, None for the connector's one. digest: SHA-256 of the
     file's bytes, hexadecimal. tried: what came of each of the attempts, as far as it is kept. answers: what came of
     those that were made in the last Spark task, all of them counted. archive: what became of it at an archive, None

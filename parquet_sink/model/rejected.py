@@ -1,14 +1,15 @@
-"""A record that has no row, as a value: whoever takes it decides whether to stop or to set it aside."""
+"""A record that has no row, as a value: whoever takes it decides whether to stop or to divert it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 
 class Stage(StrEnum):
     """Where a record was rejected: Kafka Connect's names, and SHAPE for what Connect leaves to a sink's `put`.
 
-    OBFUSCATION: what is to be obfuscated cannot be, so that it would leave in clear; never passed over. TASK_PUT: the
+    OBFUSCATION: what is to be obfuscated cannot be, so that it would leave in clear; never diverted. TASK_PUT: the
     target refused the file that has its row.
     """
 
@@ -19,6 +20,12 @@ class Stage(StrEnum):
     SHAPE = "SHAPE"
     OBFUSCATION = "OBFUSCATION"
     TASK_PUT = "TASK_PUT"
+
+
+CONNECT_STAGES: Final[Mapping[Stage, str]] = {Stage.SHAPE: "TASK_PUT", Stage.OBFUSCATION: "TASK_PUT"}
+"""Where Kafka Connect has another name for it: shaping is what its sinks do in `put`."""
+TASK: Final = "0"
+"""Kafka Connect numbers its tasks; here any Spark task may have any topic-partition."""
 
 
 @dataclass(frozen=True)
@@ -43,18 +50,11 @@ class Rejected:
     by: str = ""
 
 
-@dataclass(frozen=True)
-class SetAsideCount:
-    """Records of one range that were set aside for good: count, at offsets from first to last.
+def stage_name(stage: Stage) -> str:
+    """Kafka Connect's name of a stage."""
+    return CONNECT_STAGES.get(stage, str(stage))
 
-    stages: how many at which stage, by Kafka Connect's names. reason: the first record's. place: where they are kept,
-    in words. dead_letters: whether that is a topic.
-    """
 
-    count: int
-    first: int
-    last: int
-    stages: Mapping[str, int]
-    reason: str
-    place: str = ""
-    dead_letters: bool = False
+def class_name(rejected: Rejected, classes: Mapping[Stage, str]) -> str:
+    """What rejected a record, by its full name. classes: what carries out a stage."""
+    return rejected.by or classes.get(rejected.stage, "")

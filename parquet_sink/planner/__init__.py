@@ -1,1 +1,1 @@
-"""The driver's side: which ranges are due, put down, committed and tried again."""
+"""The driver's side: which ranges are due, recorded, committed and tried again."""

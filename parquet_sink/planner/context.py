@@ -3,14 +3,15 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from parquet_sink.kafka.cluster.cluster import KafkaCluster
+from parquet_sink.kafka.group.offsets import GroupOffsets
 from parquet_sink.kafka.leader_epochs import LeaderEpochs
 from parquet_sink.kafka.settings import PlanningSettings
 from parquet_sink.model.events import OffsetsPassedOver
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import LostOffsets
-from parquet_sink.planner.clients import Cluster, Group, Spawn
 from parquet_sink.planner.start_offsets import TopicIds
-from parquet_sink.planner.unavailable import UnavailablePartitions
+from parquet_sink.planner.unavailable import Spawn, UnavailablePartitions
 from parquet_sink.process.threads import in_thread
 from parquet_sink.state.sqlite.store import SqliteStore
 
@@ -47,8 +48,8 @@ class PlanningContext:
 
     settings: PlanningSettings
     state: SqliteStore
-    cluster: Cluster
-    group: Group
+    cluster: KafkaCluster
+    group: GroupOffsets
     ids: TopicIds
     offsets: PartitionOffsets
     epochs: LeaderEpochs

@@ -40,7 +40,7 @@ class Discovery:
         )
         self._looked = self._reminded = 0.0
         self._missing: tuple[tuple[str, ...], str] | None = None if context.state.get(STARTED) else ((), "")
-        """What was told last; None: what an earlier query told."""
+        """What was reported last; None: what an earlier query reported."""
         self._probe = BackgroundProbe(context.cluster, context.now, context.spawn)
         self._late: dict[PartitionKey, str] = {}
         """The reset of those that were unavailable when the query started; new ones start at their first record."""
@@ -128,9 +128,9 @@ class Discovery:
         return undelivered
 
     def _note_missing(self, keys: Collection[PartitionKey]) -> None:
-        """Tells of topics that the connector names and that are not there, and of a pattern that none matches.
+        """Reports topics that the connector names and that are not there, and of a pattern that none matches.
 
-        The other processes are told when that changes; the log, too, and every ten minutes. keys: those there are.
+        An event reports it when that changes; a log line, too, and every ten minutes. keys: those there are.
         """
         name, kafka, now = self._context.settings.name, self._context.settings.kafka, self._context.now()
         missing = tuple(sorted(set(kafka.topics) - topics_of(keys)))
@@ -143,7 +143,7 @@ class Discovery:
             self._reminded = now
             log.warning("connector %s: %s", name, missing_message(missing) if missing else unmatched_message(unmatched))
 
-    def tell_of_nothing(self) -> None:
+    def warn_of_nothing(self) -> None:
         """Of a drain that begins without any topic: its end is no sign that anything was delivered."""
         _, unmatched = self._missing or ((), "")
         if unmatched:

@@ -2,7 +2,7 @@
 
 Order within a tick, all of it in `Planner.tick`: what lies below `start` has been accepted by the target, so it is
 committed first; then new topic-partitions are looked for; then one request tells where all of them end; then the pure
-decision; then the ranges taken are put down beside the group's offsets, so that after a crash the same ranges come
+decision; then the ranges taken are recorded beside the group's offsets, so that after a crash the same ranges come
 again, as the same files. While no broker answers ticks are lost, nothing else.
 """
 
@@ -23,7 +23,6 @@ from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.planner.admission import Candidate, due_range
-from parquet_sink.planner.clients import FirstRecords
 from parquet_sink.planner.context import PartitionOffsets, PlanningContext
 from parquet_sink.planner.discovery import Discovery
 from parquet_sink.planner.first_timestamps import FirstTimestamps
@@ -45,7 +44,7 @@ RECOMMIT_S: Final = 3_600.0
 """How often all offsets are committed again, moved or not: Kafka forgets those of a group without members, each by its
 own age (`offsets.retention.minutes`, a week by default)."""
 PATIENCE_S: Final = 60.0
-"""How long the broker may stay away at the start, unless `default.api.timeout.ms` says otherwise."""
+"""How long the broker may stay unavailable at the start, unless `default.api.timeout.ms` says otherwise."""
 
 
 class GroupMonitor:
@@ -124,7 +123,7 @@ class Planner:
         self,
         context: PlanningContext,
         outage: BrokerOutage,
-        reads: FirstRecords,
+        reads: FirstTimestamps,
         *,
         reported: bool = True,
         sleep: Callable[[float], None] = time.sleep,
@@ -147,8 +146,8 @@ class Planner:
     def begin(self, dead_letters: DeadLetterSettings | None = None) -> dict[PartitionKey, int]:
         """Where each topic-partition starts: at its committed offset, else where `auto.offset.reset` says. Once.
 
-        dead_letters: their topic is made if it is absent, so that one that cannot be made is told now, and not by the
-        first record that needs it. Waits for the broker for a bounded time. Raises KafkaFailed, OffsetsLost.
+        dead_letters: their topic is made if it is absent, so that one that cannot be made is reported now, and not by
+        the first record that needs it. Waits for the broker for a bounded time. Raises KafkaFailed, OffsetsLost.
         """
         deadline = self._deadline()
         while True:
@@ -188,10 +187,10 @@ class Planner:
         self._drain.active = True
 
     def repeated(self, planned: Sequence[Candidate]) -> list[PlannedRange]:
-        """Those of an earlier run's ranges that the group has put down, word for word: the others come by `tick`.
+        """Those of an earlier run's ranges that the group has recorded, word for word: the others come by `tick`.
 
         So a micro-batch that Spark repeats is the same if nothing happened, and passes over nothing if offsets were
-        set or a topic was made anew since. Raises KafkaFailed.
+        set or a topic was recreated since. Raises KafkaFailed.
         """
         starts = self._offsets.starts
         held = {(topic, partition): span for topic, partition, span in planned if (topic, partition) in starts}
@@ -208,7 +207,7 @@ class Planner:
 
         finished: ends of the last micro-batch's ranges.
 
-        While the broker is away nothing is due; but an empty tick ends a drain, so a drain waits for the
+        While the broker is unavailable nothing is due; but an empty tick ends a drain, so a drain waits for the
         broker, for a bounded time, and for what must be tried again. Raises ConnectorError for what waiting does not
         cure.
         """
@@ -265,7 +264,7 @@ class Planner:
         if self._drain.active:
             if not self._drain.begun:
                 self._recreated.check(topics_of(ends))
-                self._discovery.tell_of_nothing()
+                self._discovery.warn_of_nothing()
             self._drain.note(ends, [*self._offsets.starts, *self._unavailable])
         if not self._drain.active:
             self._ages.load(ends, now_ms)
@@ -278,7 +277,7 @@ class Planner:
         found = self._found(ends, now_ms, paused=paused)
         self._ages.publish(ends)
         if self._drain.active and self._unavailable and not found and not self._plans.retries:
-            message = f"Not caught up: {self._unavailable.describe()} away, and nothing else is left."
+            message = f"Not caught up: {self._unavailable.describe()} unavailable, and nothing else is left."
             raise BrokerAway(message).at(min(self._unavailable))
         taken = self._plans.take(found)
         self._late.taken(taken, self._ages.seen_ms(taken))

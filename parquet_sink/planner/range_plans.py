@@ -9,7 +9,7 @@ from parquet_sink.files.rotation import Reason
 from parquet_sink.kafka.group.committed import RangePlan
 from parquet_sink.model.events import OffsetCommitted, RangePlanned
 from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.model.ranges import Accepted, Known, PlannedRange, Trying
+from parquet_sink.model.ranges import Accepted, LearnedSchema, PlannedRange, Trying
 from parquet_sink.planner.admission import Candidate, Range, select_batch
 from parquet_sink.planner.context import PlanningContext
 from parquet_sink.planner.recreated_topics import RecreatedTopics
@@ -68,7 +68,7 @@ class RangePlans:
         self.in_flight: dict[PartitionKey, PlannedRange] = {}
         self._taken_s: float | None = None
         self.retries: dict[PartitionKey, PendingRetry] = {}
-        self._recipe = context.settings.fingerprint
+        self._settings_digest = context.settings.fingerprint
         self._recorded: dict[PartitionKey, PlannedRange] | None = None
         self._last_batches: dict[PartitionKey, int] = {}
         self._batches = 0
@@ -99,7 +99,7 @@ class RangePlans:
         return {key: self._settled.get(key, end) for key, end in finished.items()}
 
     def _settle_one(self, key: PartitionKey, planned: PlannedRange, found: Accepted | None) -> int:
-        """Up to where a range is accepted. Its rest comes again: as it was, or planned anew with other bounds."""
+        """Up to where a range is accepted. Its rest comes again: as it was, or planned again with other bounds."""
         span = None if found is None or found.again is None else found.again.span
         if found is not None and span is not None:
             rest = span[1] if span[0] == planned.start else span[0]
@@ -122,7 +122,7 @@ class RangePlans:
         reported = state.get(REPORTED)
         for key, planned in ended.items():
             one = found.get(key)
-            if not reported or (one is not None and not _is_told(planned, one)):
+            if not reported or (one is not None and not _is_reported(planned, one)):
                 raise RunFilesLost(
                     f"Topic {key[0]}, topic-partition {key[1]}: what became of offsets {planned.start} to "
                     f"{planned.end - 1} is not known, because the connector's state file does not say: it was removed "
@@ -189,20 +189,20 @@ class RangePlans:
         return Range(start, plan.end, Reason(plan.reason))
 
     def _as_recorded(self, key: PartitionKey, plan: RangePlan) -> PlannedRange | None:
-        """The range as an earlier run took it, before it was perhaps planned anew to end earlier; None: cut anew.
+        """The range as an earlier run took it, before it was perhaps planned again to end earlier; None: cut again.
 
         Its files cannot be made again when the state file was lost, or the settings are others, or the rest of a range
-        could not come out as planned: then what is left is cut anew, where it begins.
+        could not come out as planned: then what is left is cut again, where it begins.
         """
         if self._recorded is None:
-            self._recorded = self._context.state.planned(self._recipe)
+            self._recorded = self._context.state.planned(self._settings_digest)
         recorded = self._recorded.get(key)
         return recorded if recorded is not None and recorded.start == plan.start < plan.end <= recorded.end else None
 
     def take(self, found: list[tuple[int, Candidate]]) -> list[PlannedRange]:
-        """As much as fits into one micro-batch, put down beside the offsets before it begins."""
+        """As much as fits into one micro-batch, recorded beside the offsets before it begins."""
         group, starts = self._context.group, self._context.offsets.starts
-        slots = self._context.state.get(SLOTS) or 1  # shared anew while other connectors come and go
+        slots = self._context.state.get(SLOTS) or 1  # shared again while other connectors come and go
         candidates = select_batch(found, self._context.settings.flush, slots)
         if not candidates:
             return []
@@ -214,7 +214,7 @@ class RangePlans:
             self._context.epochs.on_planned(key)
         plans = {key: _plan(planned) for key, planned in work.items()}
         self._recreated.check(topics_of(plans))
-        self._context.state.record_planned(fresh, self._recipe)
+        self._context.state.record_planned(fresh, self._settings_digest)
         group.recommit({key: starts[key] for key in plans}, plans)
         self.restored = {
             key: plan for key, plan in self.restored.items() if key not in work or plan.start >= work[key].end
@@ -238,7 +238,7 @@ class RangePlans:
         )
 
     def repeat(self, candidates: list[Candidate]) -> list[PlannedRange]:
-        """Ranges that an earlier run put down, and that Spark repeats before the first tick."""
+        """Ranges that an earlier run recorded, and that Spark repeats before the first tick."""
         self.in_flight, _ = self._work(candidates)
         self._settled = {}
         self._context.state.begin_batch(list(self.in_flight))
@@ -267,7 +267,7 @@ class RangePlans:
             if plan is not None and recorded is not None and (plan.start, plan.end) == (span.start, span.end):
                 work[key] = replace(planned, known=recorded.known)
             else:
-                work[key] = replace(planned, known=known.get(topic, Known()))
+                work[key] = replace(planned, known=known.get(topic, LearnedSchema()))
                 fresh.append(work[key])
         return work, fresh
 
@@ -284,7 +284,7 @@ class RangePlans:
         )
 
 
-def _is_told(planned: PlannedRange, found: Accepted) -> bool:
+def _is_reported(planned: PlannedRange, found: Accepted) -> bool:
     """Whether this is what became of this range: all of it is done, or its rest comes again."""
     same = (found.start, found.end) == (planned.start, planned.end)
     return same and (found.again is not None or found.next_offset >= planned.end)

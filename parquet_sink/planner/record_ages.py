@@ -9,8 +9,8 @@ from parquet_sink.model.events import FlushIntervalExceeded
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PartitionProgress, PlannedRange
 from parquet_sink.planner.admission import seen_ms
-from parquet_sink.planner.clients import FirstRecords
 from parquet_sink.planner.context import PlanningContext
+from parquet_sink.planner.first_timestamps import FirstTimestamps
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ def _merged_arrivals(marks: Sequence[tuple[int, int]]) -> tuple[tuple[int, int],
 class RecordAges:
     """Keeps the arrivals of each topic-partition. timestamps: reads those of first records, for the age at a start."""
 
-    def __init__(self, context: PlanningContext, timestamps: FirstRecords) -> None:
+    def __init__(self, context: PlanningContext, timestamps: FirstTimestamps) -> None:
         self._context, self._timestamps = context, timestamps
         self._arrivals: dict[PartitionKey, Arrivals] = {}
         self._published: dict[PartitionKey, PartitionProgress] = {}
@@ -123,14 +123,14 @@ class LateFlushes:
     """Compares the ages of ranges with the interval when they are taken.
 
     What waited while nothing was to be taken is not late: what was there at the start, what came during a pause, or
-    while uploads fail, which is told elsewhere. Ages count from the end of that.
+    while uploads fail, which is reported elsewhere. Ages count from the end of that.
     """
 
     def __init__(self, context: PlanningContext) -> None:
         self._context = context
         self._since_s = context.now()
         self._running: tuple[int, float] | None = None
-        self._told = FlushIntervalExceeded(context.settings.name, 0.0, 0, 0.0, 0.0, 0, 0.0)
+        self._reported = FlushIntervalExceeded(context.settings.name, 0.0, 0, 0.0, 0.0, 0, 0.0)
         self._logged_s = -LOG_S
         self._ranges, self._batch_s = 0, 0.0
 
@@ -153,7 +153,7 @@ class LateFlushes:
         seen_s = [oldest_ms.get((one.topic, one.partition), now_s * 1_000) / 1_000 for one in ranges]
         waited = [now_s - max(at_s, self._since_s) for at_s in seen_s]
         late = [seconds for seconds in waited if seconds > EXCEEDED * interval_s + TICKS_S]
-        told = FlushIntervalExceeded(
+        reported = FlushIntervalExceeded(
             connector=self._context.settings.name,
             at_s=now_s,
             partitions=len(late),
@@ -162,9 +162,9 @@ class LateFlushes:
             batch_ranges=self._ranges,
             batch_s=self._batch_s,
         )
-        if late or self._told.partitions:
-            self._context.state.append_events([told])
-        if late and (not self._told.partitions or now_s - self._logged_s >= LOG_S):
+        if late or self._reported.partitions:
+            self._context.state.append_events([reported])
+        if late and (not self._reported.partitions or now_s - self._logged_s >= LOG_S):
             self._logged_s = now_s
-            log.warning("connector %s: %s", told.connector, told.described)
-        self._told = replace(told)
+            log.warning("connector %s: %s", reported.connector, reported.described)
+        self._reported = reported

@@ -1,10 +1,10 @@
 """How many bytes wait: values are looked at as they come, so that `commit.size.bytes` holds before a file taught it.
 
-What a record becomes in Parquet is learned from files (`model.ranges.Known`), and then a number of records stands for a
-size. There is no such number before the first file of a topic, and it is wrong when records have grown since the last.
-So a few records of what came are read now and then. Where nothing is known of a topic, bytes of values stand in for
-those of Parquet: they are more in practice, so the first file is too small rather than too late. This only makes ranges
-due; how they are cut into files does not depend on it.
+What a record becomes in Parquet is learned from files (`model.ranges.LearnedSchema`), and then a number of records
+stands for a size. There is no such number before the first file of a topic, and it is wrong when records have grown
+since the last. So a few records of what came are read now and then. Where nothing is known of a topic, bytes of values
+stand in for those of Parquet: they are more in practice, so the first file is too small rather than too late. This only
+makes ranges due; how they are cut into files does not depend on it.
 """
 
 from collections.abc import Mapping
@@ -14,8 +14,8 @@ from typing import Final
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import ValueSizes
 from parquet_sink.planner.admission import Range, due_by_bytes
-from parquet_sink.planner.clients import FirstRecords
 from parquet_sink.planner.context import PlanningContext
+from parquet_sink.planner.first_timestamps import FirstTimestamps
 
 LOOK_EVERY_MS: Final = 10_000
 """A look reads a batch of records of each topic-partition that has new ones."""
@@ -67,7 +67,7 @@ class WaitingBytes:
 class RecordSizes:
     """Keeps what was seen of the values of each topic-partition. reads: reads some of them."""
 
-    def __init__(self, context: PlanningContext, reads: FirstRecords) -> None:
+    def __init__(self, context: PlanningContext, reads: FirstTimestamps) -> None:
         self._context, self._reads = context, reads
         self._waiting: dict[PartitionKey, WaitingBytes] = {}
         self._looked_at: dict[PartitionKey, int] = {}

@@ -1,4 +1,4 @@
-"""Notices topics that were deleted and made anew, and ends the query for them.
+"""Notices topics that were deleted and recreated, and ends the query for them.
 
 A topic may be deleted and recreated under the same name at any moment, and offsets of the old one must never pass over
 records of the new one. Kafka commits by name, and deletes a group's offsets some time after their topic, also when a
@@ -6,7 +6,7 @@ new topic has the name by then: one lost its first ten records so, on a busy mac
 or exactly where the old one did. Each topic has an id that no other topic ever has, and only that tells; the rule is:
 
   1. the id is asked for before the start offsets of a topic are looked up, and these belong to that id from then on
-  2. every committed offset carries the id that it belongs to, so also one that is written after the topic was made anew
+  2. every committed offset carries the id that it belongs to, so also one that is written after the topic was recreated
      tells the next start which topic it is of; an offset of another id counts as lost
   3. the id is asked for again after the ends were, before a range is taken: a start and an end are of one topic
   4. it is asked for again after the flush, before a commit, since the reader may have met the new topic
@@ -45,7 +45,7 @@ class RecreatedTopics:
             self._restart_at_first(recreated)
 
     def _restart_at_first(self, topics: list[str]) -> None:
-        """These topics were deleted and made anew. With CONTINUE the query starts again at their first records."""
+        """These topics were deleted and recreated. With CONTINUE the query starts again at their first records."""
         starts, cluster = self._context.offsets.starts, self._context.cluster
         held = [key for key in sorted(starts) if key[0] in topics]
         error = topic_recreated(*held[0], starts[held[0]])
@@ -69,7 +69,7 @@ class RecreatedTopics:
         raise KafkaFailed(f"{why} {how}").at(why.topic_partition)
 
     def on_end_below_start(self, key: PartitionKey, start: int, end: int) -> None:
-        """The topic-partition ends below where we stand: deleted and made anew, or truncated.
+        """The topic-partition ends below where we stand: deleted and recreated, or truncated.
 
         With CONTINUE the group is set to its beginning and the query starts again from there. No harm when only the
         last stable offset lies below: someone read further with read_uncommitted.

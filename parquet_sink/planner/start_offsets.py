@@ -4,12 +4,13 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from parquet_sink.errors import RESET_TOOL, BrokerAway, ConnectorError, OffsetsLost, TopicGone
+from parquet_sink.kafka.cluster.cluster import KafkaCluster
 from parquet_sink.kafka.group.committed import Committed, RangePlan
+from parquet_sink.kafka.group.offsets import GroupOffsets
 from parquet_sink.kafka.leader_epochs import LeaderEpochs, offsets_deleted, topic_recreated
 from parquet_sink.kafka.settings import PlanningSettings
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import LostOffsets
-from parquet_sink.planner.clients import Cluster, Group
 
 log = logging.getLogger(__name__)
 
@@ -17,12 +18,12 @@ log = logging.getLogger(__name__)
 class TopicIds:
     """The ids of the topics that our offsets belong to. `by_topic`: topic -> id, "" where the cluster gives none."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: KafkaCluster) -> None:
         self._cluster = cluster
         self.by_topic: dict[str, str] = {}
 
     def recreated(self, topics: Iterable[str]) -> list[str]:
-        """Those whose id is another one now: deleted and made anew. One request, none for no topics.
+        """Those whose id is another one now: deleted and recreated. One request, none for no topics.
 
         Raises TopicGone when one of them is not there, BrokerAway, KafkaFailed.
         """
@@ -56,14 +57,14 @@ def is_another_topic(before: str, now: str) -> bool:
 class StartOffsets:
     """Finds where topic-partitions start, by the group's offsets and by what Kafka still has.
 
-    on_lost: is told what is passed over.
+    on_lost: called with what is passed over.
     """
 
     def __init__(
         self,
         settings: PlanningSettings,
-        cluster: Cluster,
-        group: Group,
+        cluster: KafkaCluster,
+        group: GroupOffsets,
         ids: TopicIds,
         epochs: LeaderEpochs,
         on_lost: Callable[[PartitionKey, LostOffsets], None] = lambda key, lost: None,

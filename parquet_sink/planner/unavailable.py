@@ -6,14 +6,16 @@ from concurrent.futures import Future
 from typing import Final
 
 from parquet_sink.errors import BrokersGone
-from parquet_sink.kafka.cluster.cluster import End
+from parquet_sink.kafka.cluster.cluster import End, KafkaCluster
 from parquet_sink.model.events import ConnectorRunning, ConnectorWaiting, PartitionAvailable, PartitionUnavailable
 from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.planner.clients import Cluster, Spawn
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import STARTED, EventLog
 
 log = logging.getLogger(__name__)
+
+Spawn = Callable[[Callable[[], dict[PartitionKey, End]]], "Future[dict[PartitionKey, End]]"]
+"""Asks in the background."""
 
 REPORT_S: Final = 30.0
 ASK_S: Final = 5.0
@@ -37,7 +39,7 @@ class BrokerOutage:
         if self._reported_s is None or now - self._reported_s >= REPORT_S:
             self._reported_s = now
             self._state.append_events([ConnectorWaiting(self._name, now, str(why))])
-            log.warning("connector %s: %s Nothing is lost; trying on.", self._name, why)
+            log.warning("connector %s: %s Nothing is lost; trying again.", self._name, why)
 
     def check(self, why: object) -> None:
         """Raises BrokersGone when it has lasted too long."""
@@ -85,7 +87,7 @@ class UnavailablePartitions(Collection[PartitionKey]):
             now_s = self._now()
             self._events.append_events([PartitionUnavailable(self._name, now_s, *key, why(key)) for key in fresh])
             log.warning(
-                "connector %s: away: %s. %s. The others go on; nothing is lost.",
+                "connector %s: unavailable: %s. %s. The others go on; nothing is lost.",
                 self._name, named(fresh), why(fresh[0]).rstrip("."),
             )  # fmt: skip
 
@@ -96,7 +98,7 @@ class UnavailablePartitions(Collection[PartitionKey]):
         if found:
             now_s = self._now()
             self._events.append_events([PartitionAvailable(self._name, now_s, *key) for key in found])
-            log.warning("connector %s: back: %s", self._name, named(found))
+            log.warning("connector %s: available again: %s", self._name, named(found))
 
     def describe(self) -> str:
         """Their names, for a message."""
@@ -110,7 +112,7 @@ class UnavailablePartitions(Collection[PartitionKey]):
 class BackgroundProbe:
     """Asks for unavailable ones in the background, so that nothing waits for them."""
 
-    def __init__(self, cluster: Cluster, now: Callable[[], float], spawn: Spawn) -> None:
+    def __init__(self, cluster: KafkaCluster, now: Callable[[], float], spawn: Spawn) -> None:
         self._cluster, self._now, self._spawn = cluster, now, spawn
         self._asked_at = -ASK_S
         self._answer: Future[dict[PartitionKey, End]] | None = None
@@ -129,7 +131,7 @@ class BackgroundProbe:
 class EndOffsets:
     """Where topic-partitions end. An unavailable one delays the others once; then a background probe asks for it."""
 
-    def __init__(self, cluster: Cluster, unavailable: UnavailablePartitions, probe: BackgroundProbe) -> None:
+    def __init__(self, cluster: KafkaCluster, unavailable: UnavailablePartitions, probe: BackgroundProbe) -> None:
         self._cluster, self._unavailable, self._probe = cluster, unavailable, probe
 
     def fetch(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:

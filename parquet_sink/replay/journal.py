@@ -19,7 +19,7 @@ from parquet_sink.files import naming
 from parquet_sink.files.storage import prepare_connector, storage_trouble
 from parquet_sink.history.records import known_from_json, known_to_dict
 from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.model.ranges import Known
+from parquet_sink.model.ranges import LearnedSchema
 from parquet_sink.replay.plan import ReplayPlan, ReplayRange, range_from_dict, range_to_dict
 
 FORMAT: Final = 1
@@ -70,7 +70,7 @@ class Progress:
 
     round: int = 1
     positions: dict[PartitionKey, Position] = field(default_factory=dict)
-    known: dict[str, Known] = field(default_factory=dict)
+    known: dict[str, LearnedSchema] = field(default_factory=dict)
     files: int = 0
     rows: int = 0
     size_bytes: int = 0
@@ -187,10 +187,10 @@ class Journal:
 
 def _without_known(one: ReplayRange) -> ReplayRange:
     """What thousands of ranges have in common is written once."""
-    return replace(one, planned=replace(one.planned, known=Known()))
+    return replace(one, planned=replace(one.planned, known=LearnedSchema()))
 
 
-def _with_known(one: ReplayRange, known: Known) -> ReplayRange:
+def _with_known(one: ReplayRange, known: LearnedSchema) -> ReplayRange:
     return replace(one, planned=replace(one.planned, known=known))
 
 

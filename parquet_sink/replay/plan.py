@@ -14,7 +14,7 @@ from typing import Any
 from parquet_sink.history.records import RangeRecord, UploadRecord
 from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.model.ranges import Known, PlannedRange
+from parquet_sink.model.ranges import LearnedSchema, PlannedRange
 from parquet_sink.planner.admission import due_range, select_batch
 from parquet_sink.replay.copies import Copy, ReplayFile, Span, common, file_of, merged, overlap, taken, without
 from parquet_sink.spark.slots import LEAST_SLOTS
@@ -142,7 +142,7 @@ class Cutting:
     """How ranges are cut that the history does not know. known: what was learned of each topic until now."""
 
     flush: FlushSettings
-    known: Mapping[str, Known] = field(default_factory=dict)
+    known: Mapping[str, LearnedSchema] = field(default_factory=dict)
 
 
 NOTHING_PAST = Past()
@@ -240,7 +240,7 @@ def _anew(key: PartitionKey, span: Span, cutting: Cutting, held: Held) -> list[R
     """The ranges that admission would make of a backlog with as many slots as `run` has; only what Kafka holds."""
     topic, partition = key
     at, end = max(span[0], held.low), min(span[1], held.high)
-    known = cutting.known.get(topic, Known())
+    known = cutting.known.get(topic, LearnedSchema())
     found: list[ReplayRange] = []
     while at < end:
         due = due_range(at, end, None, known.bytes_per_record, cutting.flush, 0, draining=True)

@@ -42,9 +42,10 @@ from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.settings import TargetSettings, needs_timestamp
 from parquet_sink.targets.uploader import NOT_COMMITTED
 from parquet_sink.task.outcome import RangeOutcome
-from parquet_sink.task.reject_policy import SetAside, Stop, stopped_by
+from parquet_sink.task.record_steps import steps_for
+from parquet_sink.task.reject_policy import stopped_by
 from parquet_sink.task.replay import flush_to_the_end
-from parquet_sink.task.task import TaskFlush, from_kafka, steps_for
+from parquet_sink.task.task import TaskFlush, from_kafka
 
 MOST_TOGETHER: Final = 8
 """Topic-partitions whose files are sent side by side."""
@@ -90,18 +91,18 @@ class LeaveOut:
     needs = RecordParts(single=True)
 
     def __init__(self, settings: ErrorSettings, found: LeftOut, wants: Callable[[PartitionKey, int], bool]) -> None:
-        self.sets_aside, self._found, self._wants = settings.invalid_records, found, wants
+        self.diverts, self._found, self._wants = settings.invalid_records, found, wants
         self.stopped_at: dict[PartitionKey, int] = {}
 
-    def decide(self, rejected: Rejected) -> Stop | SetAside:
+    def decide(self, rejected: Rejected) -> ConnectorError | None:
         """Takes note of the record."""
         key = rejected.topic, rejected.partition
         if self._wants(key, rejected.offset):
             self._found.add(rejected)
-        if rejected.stage is Stage.TASK_PUT or (self.sets_aside and rejected.stage is not Stage.OBFUSCATION):
-            return SetAside()
+        if rejected.stage is Stage.TASK_PUT or (self.diverts and rejected.stage is not Stage.OBFUSCATION):
+            return None
         self.stopped_at[key] = rejected.offset
-        return Stop(stopped_by(rejected))
+        return stopped_by(rejected)
 
     def flush(self, planned: PlannedRange) -> None:
         """Nothing is kept."""

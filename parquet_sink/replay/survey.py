@@ -13,7 +13,7 @@ from parquet_sink.kafka.cluster.cluster import KafkaCluster
 from parquet_sink.kafka.group.client import GroupClient
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.model.ranges import Known
+from parquet_sink.model.ranges import LearnedSchema
 from parquet_sink.replay.plan import Held, Past, Survey
 from parquet_sink.replay.selection import Selection
 
@@ -109,7 +109,7 @@ def past_of(history: SqliteHistory, keys: Sequence[PartitionKey]) -> dict[Partit
     Raises HistoryUnusable.
     """
     found: dict[PartitionKey, Past] = {}
-    once: dict[Known, Known] = {}  # thousands of ranges have the same
+    once: dict[LearnedSchema, LearnedSchema] = {}  # thousands of ranges have the same
     for topic, partition in keys:
         query = HistoryQuery(topic, partition)
         files = history.files(replace(query, outcomes=FIRST_TIME))

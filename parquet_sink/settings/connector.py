@@ -6,6 +6,7 @@ Each kind has a dataclass of its own, which implements this: sinks that write Pa
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, Literal, Protocol, Self
 
 from parquet_sink.config.declared import Milliseconds, declared, filled_by, key
@@ -120,7 +121,7 @@ class ConnectorSettings(Protocol):
     tasks_max: None leaves the number to Spark. tmp_dir: where its folder, lock and state are. flush_interval_ms: the
     age at which records are due; None where nothing waits. stop_timeout_ms: how long a stop waits for the flush in
     progress. restart: what follows a failure that may pass. registry_patience_ms: how long a registry, or what a
-    transform or a record sink needs, may stay away, -1 for ever; registry_pause_ms: the longest between tries.
+    transform or a record sink needs, may stay unavailable, -1 for ever; registry_pause_ms: the longest between tries.
     of_files: whether what it delivers is counted in files, and not in records. makes_topics: those that a source sends
     to, as far as that is known before; the first record makes them where brokers do that.
     """
@@ -178,6 +179,11 @@ class TopicSinkSettings:
     kafka: KafkaSettings
     flush: FlushSettings
     restart: RestartSettings
+    transforms: tuple[StepSettings, ...]
+
+    def with_transforms(self, steps: tuple[StepSettings, ...]) -> Self:
+        """The same with these transforms."""
+        return replace(self, transforms=steps)  # type: ignore[type-var]
 
     @property
     def group(self) -> str:

@@ -122,4 +122,4 @@ def invalid(errors: ErrorSettings) -> str:
     if not errors.invalid_records:
         return "what fails on the way: the connector stops before it"
     where = "parked files" if errors.dead_letters is None else f"topic {errors.dead_letters.topic}"
-    return f"what fails on the way: set aside in {where}"
+    return f"what fails on the way: diverted to {where}"

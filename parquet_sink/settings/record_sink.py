@@ -1,8 +1,8 @@
 """Keys and settings of a sink that takes records, made by its connector class. Durations are milliseconds."""
 
 from collections.abc import Sequence
-from dataclasses import field, replace
-from typing import ClassVar, Final, Literal, Self
+from dataclasses import field
+from typing import ClassVar, Final, Literal
 
 from parquet_sink import __version__
 from parquet_sink.config.declared import LocalPath, Milliseconds, declared, filled_by, key
@@ -78,14 +78,10 @@ class RecordSinkSettings(TopicSinkSettings):
         return False
 
     @property
-    def set_aside_in(self) -> str:
-        """Where records are kept that are set aside, in words."""
+    def diverted_to(self) -> str:
+        """Where diverted records are kept, in words."""
         letters = self.errors.dead_letters
         return "nowhere" if letters is None else f"dead letters in topic {letters.topic}"
-
-    def with_transforms(self, steps: tuple[StepSettings, ...]) -> Self:
-        """The same with these transforms."""
-        return replace(self, transforms=steps)
 
     def why_unusable(self, topic: str) -> str | None:
         """Any topic can be read."""

@@ -1,8 +1,8 @@
 """What a sink that writes Parquet files runs from, made by its connector class. Durations are milliseconds."""
 
 from collections.abc import Sequence
-from dataclasses import field, replace
-from typing import ClassVar, Literal, Self, TypeGuard
+from dataclasses import field
+from typing import ClassVar, Literal, TypeGuard
 
 from parquet_sink import __version__
 from parquet_sink.archive.settings import ArchiveSettings
@@ -44,7 +44,7 @@ class SinkSettings(TopicSinkSettings):
 
     tables: of topics; target has that of all others.
     header: of the header converter. transforms: between decoding and shaping, in this order.
-    registry_patience_ms: how long a registry, or what a transform needs, may stay away, -1 for ever.
+    registry_patience_ms: how long a registry, or what a transform needs, may stay unavailable, -1 for ever.
     registry_pause_ms: the longest between tries.
     stop_timeout_ms: how long a stop waits for the flush in progress. restart: what follows a failure that may pass.
     """
@@ -81,10 +81,6 @@ class SinkSettings(TopicSinkSettings):
         """What it delivers is counted in files."""
         return True
 
-    def with_transforms(self, steps: tuple[StepSettings, ...]) -> Self:
-        """The same with these transforms."""
-        return replace(self, transforms=steps)
-
     def summary(self) -> str:
         """From where to where, in a few words."""
         return description.summary(self.kafka, self.target, self.tables)
@@ -110,8 +106,8 @@ class SinkSettings(TopicSinkSettings):
         return naming.history_file(self.files.tmp_dir, self.name)
 
     @property
-    def set_aside_in(self) -> str:
-        """Where records are kept that are set aside, in words."""
+    def diverted_to(self) -> str:
+        """Where diverted records are kept, in words."""
         letters = self.errors.dead_letters
         return f"parked in {self.parked_folder}" if letters is None else f"dead letters in topic {letters.topic}"
 

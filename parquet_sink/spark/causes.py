@@ -27,7 +27,7 @@ _LATE: Final = "Timed out while waiting for the Python worker to connect back"
 _GIVEN_UP: Final = "Cannot call methods on a stopped SparkContext"
 _NO_MASTER: Final = (
     "no master answered there for a minute, or it turned the program away; it must run, with the same version of "
-    "Spark, and be asked by the address that its own log tells"
+    "Spark, and be asked by the address that its own log gives"
 )
 _ENDS: Final = ("=== Streaming Query ===", "Driver stacktrace:", " SQLSTATE: ")
 

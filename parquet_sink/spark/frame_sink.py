@@ -62,7 +62,7 @@ class Written(WriterCommitMessage):
 
 
 class FrameStreamWriter(DataSourceStreamArrowWriter):
-    """Made anew for each micro-batch. Raises InvalidConfiguration for what a DataFrame cannot have."""
+    """A new one for each micro-batch. Raises InvalidConfiguration for what a DataFrame cannot have."""
 
     def __init__(self, settings: SinkSettings, overwrite: bool) -> None:
         if overwrite:
@@ -125,7 +125,7 @@ def _streamed(task: TaskContext) -> FrameSlice:
     batch, query = task.getLocalProperty(BATCH), task.getLocalProperty(QUERY)
     if batch is None or query is None:
         missing = BATCH if batch is None else QUERY
-        raise SetupError(f"Spark tells its tasks no {missing}; PySpark 4.3 or newer is needed.")
+        raise SetupError(f"Spark gives its tasks no {missing}; PySpark 4.3 or newer is needed.")
     return FrameSlice(query.replace("-", ""), int(batch), task.partitionId())
 
 

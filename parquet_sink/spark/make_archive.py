@@ -1,8 +1,8 @@
-"""Makes the archive of Java's classes of a start (`archive`), once for a machine.
+"""Makes the CDS archive of Java's classes of a start (`cds_archive`), once for a machine.
 
     python -m parquet_sink.spark.make_archive      make it, print its path
 
-A practice run of Spark (`practice`) tells what classes a start loads, and Java itself dumps these.
+A warm-up run of Spark shows what classes a start loads, and Java itself dumps these.
 """
 
 import fcntl
@@ -30,7 +30,7 @@ from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.process.cache import cache_folder, whole_name
 from parquet_sink.process.java_home import find_java
 from parquet_sink.spark import rows
-from parquet_sink.spark.archive import FIXED_OPTIONS, key_of, usable
+from parquet_sink.spark.cds_archive import FIXED_OPTIONS, key_of, usable
 from parquet_sink.spark.session import JAVA_OPTIONS, Session
 
 if TYPE_CHECKING:
@@ -48,29 +48,29 @@ DUMP_S: Final = 900.0
 
 @dataclass
 class Done(WriterCommitMessage):
-    """What a task of the practice returns: rows."""
+    """What a task of the warm-up run returns: rows."""
 
     rows: int
 
 
-class Practice(DataSource):
-    """Both ends of the practice: ranges of nothing, a few micro-batches of them, and a sink that counts."""
+class WarmUp(DataSource):
+    """Both ends of the warm-up run: ranges of nothing, a few micro-batches of them, and a sink that counts."""
 
     @classmethod
     def name(cls) -> str:
-        return "parquet_sink_practice"
+        return "parquet_sink_warm_up"
 
     def schema(self) -> str:
         return rows.DDL
 
-    def streamReader(self, schema: "StructType") -> "PracticeReader":
-        return PracticeReader()
+    def streamReader(self, schema: "StructType") -> "WarmUpReader":
+        return WarmUpReader()
 
-    def streamWriter(self, schema: "StructType", overwrite: bool) -> "PracticeWriter":
-        return PracticeWriter()
+    def streamWriter(self, schema: "StructType", overwrite: bool) -> "WarmUpWriter":
+        return WarmUpWriter()
 
 
-class PracticeReader(DataSourceStreamReader):
+class WarmUpReader(DataSourceStreamReader):
     """A range for each task and micro-batch."""
 
     def initialOffset(self) -> dict[str, Any]:
@@ -89,7 +89,7 @@ class PracticeReader(DataSourceStreamReader):
         yield rows.of_range(PlannedRange("", partition.value, 0, 0, rows.WARM_UP))
 
 
-class PracticeWriter(DataSourceStreamArrowWriter):
+class WarmUpWriter(DataSourceStreamArrowWriter):
     """Counts rows."""
 
     def write(self, iterator: "Iterator[pa.RecordBatch]") -> Done:
@@ -102,7 +102,7 @@ class PracticeWriter(DataSourceStreamArrowWriter):
         """Nothing is kept."""
 
 
-def practise(folder: Path, java_options: str = "") -> str:
+def warm_up_run(folder: Path, java_options: str = "") -> str:
     """Runs a few micro-batches in a session of its own; Java's class path in it.
 
     folder: for temporary files. java_options: on top of the usual ones. Raises SetupError when Spark does not start, or
@@ -111,8 +111,8 @@ def practise(folder: Path, java_options: str = "") -> str:
     session = Session(None, folder, {"spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} {java_options}"})
     try:
         spark = session.start()
-        spark.dataSource.register(Practice)
-        stream = spark.readStream.format(Practice.name()).load().writeStream.format(Practice.name())
+        spark.dataSource.register(WarmUp)
+        stream = spark.readStream.format(WarmUp.name()).load().writeStream.format(WarmUp.name())
         stream = stream.option("checkpointLocation", str(folder / "checkpoint"))
         running = stream.trigger(processingTime="250 milliseconds").start()
         _wait(running)
@@ -128,7 +128,7 @@ def _wait(running: "StreamingQuery") -> None:
     deadline = time.monotonic() + PATIENCE_S
     while (progress := running.lastProgress) is None or progress["batchId"] + 1 < MICRO_BATCHES:
         if not running.isActive or time.monotonic() > deadline:
-            raise SetupError(f"Spark's practice did not come to an end: {running.exception()}")
+            raise SetupError(f"Spark's warm-up run did not come to an end: {running.exception()}")
         time.sleep(0.1)
 
 
@@ -143,7 +143,7 @@ def make(environment: Mapping[str, str] = os.environ) -> Path:
         fcntl.flock(held, fcntl.LOCK_EX)
         if (found := usable(JAVA_OPTIONS, environment)) is not None:
             return found
-        print("Making the archive of Java's classes, once: half a minute to a minute.", file=sys.stderr, flush=True)
+        print("Making the CDS archive of Java's classes, once: half a minute to a minute.", file=sys.stderr, flush=True)
         with tempfile.TemporaryDirectory(prefix="java-making-", dir=folder) as work:
             made = _dumped(Path(work), find_java(environment), JAVA_OPTIONS)
             name = whole_name(f"java-{key_of(JAVA_OPTIONS, environment)}", made)
@@ -154,9 +154,9 @@ def make(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def _dumped(work: Path, java: str, java_options: str) -> Path:
-    """The archive of the classes that a practice run loads. Raises SetupError."""
+    """The archive of the classes that a warm-up run loads. Raises SetupError."""
     classes, made = work / "classes", work / "made.jsa"
-    class_path = practise(work / "run", f'"-XX:DumpLoadedClassList={classes}"')
+    class_path = warm_up_run(work / "run", f'"-XX:DumpLoadedClassList={classes}"')
     collector = [option for option in java_options.split() if option.startswith("-XX:+Use")]
     command = [java, "-Xshare:dump", *collector, f"-XX:SharedClassListFile={classes}", "-Xmx512m", "-cp", class_path]
     _run([*command, f"-XX:SharedArchiveFile={made}"])
@@ -172,10 +172,10 @@ def _run(command: list[str]) -> None:
     try:
         ended = subprocess.run(command, capture_output=True, text=True, timeout=DUMP_S, check=False)
     except subprocess.TimeoutExpired:
-        raise SetupError(f"Java did not make the archive of its classes within {DUMP_S:.0f} s.") from None
+        raise SetupError(f"Java did not make the CDS archive of its classes within {DUMP_S:.0f} s.") from None
     if ended.returncode != 0:
         words = (ended.stderr + ended.stdout).strip().splitlines()
-        raise SetupError(f"Java made no archive of its classes (exit status {ended.returncode}): {words[-1:]}")
+        raise SetupError(f"Java made no CDS archive of its classes (exit status {ended.returncode}): {words[-1:]}")
 
 
 def main() -> int:
@@ -183,7 +183,7 @@ def main() -> int:
     try:
         print(make())
     except (SetupError, OSError) as error:
-        print(f"No archive of Java's classes, so starts take some seconds longer: {error}", file=sys.stderr)
+        print(f"No CDS archive of Java's classes, so starts take some seconds longer: {error}", file=sys.stderr)
         return 1
     return 0
 

@@ -1,4 +1,4 @@
-"""For PySpark programs: both data sources by name. DataFrames of your own: `spark.frame_program`.
+"""For PySpark programs: both data sources by name, and the sink for any DataFrame.
 
     from parquet_sink import spark as parquet_sink
 
@@ -15,25 +15,54 @@ in epoch milliseconds, value), for any sink. The sink takes the rows of the sour
 program may filter them by topic or topic-partition, and may not change them. Offsets are committed to the connector's
 group when the micro-batch after them begins, and these offsets alone say where a query goes on: the checkpoint may be
 kept from run to run, or be a new folder at each start.
+
+DataFrames with columns of your own:
+
+    with parquet_sink.dataframes("events.properties") as options:
+        frame.writeStream.format("parquet_sink").options(**options).option("checkpointLocation", folder).start()
+        other.write.format("parquet_sink").options(**options).mode("append").save()
 """
 
+import logging
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Final
 
 from pyspark.sql import SparkSession
 
+from parquet_sink.config.files import read_configuration, this_machine
+from parquet_sink.config.key import ems
 from parquet_sink.connectors.check import check_files
+from parquet_sink.connectors.loading import load
+from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.settings.connector import ConnectorSettings
+from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.spark import handoff
-from parquet_sink.spark.frame_program import dataframes
 from parquet_sink.spark.sink import PushSink
 from parquet_sink.spark.source import KafkaRanges
 from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.targets.table_map import MAP_KEY
+from parquet_sink.task.frame_settings import for_frame
+from parquet_sink.worker_config.worker_file import load_worker
 
 __all__ = ["connector", "dataframes", "register"]
+
+log = logging.getLogger(__name__)
+
+_STANDS_IN: Final = {
+    "topics": "none",
+    "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+    "value.converter.schemas.enable": "false",
+    ems("commit.interval.ms"): "1000",
+    "consumer.override.bootstrap.servers": "none:9092",
+}
+"""Keys without which no connector file is whole, and which mean nothing for a DataFrame."""
+_NO_EFFECT: Final = ("topics", "topics.regex", "value.converter", "key.converter", "consumer.override.", "tasks.max")
+_INTERVAL: Final = ems("commit.interval.ms")
+_METADATA: Final = ems("embed.kafka.metadata")
 
 
 def register(spark: SparkSession) -> None:
@@ -61,3 +90,54 @@ def connector(
 def _state(settings: ConnectorSettings) -> closing[SqliteStore]:
     """Open as long as the query runs: SQLite removes what is beside the file when the last process closes it."""
     return closing(SqliteStore.for_new_run(handoff.state_path(settings)))
+
+
+@contextmanager
+def dataframes(file: str, *, worker: str | None = None) -> Iterator[dict[str, str]]:
+    """The options of the sink for DataFrames; keep it open as long as queries or saves run.
+
+    file: a connector file, whose keys about Kafka and converters may be left out. worker: a worker file, for the
+    providers of secrets in it. Warnings are logged. Raises InvalidConfiguration, StorageFailed, and AnotherInstance
+    when a connector of this name runs on this machine already.
+    """
+    settings = _frame_settings(file, worker)
+    with (
+        ConnectorLock(settings.files.tmp_dir, settings.name),
+        tempfile.TemporaryDirectory(prefix="parquet-sink-") as folder,
+    ):
+        handoff.write(settings, Path(folder))
+        yield {handoff.RUN_FOLDER: folder}
+
+
+def _frame_settings(file: str, worker: str | None) -> SinkSettings:
+    parsed = read_configuration(file)
+    if parsed.properties.get(_METADATA, "false").strip().lower() == "true":
+        raise InvalidConfiguration(
+            [
+                (
+                    f"Invalid [{_METADATA}]. Rows of a DataFrame have no Kafka metadata; leave it out, and select the "
+                    f"columns that you want. (in {file})"
+                )
+            ]
+        )
+    shared = {} if worker is None else read_configuration(worker).properties
+    defaults = load_worker(shared, source=worker or "no worker file", machine=this_machine()).require()
+    given = {name: value for name, value in parsed.properties.items() if not _is_about_kafka(name)}
+    loaded = load({**given, **_STANDS_IN}, defaults, source=file)
+    for warning in (*parsed.warnings, *loaded.warnings, *_without_effect(parsed.properties)):
+        log.warning("%s (in %s)", warning, file)
+    return for_frame(loaded.require())
+
+
+def _is_about_kafka(name: str) -> bool:
+    return name.startswith(_NO_EFFECT) or name in (_INTERVAL, MAP_KEY)
+
+
+def _without_effect(properties: Mapping[str, str]) -> Iterator[str]:
+    for name in properties:
+        if name == _INTERVAL:
+            yield f"Warning [{name}]. It has no effect for a DataFrame: the trigger of the query says when a batch is."
+        elif name == MAP_KEY:
+            yield f"Warning [{name}]. It has no effect for a DataFrame, whose rows have no topic: all go to one table."
+        elif _is_about_kafka(name):
+            yield f"Warning [{name}]. It has no effect for a DataFrame, whose rows Spark has read and decoded."

@@ -31,11 +31,11 @@ class RunFolder:
         self._below: list[Path] = []
 
     def remember(self) -> None:
-        """What folders there are now is what `mend` makes anew."""
+        """What folders there are now is what `repair` creates again."""
         self._below = [path for path in self.path.rglob("*") if path.is_dir()]
 
-    def mend(self) -> None:
-        """Makes the folder anew when somebody removed it, with the folders below that were remembered, empty.
+    def repair(self) -> None:
+        """Creates the folder again when somebody removed it, with the folders below that were remembered, empty.
 
         Processes that have temporary files there go on with new ones. Raises OSError.
         """

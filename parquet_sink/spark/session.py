@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from parquet_sink.errors import SetupError
 from parquet_sink.process import logs
-from parquet_sink.spark import archive
+from parquet_sink.spark import cds_archive
 from parquet_sink.spark.forks.host import ForkServer
 from parquet_sink.spark.java import Java
 from parquet_sink.spark.leftovers import Leftovers
@@ -101,15 +101,15 @@ class Session:
         vars(context._accumulatorServer)["handle_error"] = _reported_elsewhere  # noqa: SLF001 - prints a trace otherwise
 
     def _launched(self, local: bool) -> tuple[SparkConf, Any]:
-        """Java, with the archive of its classes if there is one; without when Java crashes over it."""
-        found = archive.usable(JAVA_OPTIONS)
+        """Java, with the CDS archive of its classes if there is one; without when Java crashes over it."""
+        found = cds_archive.usable(JAVA_OPTIONS)
         conf = self._conf(local, found)
         try:
             return conf, self.java.launch(conf)
         except SetupError:
             if found is None or not self.java.crashed:
                 raise
-            archive.discard(found)
+            cds_archive.discard(found)
             conf = self._conf(local, None)
             return conf, self.java.launch(conf)
 
@@ -130,17 +130,21 @@ class Session:
         for key in FORCED.keys() & self._extra.keys():
             if self._extra[key] != FORCED[key]:
                 log.warning("--conf %s=%s is not honoured: it is %s here", key, self._extra[key], FORCED[key])
-        settings = {**SETTINGS, **_folders(self._folder), **(_loopback() if local else {}), **self._extra, **FORCED}
+        folders = {"spark.local.dir": str(self._folder), "spark.sql.warehouse.dir": str(self._folder / "warehouse")}
+        # Elsewhere executors connect to the address that the driver binds, not to the one that it advertises: on
+        # Kubernetes spark.driver.bindAddress must not be 0.0.0.0.
+        loopback = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        settings = {**SETTINGS, **folders, **(loopback if local else {}), **self._extra, **FORCED}
         settings["spark.driver.extraJavaOptions"] += f' "-Djava.io.tmpdir={self._folder}"'
         if classes is not None and "SharedArchiveFile" not in settings["spark.driver.extraJavaOptions"]:
-            settings["spark.driver.extraJavaOptions"] += f" {archive.options(classes)}"
+            settings["spark.driver.extraJavaOptions"] += f" {cds_archive.options(classes)}"
         return settings
 
     def tidy(self) -> bool:
         """Releases what starts of queries left in Java. Whether more of it is to come soon."""
         return self._leftovers is not None and self._leftovers.release()
 
-    def hush(self) -> None:
+    def silence_logging(self) -> None:
         """Spark says no more: tasks that are killed when their time is over fill pages, and say nothing new."""
         if self._spark is not None:
             with suppress(Exception):
@@ -188,22 +192,8 @@ def _set_environment(local: bool, python: str) -> None:
     if local:
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
         os.environ[logs.VARIABLE] = "1"
-    roots = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, dict.fromkeys([_package_root(), *roots])))
-
-
-def _folders(scratch: Path) -> dict[str, str]:
-    return {"spark.local.dir": str(scratch), "spark.sql.warehouse.dir": str(scratch / "warehouse")}
-
-
-# Elsewhere executors connect to the address that the driver binds, not to the one that it advertises: on Kubernetes
-# spark.driver.bindAddress must not be 0.0.0.0.
-def _loopback() -> dict[str, str]:
-    return {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-
-
-def _package_root() -> str:
-    return str(Path(__file__).resolve().parents[2])
+    roots = (str(Path(__file__).resolve().parents[2]), *os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, dict.fromkeys(roots)))
 
 
 def slots(spark: SparkSession) -> int:

@@ -16,7 +16,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, Writ
 from parquet_sink.connectors.kinds import part
 from parquet_sink.errors import ConnectorError, Defect
 from parquet_sink.model.failure import Failure
-from parquet_sink.model.ranges import Accepted, Known, PlannedRange, ValueSizes
+from parquet_sink.model.ranges import Accepted, LearnedSchema, PlannedRange, ValueSizes
 from parquet_sink.settings.connector import TopicSettings
 from parquet_sink.settings.record_sink import RecordSinkSettings
 from parquet_sink.settings.sink import SinkSettings
@@ -24,8 +24,7 @@ from parquet_sink.spark import handoff
 from parquet_sink.spark.frame_sink import FrameSaveWriter, FrameStreamWriter, is_frame
 from parquet_sink.spark.rows import ranges_in
 from parquet_sink.state.sqlite.store import SqliteStore
-from parquet_sink.task.outcome import RangeOutcome
-from parquet_sink.task.outcome_events import events_of, history_of, record_outcomes, sender_of
+from parquet_sink.task.outcome import RangeOutcome, events_of, history_of, record_outcomes, sender_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -63,7 +62,7 @@ class PushSink(DataSource):
 
 
 class RangeWriter(DataSourceStreamArrowWriter):
-    """Made anew for each micro-batch."""
+    """A new one for each micro-batch."""
 
     def __init__(self, given: handoff.Handoff[TopicSettings]) -> None:
         self._given = given
@@ -155,12 +154,12 @@ def _accepted(one: RangeOutcome) -> Accepted:
     )
 
 
-def _together(ranges: Sequence[RangeOutcome]) -> dict[str, Known]:
+def _together(ranges: Sequence[RangeOutcome]) -> dict[str, LearnedSchema]:
     """What the ranges of one micro-batch taught about each topic."""
-    together: dict[str, Known] = {}
+    together: dict[str, LearnedSchema] = {}
     for one in ranges:
-        before = together.get(one.planned.topic, Known())
-        together[one.planned.topic] = Known(
+        before = together.get(one.planned.topic, LearnedSchema())
+        together[one.planned.topic] = LearnedSchema(
             _merged(before.schema, one.learned.schema),
             one.learned.bytes_per_row or before.bytes_per_row,
             one.learned.bytes_per_record or before.bytes_per_record,

@@ -7,23 +7,24 @@ Its options come from `parquet_sink.spark.handoff`; its rows are described in `s
 import logging
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql.datasource import DataSource, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit
 
+from parquet_sink.files.rotation import Reason
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.events import ConnectorRunning
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordBatch, RecordParts
-from parquet_sink.planner.admission import by_task, with_reading
+from parquet_sink.planner.admission import Candidate, Range, by_task, with_reading
 from parquet_sink.process.logs import configure_worker
 from parquet_sink.settings.connector import TopicSettings
-from parquet_sink.spark import handoff, rows, stream_offsets
+from parquet_sink.spark import handoff, rows
 from parquet_sink.spark.planning_reader import PlanningReader
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import BEGUN, SLOTS, STARTED, WARM_UP
@@ -42,6 +43,19 @@ FORM = "rows"
 INCLUDE_HEADERS = "includeHeaders"
 """The option, named as that of Spark's own Kafka source, that adds the records' headers to their rows."""
 
+_NUMBER: Final = "batch"
+_RANGES: Final = "ranges"
+_WARM_UP: Final = "warm-up"
+# What Spark keeps as an offset of the source: the number of a micro-batch, and the ranges that it reads.
+#
+# Spark only asks whether two offsets are equal. Over a kept checkpoint it never asks for an initial one, and may ask
+# for the partitions of a micro-batch that an earlier run planned before it asks for anything else. So they need not say
+# where topic-partitions stand, which Spark's checkpoint cannot know: the group's offsets say that, and they may have
+# been set back, or belong to a recreated topic, since an offset was kept. The number makes each micro-batch another
+# one, also when a range comes again.
+Offset = dict[str, Any]
+"""{"batch": number, "ranges": {topic: {topic-partition: [start, end, reason]}}}"""
+
 
 class Form(StrEnum):
     """What a row of the source is. The sink takes ranges."""
@@ -50,18 +64,10 @@ class Form(StrEnum):
     RECORDS = "records"
 
 
-class MakePlanner(Protocol):
-    """Makes the planner, once for each query and process."""
-
-    def __call__(
-        self, settings: TopicSettings, state: SqliteStore, instance: Instance, *, reported: bool
-    ) -> "Planner": ...
-
-
-class ReadRecords(Protocol):
-    """Gives the records of a range."""
-
-    def __call__(self, kafka: KafkaSettings, planned: PlannedRange, parts: RecordParts) -> Iterable[RecordBatch]: ...
+MakePlanner = Callable[..., "Planner"]
+"""Makes the planner, once for each query and process: `planner_beside_the_driver`, or a double of it."""
+ReadRecords = Callable[[KafkaSettings, PlannedRange, RecordParts], Iterable[RecordBatch]]
+"""Gives the records of a range."""
 
 
 def planner_beside_the_driver(
@@ -142,7 +148,7 @@ class RangeSource(PlanningReader):
         """Spark asks when it has no checkpoint, up to twice before the first micro-batch ends."""
         with self._failures_recorded():
             self._begun()
-        return stream_offsets.first()
+        return _first()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """Asked at each tick, and only when the micro-batch before is done."""
@@ -152,23 +158,23 @@ class RangeSource(PlanningReader):
             if self._draining:
                 planner.drain()
             due = planner.tick(self._done(start))
-        if not due and not self._draining and stream_offsets.is_first(start) and state.get(WARM_UP):
-            return stream_offsets.warm_up(start)
+        if not due and not self._draining and _is_first(start) and state.get(WARM_UP):
+            return _warm_up(start)
         if due and not self._planned:
             self._planned = True
             log.debug("start: the first ranges are planned")
-        self._offered = stream_offsets.after(start, due) if due else None
+        self._offered = _after(start, due) if due else None
         return self._offered or start
 
     def _done(self, start: Mapping[str, Any]) -> dict[PartitionKey, int]:
         """The ends of the ranges that were read in the micro-batch before, and by this process."""
-        ends = {(topic, partition): span.end for topic, partition, span in stream_offsets.ranges(start)}
+        ends = {(topic, partition): span.end for topic, partition, span in _ranges(start)}
         return {key: end for key, end in self._reading.items() if ends.get(key) == end}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Asked when a micro-batch begins, and at once for one that an earlier run planned and did not end."""
         slots = int(self._opened().get(SLOTS) or 1)
-        if stream_offsets.is_warm_up(end):
+        if _is_warm_up(end):
             return (
                 [Work([PlannedRange("", index, 0, 0, rows.WARM_UP)]) for index in range(slots)] if end != start else []
             )
@@ -178,7 +184,7 @@ class RangeSource(PlanningReader):
             if end == self._offered:
                 due = planner.in_flight
             elif end != start:
-                due = planner.repeated(stream_offsets.ranges(end))
+                due = planner.repeated(_ranges(end))
         self._reading = {(one.topic, one.partition): one.end for one in due}
         return [Work(pile) for pile in with_reading(by_task(due, planner.tasks()), slots, os.cpu_count() or 1)]
 
@@ -221,3 +227,48 @@ class RangeSource(PlanningReader):
             "_offered": None,
             "_reading": {},
         }
+
+
+def _first() -> Offset:
+    """Before the first micro-batch."""
+    return {_NUMBER: 0, _RANGES: {}}
+
+
+def _warm_up(start: Mapping[str, Any]) -> Offset:
+    """The micro-batch after `start`, that only loads and compiles everything."""
+    return {_NUMBER: _number(start) + 1, _RANGES: {}, _WARM_UP: True}
+
+
+def _is_warm_up(offset: Mapping[str, Any]) -> bool:
+    """Whether the micro-batch that ends at this offset is one of `_warm_up`."""
+    return offset.get(_WARM_UP) is True
+
+
+def _is_first(offset: Mapping[str, Any]) -> bool:
+    """Whether no micro-batch came before this offset."""
+    return _number(offset) == 0
+
+
+def _after(start: Mapping[str, Any], due: Sequence[PlannedRange]) -> Offset:
+    """The micro-batch after `start`, of the ranges that are due."""
+    ranges: dict[str, dict[str, list[Any]]] = {}
+    for one in due:
+        ranges.setdefault(one.topic, {})[str(one.partition)] = [one.start, one.end, one.reason]
+    return {_NUMBER: _number(start) + 1, _RANGES: ranges}
+
+
+def _ranges(offset: Mapping[str, Any]) -> list[Candidate]:
+    """The ranges that the micro-batch which ends at this offset reads; none for offsets of earlier versions."""
+    if _number(offset) == 0:
+        return []
+    return [
+        (topic, int(partition), Range(start, end, Reason(reason)))
+        for topic, partitions in offset[_RANGES].items()
+        for partition, (start, end, reason) in partitions.items()
+    ]
+
+
+def _number(offset: Mapping[str, Any]) -> int:
+    """0 also for offsets of earlier versions, whose keys are topics."""
+    found = offset.get(_NUMBER)
+    return found if isinstance(found, int) else 0

@@ -1,8 +1,5 @@
 """One range on its way: its records become rows, rows files, and files go to the uploader in order."""
 
-import logging
-import time
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
@@ -10,14 +7,13 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from parquet_sink.errors import ConnectorError, ConverterFailed, OffsetsLost
+from parquet_sink.errors import ConnectorError, OffsetsLost
 from parquet_sink.files import naming
 from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
 from parquet_sink.files.group import RecordTimes
-from parquet_sink.files.lock import PartitionClaim
 from parquet_sink.files.rotation import Limits, Reason
 from parquet_sink.files.storage import remove_unsent, sweep
-from parquet_sink.model.ranges import NO_TRIES, Again, Known, LostOffsets, PlannedRange, Tries, Trying
+from parquet_sink.model.ranges import NO_TRIES, Again, LearnedSchema, LostOffsets, PlannedRange, Tries, Trying
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.model.rejected import Rejected, Stage
@@ -26,17 +22,14 @@ from parquet_sink.rows.schema.evolution import SchemaChangeMonitor
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.uploader import OrderedUploader, Upload
 from parquet_sink.task.outcome import RangeOutcome
-from parquet_sink.task.range_progress import RangeProgress, SetAsideTally, TransformRetry, claim
+from parquet_sink.task.range_attempt import RangeAttempt
 from parquet_sink.task.record_steps import RecordSteps
-from parquet_sink.task.reject_policy import SetAside
-
-log = logging.getLogger(__name__)
 
 ALL_PARTS: Final = RecordParts(keys=True, headers=True)
 
 
 class FileRecords:
-    """Which records have rows in each file of one range. Told of all rows, then of each file, in order.
+    """Which records have rows in each file of one range. All rows are added, then each file, in order.
 
     A file of consecutive records, which most are, takes nothing but its bounds.
     """
@@ -87,13 +80,13 @@ def rejected_of(receipt: Receipt, wanted: np.ndarray, batches: Iterable[RecordBa
     if len(missing):
         raise OffsetsLost(
             f"Topic {receipt.topic}, topic-partition {receipt.partition}: {receipt.passed_over}. {len(missing)} of its "
-            f"records, the first at offset {missing[0]}, are no longer in Kafka, so they cannot be set aside. Nothing "
+            f"records, the first at offset {missing[0]}, are no longer in Kafka, so they cannot be diverted. Nothing "
             f"from offset {receipt.first_offset} on is committed; start the connector again: what is left there is "
-            f"read anew."
+            f"read again."
         ).at((receipt.topic, receipt.partition))
 
 
-class RangeFlush:
+class RangeFlush(RangeAttempt):
     """Steps 2 to 4 of `task.task` for one range, and steps 6 and 7.
 
     Owns a shaper with what was known when the range was planned, so that its files do not depend on what else the
@@ -110,59 +103,41 @@ class RangeFlush:
         replans: bool = False,
         repeated: bool = False,
     ) -> None:
-        self.planned, self.ended, self._replans = planned, False, replans
-        self._repeated = repeated or planned.repeated
-        self._progress = RangeProgress(planned, planned.start)
+        super().__init__(planned, settings, steps.policy)
+        self._replans, self._repeated, self._untried = replans, repeated or planned.repeated, True
         self._uploader, self._commit_records = uploader, settings.flush.commit_records
-        self._policy, self._untried, self._asked = steps.policy, True, False
-        self._tally = SetAsideTally(settings.set_aside_in, dead_letters=settings.errors.dead_letters is not None)
-        attempt = uuid.uuid4().hex
-        base, name = settings.files.tmp_dir, settings.name
-        self._connector = name
-        self._folder = naming.partition_folder(base, name, planned.topic, planned.partition)
-        self._claim = PartitionClaim(naming.claim_file(base, name, planned.topic, planned.partition), attempt)
-        self._transform_retry = TransformRetry(settings.registry_patience_ms, settings.registry_pause_ms)
-        limits = Limits(settings.flush.commit_size_bytes, settings.flush.commit_records)
+        self._folder = naming.partition_folder(settings.tmp_dir, settings.name, planned.topic, planned.partition)
+        table = settings.tables.table(planned.topic)
         self._accumulator = Accumulator(
-            Place(name, planned.topic, planned.partition, attempt, table=settings.tables.table(planned.topic)),
-            limits,
+            Place(settings.name, planned.topic, planned.partition, self._attempt, table=table),
+            Limits(settings.flush.commit_size_bytes, settings.flush.commit_records),
             settings.files,
             bytes_per_row=planned.known.bytes_per_row,
         )
         self._value_bytes = 0
         self._file_records = FileRecords() if settings.errors.refused_files else None
-        self._schema_changes = SchemaChangeMonitor(name, planned.topic)
+        self._schema_changes = SchemaChangeMonitor(settings.name, planned.topic)
         schema = planned.known.schema
         known = None if schema is None else pa.ipc.read_schema(pa.py_buffer(schema))
         self.shaper = steps.shaper(settings.shape, known)
 
     def begin(self) -> None:
-        """Claims the topic-partition. When an earlier attempt still holds it, the range ends and comes again."""
-        if claim(self._claim, self._progress, self._connector):
+        """Likewise; files that an earlier attempt left are removed."""
+        super().begin()
+        if not self.ended:
             sweep(self._folder)
-        else:
-            self.ended = True
 
-    def add(self, batch: RecordBatch) -> None:
-        """Takes the next records; what goes wrong ends the range, and is in `outcome`."""
+    def _add(self, batch: RecordBatch) -> None:
         times = RecordTimes.of(batch.offsets, batch.timestamps)
-        self._progress.read += len(batch)
         self._value_bytes += batch.value_bytes
-        try:
-            for item in self.shaper.shape(batch, across_rejected=self._policy.sets_aside):
-                if isinstance(item, Rejected):
-                    self._reject(item)
-                else:
-                    self._write(item, times)
-                if self.ended:
-                    return
-            self._progress.reach(batch.offsets[-1].as_py() + 1)
-        except ConverterFailed as error:
-            first, last = batch.offsets[0], batch.offsets[-1]
-            where = f"topic {batch.topic}, topic-partition {batch.partition}, offsets {first} to {last}"
-            self.fail(ConverterFailed(f"{where}: {error}").at((batch.topic, batch.partition)))
-        except ConnectorError as error:
-            self.fail(error)
+        for item in self.shaper.shape(batch, across_rejected=self._policy.diverts):
+            if isinstance(item, Rejected):
+                self._reject(item)
+            else:
+                self._write(item, times)
+            if self.ended:
+                return
+        self._reach(batch.offsets[-1].as_py() + 1)
 
     def _write(self, run: Run, times: RecordTimes) -> None:
         for part in run.parts(self._commit_records):
@@ -173,72 +148,52 @@ class RangeFlush:
             self._send(files)
             if self.ended:
                 return
-            self._progress.reach(part.last_offset + 1)
+            self._reach(part.last_offset + 1)
 
     def _reject(self, rejected: Rejected) -> None:
-        """Has the policy decide, but about what an earlier attempt at the range had set aside for good."""
+        """Has the policy decide, but about what an earlier attempt at the range had diverted for good."""
         if rejected.offset < self.planned.accepted:
             return
         before = max(self.planned.start, self.planned.accepted)
-        if self._replans and not self._policy.sets_aside and rejected.offset > before:
-            self._plan_anew(self.planned.start, rejected.offset)  # the policy is asked once it begins a range
+        if self._replans and not self._policy.diverts and rejected.offset > before:
+            self._replan(self.planned.start, rejected.offset)  # the policy is asked once it begins a range
             return
         self._asked = True
-        decision = self._policy.decide(rejected)
-        if isinstance(decision, SetAside):
-            self._progress.set_aside(rejected.offset)
+        stopped_by = self._policy.decide(rejected)
+        if stopped_by is None:
+            self._divert(rejected.offset)
             self._tally.add(rejected)
-        elif self._policy.sets_aside:
-            self._fail(decision.error)  # rows before the record may be yet to come
+        elif self._policy.diverts:
+            self._fail(stopped_by)  # rows before the record may be yet to come
         else:
-            self._progress.reach(rejected.offset)
-            self.fail(decision.error)
+            self._reach(rejected.offset)
+            self.fail(stopped_by)
 
     def finish(self) -> None:
         """The range was read to its end: closes its last file."""
-        self._progress.reach(self.planned.end)
+        self._reach(self.planned.end)
         self._close(Reason(self.planned.reason))
 
     def fail(self, error: ConnectorError) -> None:
         """Ends the range for a reason of its own, or for trouble with reading it."""
-        reaction = error.reaction
-        if reaction.delivers_before:
+        if error.reaction.delivers_before:
             self._close(Reason.END_OF_RANGE)
-            if self._progress.again is None:
-                self._progress.fail(error)
-        elif reaction.range_again_s is not None:
-            self._progress.again = Again(self.planned.tries, reaction.range_again_s)
-            self.abandon()
-        elif reaction.range_retries:
-            self._retry(error)
+            if self._again is None:
+                self._fail_for(error)
         else:
-            self._fail(error)
+            self._react(error)
+            self.abandon()
 
-    def _plan_anew(self, start: int, end: int) -> None:
-        """Ends the range, which cannot come out as it was planned: these offsets are put down in its place.
+    def _replan(self, start: int, end: int) -> None:
+        """Ends the range, which cannot come out as it was planned: these offsets are recorded in its place.
 
         Only then are their files sent: another attempt, which finds other records valid or gone, makes the same.
         """
         tries = self.planned.tries if self._untried else NO_TRIES
-        self._progress.again = Again(tries, 0.0, (start, end))
+        self._again = Again(tries, 0.0, (start, end))
         self.abandon()
 
-    def _retry(self, error: ConnectorError) -> None:
-        """Ends the range, to be tried again as long as the settings say."""
-        again = self._transform_retry.again(self.planned.tries)
-        if again is None:
-            self._fail(
-                type(error)(
-                    f"{error} errors.retry.timeout={self._transform_retry.timeout_ms} allows no further try; give more "
-                    "milliseconds, or -1 for no end."
-                ).at(error.topic_partition)
-            )
-            return
-        log.warning("connector %s: %s Trying again in %.1f s", self._connector, error, again.wait_s)
-        self._progress.again = again
-        self.abandon()
-
-    def set_aside_refused(
+    def divert_refused(
         self, receipts: Sequence[Receipt], read_again: Callable[[Receipt], Iterable[RecordBatch]]
     ) -> None:
         """Has the policy take the records of refused files that were passed over. receipts: as for `outcome`.
@@ -248,49 +203,31 @@ class RangeFlush:
         for receipt in receipts:
             if receipt.passed_over is None:
                 continue
-            self._progress.set_aside(receipt.first_offset)
+            self._divert(receipt.first_offset)
             self._asked = True
             try:
-                self._set_aside_file(receipt, read_again(receipt))
+                self._divert_file(receipt, read_again(receipt))
             except ConnectorError as error:
-                self._progress.not_kept = error.failure()
+                self._not_kept = error.failure()
                 return
 
-    def _set_aside_file(self, receipt: Receipt, batches: Iterable[RecordBatch]) -> None:
+    def _divert_file(self, receipt: Receipt, batches: Iterable[RecordBatch]) -> None:
         assert self._file_records is not None
         for rejected in rejected_of(receipt, self._file_records.of(receipt), batches):
-            decision = self._policy.decide(rejected)
-            if not isinstance(decision, SetAside):
-                raise decision.error
+            if (stopped_by := self._policy.decide(rejected)) is not None:
+                raise stopped_by
             self._tally.add(rejected)
-
-    def acknowledge(self) -> None:
-        """Has what was set aside kept for good; where that fails, nothing from the first such record on is accepted."""
-        if not self._asked:
-            return
-        try:
-            self._policy.flush(self.planned)
-        except ConnectorError as error:
-            if self._progress.failure is not None:
-                log.warning("connector %s: what was set aside is not kept: %s", self._connector, error)
-            self._progress.not_kept = self._progress.not_kept or error.failure()
 
     def abandon(self) -> None:
         """Throws away what was not handed to the uploader."""
-        self.ended = self._progress.thrown_away = True
+        self.ended = self._thrown_away = True
         self._accumulator.abandon()
-
-    def release(self) -> None:
-        """Lets the topic-partition go, after all uploads have ended."""
-        self._claim.release()
 
     def outcome(self, receipts: Sequence[Receipt], lost: Sequence[LostOffsets] = ()) -> RangeOutcome:
         """What became of the range. receipts: of its files, in offset order. lost: what Kafka no longer had of it."""
         schema = None if self.shaper.known is None else self.shaper.known.serialize().to_pybytes()
-        learned = Known(schema, self._accumulator.bytes_per_row, self._accumulator.bytes_per_record)
-        outcome = self._progress.outcome(receipts, learned, time.time())
-        aside = self._tally.below(outcome.accepted_until)
-        return replace(outcome, set_aside=aside, lost=tuple(lost), value_bytes=self._value_bytes)
+        learned = LearnedSchema(schema, self._accumulator.bytes_per_row, self._accumulator.bytes_per_record)
+        return self._outcome(receipts, lost, learned=learned, value_bytes=self._value_bytes)
 
     def _send(self, files: Sequence[FinishedFile]) -> None:
         for file in files:
@@ -300,7 +237,7 @@ class RangeFlush:
                 remove_unsent(file.path)  # an earlier attempt at this range has delivered it
             elif file.first_offset < self.planned.accepted and not self.ended:
                 remove_unsent(file.path)  # its first rows were delivered in a file of another name
-                self._plan_anew(self.planned.accepted, self.planned.end)
+                self._replan(self.planned.accepted, self.planned.end)
             elif self.ended or not self._uploader.submit(self._upload(file)):
                 remove_unsent(file.path)
                 self.abandon()
@@ -326,5 +263,5 @@ class RangeFlush:
         self.ended = True
 
     def _fail(self, error: ConnectorError) -> None:
-        self._progress.fail(error)
+        self._fail_for(error)
         self.abandon()

@@ -1,7 +1,7 @@
 """What becomes of rejected records: the range stops before the first one, or they are diverted; each is logged.
 
-The pipeline asks a policy about each rejected record, and has it acknowledge what it set aside before any of those
-offsets counts as accepted: the order is in `task.task`.
+A task asks a policy about each rejected record, and has it acknowledge diverted ones before any of their offsets counts
+as accepted: the order is in `task.task`.
 """
 
 import logging
@@ -12,33 +12,20 @@ from typing import Final, Protocol
 
 from parquet_sink.config.report import printable
 from parquet_sink.errors import ConnectorError, InvalidRecord
-from parquet_sink.kafka.dead_letter_headers import TASK, class_name, stage_name
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import VALUES_ONLY, RecordParts
-from parquet_sink.model.rejected import Rejected, Stage
+from parquet_sink.model.rejected import TASK, Rejected, Stage, class_name, stage_name
 from parquet_sink.settings.connector import ErrorSettings
 
 log = logging.getLogger(__name__)
 
 AT_ONCE: Final = 100
 PER_S: Final = 10.0
-TELL_S: Final = 10.0
-"""How often it is told, while records go on being rejected, how many lines were left out."""
+REPORT_S: Final = 10.0
+"""How often a line says, while records go on being rejected, how many were left out."""
 LONGEST: Final = 1_000
 """Characters of a key, a value or a header's value."""
 MOST_HEADERS: Final = 20
-
-
-@dataclass(frozen=True)
-class Stop:
-    """The range ends before the record; nothing from it on is accepted. error: what the connector fails with."""
-
-    error: ConnectorError
-
-
-@dataclass(frozen=True)
-class SetAside:
-    """The policy takes the record, and the range goes on behind it."""
 
 
 def stopped_by(rejected: Rejected) -> InvalidRecord:
@@ -56,8 +43,8 @@ class RejectPolicy(Protocol):
     """Decides about the rejected records of one Spark task."""
 
     @property
-    def sets_aside(self) -> bool:
-        """Whether any record may be set aside. If not, all rows before the first rejected record are delivered.
+    def diverts(self) -> bool:
+        """Whether any record may be diverted. If not, all rows before the first rejected record are delivered.
 
         If so, rows before and behind a rejected record may share a file. Should the policy stop all the same, the file
         that is open is thrown away, as it is when Kafka or the disk fails: the range is repeated from its start.
@@ -69,15 +56,16 @@ class RejectPolicy(Protocol):
         """What of a record it looks at beside its value. `single` is all that is needed for rejected records."""
         ...
 
-    def decide(self, rejected: Rejected) -> Stop | SetAside:
-        """In offset order for each range. A later attempt at the range brings the same records again.
+    def decide(self, rejected: Rejected) -> ConnectorError | None:
+        """None: it takes the record, and the range goes on behind it. Else the range ends before it with this error.
 
-        Raises ConnectorError when nothing can be set aside any more: then it is as if the policy said Stop.
+        In offset order for each range. A later attempt at the range brings the same records again. Raises
+        ConnectorError when nothing can be diverted any more, which ends the range likewise.
         """
         ...
 
     def flush(self, planned: PlannedRange) -> None:
-        """Returns when all records of this range that were set aside are kept for good. Raises ConnectorError if not.
+        """Returns when all diverted records of this range are kept for good. Raises ConnectorError if not.
 
         Called once for each range of which a record was asked about, after its last record, also when the range did
         not end well.
@@ -90,14 +78,14 @@ class RejectPolicy(Protocol):
 
 
 class StopAtRejected:
-    """Nothing is set aside: the connector fails and names the record."""
+    """Nothing is diverted: the connector fails and names the record."""
 
-    sets_aside = False
+    diverts = False
     needs = VALUES_ONLY
 
-    def decide(self, rejected: Rejected) -> Stop:
+    def decide(self, rejected: Rejected) -> InvalidRecord:
         """The error that names the record."""
-        return Stop(stopped_by(rejected))
+        return stopped_by(rejected)
 
     def flush(self, planned: PlannedRange) -> None:
         """Nothing is pending."""
@@ -106,7 +94,7 @@ class StopAtRejected:
         """Nothing is open."""
 
 
-class SetAsideStore(Protocol):
+class DivertStore(Protocol):
     """Keeps the rejected records of one Spark task, each at least once: a range that comes again brings them again."""
 
     def put(self, rejected: Rejected) -> None:
@@ -132,42 +120,42 @@ class SetAsideStore(Protocol):
         ...
 
 
-class SetAsidePolicy:
-    """A `RejectPolicy` that keeps rejected records in a store, and passes over them if the settings say so.
+class DivertPolicy:
+    """A `RejectPolicy` that keeps rejected records in a store, and goes on if the settings say so.
 
-    Where they may not be passed over, the record goes to the store all the same, and the connector fails, as in Kafka
-    Connect.
+    Where they do not, the record goes to the store all the same, and the connector fails, as in Kafka Connect.
     """
 
-    def __init__(self, settings: ErrorSettings, store: SetAsideStore) -> None:
+    def __init__(self, settings: ErrorSettings, store: DivertStore) -> None:
         self._settings, self._store = settings, store
 
     @property
-    def sets_aside(self) -> bool:
+    def diverts(self) -> bool:
         return self._settings.invalid_records
 
     @property
     def needs(self) -> RecordParts:
         return RecordParts(single=True)
 
-    def decide(self, rejected: Rejected) -> Stop | SetAside:
-        """Raises what the store raises, if the record was to be passed over.
+    def decide(self, rejected: Rejected) -> InvalidRecord | None:
+        """Raises what the store raises, if the record was to be diverted.
 
         What is to be obfuscated and cannot be is not written anywhere.
         """
         if rejected.stage is Stage.OBFUSCATION:
-            return Stop(stopped_by(rejected))
-        if self._passes_over(rejected.stage):
+            return stopped_by(rejected)
+        refused = rejected.stage is Stage.TASK_PUT
+        if self._settings.refused_files if refused else self._settings.invalid_records:
             self._store.put(rejected)
-            return SetAside()
+            return None
         try:
             self._store.put(rejected)
         except ConnectorError as error:
-            log.warning("topic %s, topic-partition %d, offset %d is not set aside: %s", *_where(rejected), error)
-        return Stop(stopped_by(rejected))
-
-    def _passes_over(self, stage: Stage) -> bool:
-        return self._settings.refused_files if stage is Stage.TASK_PUT else self._settings.invalid_records
+            log.warning(
+                "topic %s, topic-partition %d, offset %d cannot be diverted: %s",
+                *(rejected.topic, rejected.partition, rejected.offset, error),
+            )
+        return stopped_by(rejected)
 
     def flush(self, planned: PlannedRange) -> None:
         """As the store's."""
@@ -178,16 +166,12 @@ class SetAsidePolicy:
         self._store.close()
 
 
-def _where(rejected: Rejected) -> tuple[str, int, int]:
-    return rejected.topic, rejected.partition, rejected.offset
-
-
 class LineLimit:
     """So many lines at once, and so many a second after these. clock: seconds that never jump."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._room, self._at = clock, float(AT_ONCE), clock()
-        self._left_out, self._told_at = 0, clock()
+        self._left_out, self._reported_at = 0, clock()
 
     def allows(self) -> bool:
         """Whether a line may be written now; one that may not is counted."""
@@ -202,13 +186,13 @@ class LineLimit:
 
     def left_out(self) -> int:
         """How many lines were left out since this was asked last."""
-        found, self._left_out, self._told_at = self._left_out, 0, self._clock()
+        found, self._left_out, self._reported_at = self._left_out, 0, self._clock()
         return found
 
     @property
     def is_due(self) -> bool:
-        """Whether it is time again to tell how many."""
-        return self._clock() - self._told_at >= TELL_S
+        """Whether it is time again to say how many."""
+        return self._clock() - self._reported_at >= REPORT_S
 
 
 _limits: dict[str, LineLimit] = {}
@@ -228,14 +212,14 @@ class LoggedRejects:
     classes: Mapping[Stage, str]
 
     @property
-    def sets_aside(self) -> bool:
-        return self.inner.sets_aside
+    def diverts(self) -> bool:
+        return self.inner.diverts
 
     @property
     def needs(self) -> RecordParts:
         return self.inner.needs | RecordParts(single=True)
 
-    def decide(self, rejected: Rejected) -> Stop | SetAside:
+    def decide(self, rejected: Rejected) -> ConnectorError | None:
         """As the other one."""
         limit = _limits.setdefault(self.connector, LineLimit())
         if limit.is_due:
@@ -249,7 +233,7 @@ class LoggedRejects:
         self.inner.flush(planned)
 
     def close(self) -> None:
-        """As the other one; tells how many lines were left out."""
+        """As the other one; says how many lines were left out."""
         if self.connector in _limits:
             self._log_left_out(_limits[self.connector])
         self.inner.close()

@@ -28,7 +28,7 @@ from parquet_sink.files.rotation import Reason
 from parquet_sink.files.storage import TEMPORARY, storage_trouble
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.failure import Failure
-from parquet_sink.model.ranges import Known, PlannedRange, Trying
+from parquet_sink.model.ranges import LearnedSchema, PlannedRange, Trying
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.records import VALUES_ONLY, RecordBatch, RecordParts
 from parquet_sink.model.rejected import Rejected
@@ -38,8 +38,8 @@ from parquet_sink.parked.scan import Layer, ParkedPartition, Selection, scan
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.uploader import NOT_COMMITTED
 from parquet_sink.task.outcome import RangeOutcome
-from parquet_sink.task.reject_policy import SetAside
-from parquet_sink.task.task import TaskFlush, steps_for
+from parquet_sink.task.record_steps import steps_for
+from parquet_sink.task.task import TaskFlush
 
 Flush = Callable[[Sequence[PlannedRange]], Sequence[RangeOutcome]]
 STILL_PARKED = "What was not accepted is still parked."
@@ -116,17 +116,16 @@ class Fates:
 class KeepRejected:
     """A `RejectPolicy` that notes why records are rejected, by offset; they are parked already."""
 
-    sets_aside = True
+    diverts = True
     needs = VALUES_ONLY
 
     def __init__(self) -> None:
         self.found: dict[int, Why] = {}
         self._reasons: dict[Why, Why] = {}
 
-    def decide(self, rejected: Rejected) -> SetAside:
+    def decide(self, rejected: Rejected) -> None:
         why = (str(rejected.stage), rejected.reason)
         self.found[rejected.offset] = self._reasons.setdefault(why, why)
-        return SetAside()
 
     def flush(self, planned: PlannedRange) -> None:
         """Nothing to wait for."""
@@ -139,15 +138,15 @@ class Replay:
     """Of one connector. settings: with the target to send to, and the folder for temporary files of the replay.
 
     folder: its parked records, which nobody else replays. known: what was learned of topics. changes: whether records
-    that were accepted leave the folder. progress: told how many records were read, of a topic-partition so far.
-    on_outcome: told what became of each attempt at a range.
+    that were accepted leave the folder. progress: called with how many records were read, of a topic-partition so far.
+    on_outcome: called with what became of each attempt at a range.
     """
 
     def __init__(
         self,
         settings: SinkSettings,
         folder: ParkedFolder,
-        known: Mapping[str, Known],
+        known: Mapping[str, LearnedSchema],
         *,
         changes: bool = True,
         progress: Callable[[str, int, int, int], None] = lambda topic, partition, done, of: None,
@@ -211,7 +210,7 @@ class Replay:
 
     def _planned(self, parked: ParkedPartition, layer: Layer) -> PlannedRange:
         start, end = int(layer.offsets[0]), int(layer.offsets[-1]) + 1
-        known = self._known.get(parked.topic, Known())
+        known = self._known.get(parked.topic, LearnedSchema())
         return PlannedRange(parked.topic, parked.partition, start, end, str(Reason.END_OF_INPUT), start, known=known)
 
     def _reader(

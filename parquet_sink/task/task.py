@@ -5,22 +5,22 @@ For each range [start, end):
   1. its batches are read in offset order, perhaps ahead of what is written (`task.read_ahead`), a small range
      perhaps together with others                                        (`kafka.small_ranges`)
   2. records become rows; of one without a row the policy decides:       (`rows.row_builder`, `task.reject_policy`)
-     the range is planned anew to end before it, or it is set aside
+     the range is planned again to end before it, or it is diverted
   3. rows become local files; a finished file's footer is verified       (`files.accumulator`)
   4. a file is sent, then archived where there is an archive; the next   (`targets.uploader`, `archive.target`)
      only after both have this one
   5. the accepted file is removed from the disk; one that is refused     (`targets.uploader`)
      for what is in it may be passed over: it is removed, and the next goes on
   6. the records of a file that was passed over are read again from      (`task.range_flush`)
-     Kafka and set aside
-  7. what was set aside is acknowledged                                  (`RejectPolicy.flush`)
+     Kafka and diverted: to the dead-letter topic, or parked
+  7. diverted records are acknowledged                                   (`RejectPolicy.flush`)
   8. what the range taught and how far it got goes to the driver         (`RangeOutcome`)
   9. the driver notes receipts and accepted offsets, then any failure    (`PushWriter.commit`)
  10. the next tick commits the accepted offsets to the group             (`planner.range_plans`)
 
 A crash before 4 leaves nothing behind but local files, which the next attempt or start removes, and perhaps records
-that were set aside. A crash between 4 and 10 sends the same files again, under the same names, with the same rows, and
-sets the same records aside again: a range is always repeated as a whole, from what was known when it was planned. So
+that were diverted. A crash between 4 and 10 sends the same files again, under the same names, with the same rows, and
+diverts the same records again: a range is always repeated as a whole, from what was known when it was planned. So
 what the target has and the archive has not is sent to both again; what either has already is the same file there.
 Nothing is committed before 4, or 6, and 7 are done for all below.
 """
@@ -29,13 +29,13 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Protocol
+from typing import Generic, TypeVar
 
 from parquet_sink.archive.target import archived
-from parquet_sink.errors import ConnectorError
 from parquet_sink.kafka.range_reader import RangeReader
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.kafka.small_ranges import SmallRanges
+from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import LostOffsets, PlannedRange
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.records import RecordBatch, RecordParts
@@ -44,26 +44,77 @@ from parquet_sink.process.memory import collect_garbage_rarely, give_back
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.uploader import Deliverer, OrderedUploader, target_for
 from parquet_sink.task.outcome import RangeOutcome
-from parquet_sink.task.policies import policy_for
+from parquet_sink.task.range_attempt import RangeAttempt
 from parquet_sink.task.range_flush import ALL_PARTS, RangeFlush
 from parquet_sink.task.read_ahead import reading
-from parquet_sink.task.record_steps import RecordSteps
-from parquet_sink.task.reject_policy import RejectPolicy
+from parquet_sink.task.record_steps import RecordSteps, policy_for, steps_for
 
 log = logging.getLogger(__name__)
 
+A = TypeVar("A", bound=RangeAttempt)
 Read = Callable[[KafkaSettings, PlannedRange, RecordParts], Iterator[RecordBatch]]
 
 _warned: set[tuple[str, str, tuple[str, ...]]] = set()
 """Connector, topic and paths that were warned about in this process: once is enough."""
 
 
-class TaskFlush:
-    """All ranges of one task: read one after the other, small ones together, and sent side by side.
+class RangesTask(Generic[A]):
+    """Reads the ranges of one task one after the other, small ones together, and gives each to its attempt.
 
-    steps: what happens to records on their way to rows; None: what the settings say. read: gives the records of a
-    range; None: from Kafka. replans: whether a planner takes the outcomes, which can plan a range with other bounds.
-    repeated: whether the task was tried before, so that files may be at the target of which nobody knows.
+    connector: its name. read: gives the records of a range; None: from Kafka.
+    """
+
+    def __init__(self, connector: str, kafka: KafkaSettings, read: Read | None) -> None:
+        configure_worker(connector)
+        collect_garbage_rarely()
+        self._kafka, self._reads_kafka = kafka, read is None
+        self._read_range = read or partial(from_kafka, on_lost=self._on_lost)
+        self._lost: dict[PartitionKey, tuple[LostOffsets, ...]] = {}
+        self._flushes: dict[PartitionKey, A] = {}
+
+    def _made(self, planned: PlannedRange, steps: RecordSteps) -> A:
+        """What takes the records of a range."""
+        raise NotImplementedError
+
+    def _take_all(self, ranges: Sequence[PlannedRange], steps: RecordSteps) -> None:
+        small = SmallRanges(self._kafka, ranges if self._reads_kafka else (), steps.needs)
+        with reading(ranges, partial(self._read, small, steps.needs)) as batches:
+            for planned, item in batches:
+                flush = self._flush(planned, steps)
+                if not flush.ended:
+                    flush.take(item)
+                if flush.ended:
+                    batches.skip(planned)
+
+    def _read(self, small: SmallRanges, parts: RecordParts, planned: PlannedRange) -> Iterator[RecordBatch]:
+        """In the reading thread, where there is one."""
+        together = small.take(planned)
+        yield from self._read_range(self._kafka, planned, parts) if together is None else together
+
+    def _on_lost(self, planned: PlannedRange, lost: Sequence[LostOffsets]) -> None:
+        """In the reading thread, after the last batch of a range."""
+        self._lost[planned.topic, planned.partition] = tuple(lost)
+
+    def _flush(self, planned: PlannedRange, steps: RecordSteps) -> A:
+        key = (planned.topic, planned.partition)
+        if key not in self._flushes:
+            self._flushes[key] = self._made(planned, steps)
+            self._flushes[key].begin()
+        return self._flushes[key]
+
+    def _release(self, steps: RecordSteps | None) -> None:
+        for flush in self._flushes.values():
+            flush.release()
+        if steps is not None:
+            steps.policy.close()
+
+
+class TaskFlush(RangesTask[RangeFlush]):
+    """All ranges of one task, whose files are sent side by side.
+
+    steps: what happens to records on their way to rows; None: what the settings say. read: as of `RangesTask`.
+    replans: whether a planner takes the outcomes, which can plan a range with other bounds. repeated: whether the task
+    was tried before, so that files may be at the target of which nobody knows.
     """
 
     def __init__(
@@ -75,42 +126,27 @@ class TaskFlush:
         replans: bool = False,
         repeated: bool = False,
     ) -> None:
-        self._replans, self._repeated = replans, repeated
-        configure_worker(settings.name)
-        collect_garbage_rarely()
-        self._settings, self._given = settings, steps
-        self._read_range, self._reads_kafka = read or partial(from_kafka, on_lost=self._on_lost), read is None
-        self._lost: dict[tuple[str, int], tuple[LostOffsets, ...]] = {}
+        super().__init__(settings.name, settings.kafka, read)
+        self._settings, self._given, self._replans, self._repeated = settings, steps, replans, repeated
         target = archived(target_for(settings.target), settings.archive)
         deliverer = Deliverer(settings.name, target, settings.retry, keep_files=settings.files.keep_files)
         self._uploader = OrderedUploader(deliverer, passes_over=settings.errors.refused_files)
-        self._flushes: dict[tuple[str, int], RangeFlush] = {}
 
     def run(self, ranges: Sequence[PlannedRange]) -> tuple[RangeOutcome, ...]:
         """Reads all ranges, waits for all uploads. A defect is raised, after local files are thrown away."""
         steps: RecordSteps | None = None
         try:
             steps = self._steps() if ranges else RecordSteps()
-            small = SmallRanges(self._settings.kafka, ranges if self._reads_kafka else (), steps.needs)
-            with reading(ranges, partial(self._read, small, steps.needs)) as batches:
-                for planned, item in batches:
-                    flush = self._flush(planned, steps)
-                    if not flush.ended:
-                        take(flush, item)
-                    if flush.ended:
-                        batches.skip(planned)
+            self._take_all(ranges, steps)
             receipts = _by_partition(self._uploader.close())
             for key, flush in self._flushes.items():
-                flush.set_aside_refused(receipts.get(key, ()), partial(self._read_again, flush.planned))
+                flush.divert_refused(receipts.get(key, ()), partial(self._read_again, flush.planned))
                 flush.acknowledge()
         except BaseException:
             self._give_up()
             raise
         finally:
-            for flush in self._flushes.values():
-                flush.release()
-            if steps is not None:
-                steps.policy.close()
+            self._release(steps)
         outcomes = tuple(
             flush.outcome(receipts.get(key, ()), self._lost.get(key, ())) for key, flush in self._flushes.items()
         )
@@ -118,29 +154,16 @@ class TaskFlush:
         give_back()
         return outcomes
 
-    def _read(self, small: SmallRanges, parts: RecordParts, planned: PlannedRange) -> Iterator[RecordBatch]:
-        """In the reading thread, where there is one."""
-        together = small.take(planned)
-        yield from self._read_range(self._settings.kafka, planned, parts) if together is None else together
-
-    def _on_lost(self, planned: PlannedRange, lost: Sequence[LostOffsets]) -> None:
-        """In the reading thread, after the last batch of a range."""
-        self._lost[planned.topic, planned.partition] = tuple(lost)
-
     def _read_again(self, planned: PlannedRange, receipt: Receipt) -> Iterator[RecordBatch]:
         """The records of a refused file, and those between them; what is not there any more is no loss to accept."""
         start, end = receipt.first_offset, receipt.last_offset + 1
         part = PlannedRange(planned.topic, planned.partition, start, end, planned.reason, topic_id=planned.topic_id)
-        return self._read_range(replace(self._settings.kafka, lost_offsets="STOP"), part, ALL_PARTS)
+        return self._read_range(replace(self._kafka, lost_offsets="STOP"), part, ALL_PARTS)
 
-    def _flush(self, planned: PlannedRange, steps: RecordSteps) -> RangeFlush:
-        key = (planned.topic, planned.partition)
-        if key not in self._flushes:
-            self._flushes[key] = RangeFlush(
-                planned, self._settings, self._uploader, steps, replans=self._replans, repeated=self._repeated
-            )
-            self._flushes[key].begin()
-        return self._flushes[key]
+    def _made(self, planned: PlannedRange, steps: RecordSteps) -> RangeFlush:
+        return RangeFlush(
+            planned, self._settings, self._uploader, steps, replans=self._replans, repeated=self._repeated
+        )
 
     def _steps(self) -> RecordSteps:
         return steps_for(self._settings, policy_for(self._settings)) if self._given is None else self._given
@@ -167,18 +190,6 @@ class TaskFlush:
             log.debug("while giving up: %s", error)
 
 
-def steps_for(settings: SinkSettings, policy: RejectPolicy) -> RecordSteps:
-    """The value converter's decoder, and transforms, are kept in this process from micro-batch to micro-batch."""
-    if settings.shape.raw:
-        return RecordSteps(policy=policy, raw=True)
-    from parquet_sink.convert.decoders import decoder_for, key_decoder_for  # loads only what this connector needs
-    from parquet_sink.transform.building import chain_for
-
-    transforms = chain_for(settings.transforms, settings.key, settings.header)
-    tombstone_keys = None if settings.shape.tombstone_column is None else key_decoder_for(settings.key)
-    return RecordSteps(decoder_for(settings.value), transforms, policy, tombstone_keys)
-
-
 def from_kafka(
     kafka: KafkaSettings,
     planned: PlannedRange,
@@ -187,7 +198,7 @@ def from_kafka(
 ) -> Iterator[RecordBatch]:
     """The records of a range, as Kafka has them.
 
-    on_lost: is told in the end what was passed over, if anything was; also when not all of the range is taken.
+    on_lost: called in the end with what was passed over, if anything was; also when not all of the range is taken.
     """
     reader = RangeReader(
         kafka,
@@ -207,29 +218,9 @@ def from_kafka(
             on_lost(planned, reader.lost)
 
 
-def _by_partition(receipts: Sequence[Receipt]) -> dict[tuple[str, int], list[Receipt]]:
+def _by_partition(receipts: Sequence[Receipt]) -> dict[PartitionKey, list[Receipt]]:
     """In order within each topic-partition."""
-    found: dict[tuple[str, int], list[Receipt]] = {}
+    found: dict[PartitionKey, list[Receipt]] = {}
     for one in receipts:
         found.setdefault((one.topic, one.partition), []).append(one)
     return found
-
-
-class Flush(Protocol):
-    """A range on its way, as far as reading it goes."""
-
-    def add(self, batch: RecordBatch) -> None: ...
-    def finish(self) -> None: ...
-    def fail(self, error: ConnectorError) -> None: ...
-
-
-def take(flush: Flush, item: RecordBatch | BaseException | None) -> None:
-    """Hands on what was read of a range: a batch, its end, or why it cannot be read."""
-    if isinstance(item, RecordBatch):
-        flush.add(item)
-    elif item is None:
-        flush.finish()
-    elif isinstance(item, ConnectorError):
-        flush.fail(item)
-    else:
-        raise item

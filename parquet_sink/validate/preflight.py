@@ -20,9 +20,9 @@ from parquet_sink.connectors.loading import Loaded
 from parquet_sink.convert.registry.settings import RegistrySettings
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.files import naming
+from parquet_sink.kafka.client.check import dead_letter_problems
 from parquet_sink.kafka.client.check import problems as client_problems
-from parquet_sink.kafka.client.dead_letter_check import problems as dead_letter_problems
-from parquet_sink.kafka.client.security.translation import Client
+from parquet_sink.kafka.client_settings import Client
 from parquet_sink.kafka.settings import NAME_KEY, DeadLetterSettings, KafkaSettings
 from parquet_sink.parked.names import any_parked
 from parquet_sink.parked.settings import DIR, MAX_BYTES

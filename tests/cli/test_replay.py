@@ -23,7 +23,7 @@ from parquet_sink.replay import run
 from parquet_sink.replay.plan import Held, Survey
 from parquet_sink.replay.selection import Selection
 from parquet_sink.settings.sink import SinkSettings
-from parquet_sink.task.outcome_events import record_outcomes, sender_of
+from parquet_sink.task.outcome import record_outcomes, sender_of
 from tests.cli.connector_file import connector_lines
 from tests.spark_task import flushed
 from tests.task.fakes import wide

@@ -13,7 +13,7 @@ from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.convert.settings import Converter, ConverterSettings, CustomConverter
 from parquet_sink.errors import ConverterFailed, RetryLater
 from parquet_sink.model.rejected import Stage
-from parquet_sink.task.policies import classes_of
+from parquet_sink.task.record_steps import classes_of
 from parquet_sink.worker_config.worker_file import load_worker
 from tests.connectors.ems.connector_files import CANARY, MACHINE, load_file, settings_of
 

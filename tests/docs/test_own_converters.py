@@ -16,7 +16,7 @@ from parquet_sink.convert.decoded import Trees
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.errors import ConverterFailed
 from parquet_sink.model.rejected import Stage
-from parquet_sink.task.policies import classes_of
+from parquet_sink.task.record_steps import classes_of
 from parquet_sink.worker.rest.plugins import all_plugins
 from parquet_sink.worker_config.worker_file import load_worker
 from tests.connectors.ems.connector_files import load_file, settings_of

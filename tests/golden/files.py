@@ -20,15 +20,15 @@ from parquet_sink.convert.converters import CONVERTERS
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.registry.registered import RegisteredSchema
 from parquet_sink.files.storage import prepare_connector
-from parquet_sink.kafka.dead_letter_headers import HeaderWriter
+from parquet_sink.kafka.dead_letters import HeaderWriter
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import Header, RecordBatch, RecordParts
 from parquet_sink.model.rejected import Rejected
 from parquet_sink.task.outcome import RangeOutcome
-from parquet_sink.task.policies import classes_of
-from parquet_sink.task.reject_policy import SetAsidePolicy
-from parquet_sink.task.task import TaskFlush, steps_for
+from parquet_sink.task.record_steps import classes_of, steps_for
+from parquet_sink.task.reject_policy import DivertPolicy
+from parquet_sink.task.task import TaskFlush
 from parquet_sink.worker_config.worker import Worker
 from tests.connectors.ems.connector_files import MACHINE
 from tests.golden.records import URL, Record, Stream, registered
@@ -164,7 +164,7 @@ def made(case: Case, folder: Path) -> Made:
         mock.patch("parquet_sink.convert.registry.client.registry_for", return_value=_Registry()),
         mock.patch("os.fsync"),
     ):
-        steps = steps_for(settings, SetAsidePolicy(settings.errors, letters))
+        steps = steps_for(settings, DivertPolicy(settings.errors, letters))
         outcomes = TaskFlush(settings, steps, read).run(ranges)
     found = {str(path.relative_to(folder / "out")): path for path in (folder / "out").rglob("*") if path.is_file()}
     files = [(name, found[name].read_bytes()) for name in sorted(found, key=_in_order)]

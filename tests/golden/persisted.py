@@ -23,15 +23,15 @@ from parquet_sink.files import naming
 from parquet_sink.history import records as history_records
 from parquet_sink.history.sqlite import database as history_database
 from parquet_sink.history.sqlite.store import file_row
-from parquet_sink.kafka.dead_letter_headers import HeaderWriter, stage_name
+from parquet_sink.kafka.dead_letters import HeaderWriter
 from parquet_sink.kafka.group.committed import RangePlan, commit_metadata
 from parquet_sink.model import events
 from parquet_sink.model.frames import FrameSlice
 from parquet_sink.model.instance import Instance
-from parquet_sink.model.ranges import Accepted, Again, Attempt, Known, PartitionProgress, PlannedRange, Tries
+from parquet_sink.model.ranges import Accepted, Again, Attempt, LearnedSchema, PartitionProgress, PlannedRange, Tries
 from parquet_sink.model.receipts import Archiving
 from parquet_sink.model.records import RecordBatch
-from parquet_sink.model.rejected import Rejected, Stage
+from parquet_sink.model.rejected import Rejected, Stage, stage_name
 from parquet_sink.parked import files as parked
 from parquet_sink.replay import journal
 from parquet_sink.replay.plan import ReplayRange, range_to_dict
@@ -44,7 +44,7 @@ from parquet_sink.state.sqlite import database
 from parquet_sink.state.sqlite.store import FAILURE
 from parquet_sink.targets.s3 import objects
 from parquet_sink.targets.s3 import target as s3_target
-from parquet_sink.task.policies import classes_of
+from parquet_sink.task.record_steps import classes_of
 from parquet_sink.transform.classes import class_name
 from parquet_sink.worker.herder import store as connector_store
 from parquet_sink.worker_config.worker import Worker
@@ -111,7 +111,7 @@ RECORDS: Final = {
 CONNECTORS: Final = {"plain": PLAIN, "full": FULL, "bucket": BUCKET, "records": RECORDS}
 
 _AGAIN: Final = Again(Tries(3, 1.5, log=(Attempt(1_000, 0.25, "retriable", 503, "busy"),)), 2.0, (5, 9))
-_PLANNED: Final = PlannedRange("orders", 1, 5, 9, "records", 5, topic_id="T", known=Known(b"s", 12.5, 13.5))
+_PLANNED: Final = PlannedRange("orders", 1, 5, 9, "records", 5, topic_id="T", known=LearnedSchema(b"s", 12.5, 13.5))
 _UPLOAD: Final = history_records.UploadRecord(
     *("f.parquet", "ORDERS", "orders", 1, 5, 8, 4, 4, 900, "ab", "records", 7),
     history_records.UploadOutcome.ACCEPTED,

@@ -16,7 +16,7 @@ from parquet_sink.history.settings import HistorySettings
 from parquet_sink.history.sqlite import database
 from parquet_sink.history.sqlite.store import SqliteHistory, percentiles, read_history, summarised, write_history
 from parquet_sink.history.store import ALL, HistoryQuery, HourSummary, Percentiles
-from parquet_sink.model.ranges import Known
+from parquet_sink.model.ranges import LearnedSchema
 from parquet_sink.model.receipts import Archiving
 from tests.history.uploads import HOUR_MS, span, upload
 
@@ -108,13 +108,13 @@ def test_queries(history: SqliteHistory, query: HistoryQuery, found: list[int]) 
 def test_ranges_come_back_once(history: SqliteHistory) -> None:
     """With what was known, of which nothing is kept twice; one that is repeated is there once, one cut anew again."""
     first = span(0, 10)
-    history.append_ranges([replace(first, done_until=4), span(10, 20), span(0, 10, known=Known())])
+    history.append_ranges([replace(first, done_until=4), span(10, 20), span(0, 10, known=LearnedSchema())])
     history.append_ranges([replace(first, at_ms=9_000, done_until=9), span(0, 10, recipe="other", at_ms=9_500)])
     history.append_ranges([replace(first, done_until=7)])
     assert [(one.start, one.known, one.recipe, one.done_until) for one in history.ranges()] == [
         (0, first.known, "r", 9),
         (10, first.known, "r", 0),
-        (0, Known(), "r", 0),
+        (0, LearnedSchema(), "r", 0),
         (0, first.known, "other", 0),
     ]
     assert [one.start for one in history.ranges(HistoryQuery.offset("orders", 0, 10))] == [10]
@@ -124,7 +124,7 @@ def test_ranges_come_back_once(history: SqliteHistory) -> None:
 def test_the_number_of_uploads_is_bounded(history: SqliteHistory) -> None:
     """The oldest beyond it go, and ranges likewise."""
     history.append_files([upload(n * 10, n * 10 + 9, at_ms=n) for n in range(25)])
-    history.append_ranges([span(n, n + 1, known=Known(bytes([n]))) for n in range(25)])
+    history.append_ranges([span(n, n + 1, known=LearnedSchema(bytes([n]))) for n in range(25)])
     assert history.prune(now_ms=1_000) == 15
     assert firsts(history) == [n * 10 for n in range(15, 25)]
     assert [one.known.schema for one in history.ranges()] == [bytes([n]) for n in range(15, 25)]
@@ -146,7 +146,7 @@ def test_the_size_is_bounded(tmp_path: Path) -> None:
     path, bound = tmp_path / "history.db", 400_000
     with closing(write_history(path, HistorySettings(max_bytes=bound))) as history:
         history.append_files([upload(n, n, at_ms=n, cause="x" * 1_000) for n in range(1_000)])
-        history.append_ranges([span(n, n + 1, known=Known(bytes([n % 256]) * 500)) for n in range(100)])
+        history.append_ranges([span(n, n + 1, known=LearnedSchema(bytes([n % 256]) * 500)) for n in range(100)])
         assert history.extent().size_bytes > bound
         gone = history.prune(now_ms=1_000)
         extent = history.extent()

@@ -2,7 +2,7 @@
 
 from parquet_sink.files.naming import file_name
 from parquet_sink.history.records import RangeRecord, UploadOutcome, UploadRecord
-from parquet_sink.model.ranges import Attempt, Known
+from parquet_sink.model.ranges import Attempt, LearnedSchema
 
 HOUR_MS = 3_600_000
 TRIED = (Attempt(1_000, 0.5, "retriable", 503, "busy"), Attempt(3_000, 0.25, "accepted", 200, "stored"))
@@ -40,6 +40,6 @@ def upload(first: int = 0, last: int = 9, partition: int = 0, at_ms: int = 5_000
 
 def span(start: int = 0, end: int = 10, partition: int = 0, at_ms: int = 5_000, **changes: object) -> RangeRecord:
     """A range of records that taught something."""
-    known = Known(b"\x00schema\xff", 12.5, 25.0)
+    known = LearnedSchema(b"\x00schema\xff", 12.5, 25.0)
     given = {"reason": "records", "topic_id": "id", "known": known, "recipe": "r", "version": "1"}
     return RangeRecord("orders", partition, start, end, at_ms=at_ms, **{**given, **changes})  # type: ignore[arg-type]

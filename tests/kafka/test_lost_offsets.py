@@ -11,7 +11,7 @@ def test_offsets_deleted_by_retention_are_counted() -> None:
 
 
 def test_a_topic_made_anew_is_named_as_such() -> None:
-    """When the group stands past the end the topic was deleted and made anew, which the message says."""
-    assert "deleted and made anew" in str(offsets_deleted("orders", 0, 100, 0, 5))
-    for words in ("Topic orders, topic-partition 0", "offset 7", "deleted and made anew", "policy=CONTINUE"):
+    """When the group stands past the end the topic was deleted and recreated, which the message says."""
+    assert "deleted and recreated" in str(offsets_deleted("orders", 0, 100, 0, 5))
+    for words in ("Topic orders, topic-partition 0", "offset 7", "deleted and recreated", "policy=CONTINUE"):
         assert words in str(topic_recreated("orders", 0, 7))

@@ -21,7 +21,7 @@ from parquet_sink.parked.folder import ParkedFolder
 from parquet_sink.planner import first_timestamps, planner
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.targets import uploader
-from parquet_sink.task import range_flush, task
+from parquet_sink.task import range_attempt, range_flush, task
 from parquet_sink.task.read_ahead import ReadInTurn
 from parquet_sink.worker.loop import connector as connector_module
 from tests.factories import Clock
@@ -75,13 +75,13 @@ class World:
         times = {"monotonic": clock.monotonic, "sleep": clock.sleep}
         for owner, name, double in [
             *self.kafka.patches(),
-            *((module, "time", clock) for module in (first_timestamps, connector_module, range_flush)),
+            *((module, "time", clock) for module in (first_timestamps, connector_module, range_attempt)),
             *((module, "give_back", lambda: None) for module in (range_reader, small_ranges, task)),
             (planner, "kafka_planner", partial(planner.kafka_planner, now=clock.now, sleep=clock.sleep)),
             (task, "reading", ReadInTurn),
             (task, "target_for", lambda settings: self.target),
             (task, "Deliverer", partial(task.Deliverer, **times, now=clock.now, jitter=lambda: 0.5)),
-            (range_flush, "PartitionClaim", partial(range_flush.PartitionClaim, **times)),
+            (range_attempt, "PartitionClaim", partial(range_attempt.PartitionClaim, **times)),
             (decoders, "decoder_for", self.registry.around(decoders.decoder_for)),
             (connector_module, "Thread", AtOnce),
             *self.turns.patches(),

@@ -98,7 +98,7 @@ def test_a_repeated_range_adds_nothing(folder: ParkedFolder) -> None:
 
 
 def test_another_record_at_the_same_offset_is_another_record(folder: ParkedFolder) -> None:
-    """A topic that was deleted and made anew has other records at the offsets of before; none replaces another."""
+    """A topic that was deleted and recreated has other records at the offsets of before; none replaces another."""
     folder.append("orders", 0, [rejected(5)], 1)
     assert folder.append("orders", 0, [rejected(5, value=b"other")], 2) == 1
     assert folder.append("orders", 0, [rejected(5, value=None)], 2) == 1

@@ -15,11 +15,10 @@ from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import Accepted, PlannedRange
 from parquet_sink.planner.admission import Candidate, Range
-from parquet_sink.planner.clients import Spawn
 from parquet_sink.planner.context import PartitionOffsets, PlanningContext
 from parquet_sink.planner.planner import Planner
 from parquet_sink.planner.start_offsets import TopicIds
-from parquet_sink.planner.unavailable import BrokerOutage, UnavailablePartitions
+from parquet_sink.planner.unavailable import BrokerOutage, Spawn, UnavailablePartitions
 from parquet_sink.process.threads import in_thread
 from parquet_sink.rows.settings import ShapeSettings
 from parquet_sink.settings.sink import SinkSettings

@@ -20,7 +20,7 @@ from parquet_sink.kafka.group.committed import RangePlan
 from parquet_sink.kafka.settings import DeadLetterSettings, FlushSettings
 from parquet_sink.model.events import OffsetCommitted, OffsetsPassedOver, RangePlanned
 from parquet_sink.model.failure import Restart
-from parquet_sink.model.ranges import Accepted, Again, Known, Tries
+from parquet_sink.model.ranges import Accepted, Again, LearnedSchema, Tries
 from parquet_sink.planner.admission import Range
 from parquet_sink.planner.discovery import METADATA_S, named
 from parquet_sink.planner.planner import CHECK_S, PATIENCE_S, RECOMMIT_S, Planner
@@ -264,7 +264,7 @@ def test_bytes_are_estimated_by_what_was_learned(
     planner.tick(start)
     cluster.logs[KEY] = (0, 50)
     assert planner.tick(start) == []
-    state.learn("orders", Known(None, bytes_per_record=20_000.0))
+    state.learn("orders", LearnedSchema(None, bytes_per_record=20_000.0))
     assert spans(planner.tick(start)) == [(*KEY, Range(0, 47, Reason.SIZE))]
 
 
@@ -302,7 +302,7 @@ def test_a_broker_that_goes_away_costs_ticks_only(
     for _ in range(20):
         assert planner.tick(start) == []
         clock.sleep(1)
-    assert caplog.text.count("Nothing is lost; trying on.") == 1
+    assert caplog.text.count("Nothing is lost; trying again.") == 1
     assert spans(planner.tick(start)) == [(*KEY, Range(0, 200, Reason.RECORDS))]
 
 
@@ -490,7 +490,7 @@ def test_a_topic_made_anew_stops(cluster: Cluster, make: Callable[..., Planner],
     planner = make()
     start = planner.begin()
     cluster.logs[KEY] = (0, 5)
-    with pytest.raises(OffsetsLost, match="deleted and made anew"):
+    with pytest.raises(OffsetsLost, match="deleted and recreated"):
         planner.tick(start)
     assert cluster.group == {KEY: 100}
     assert losses(state) == []
@@ -549,13 +549,13 @@ def test_what_must_wait_is_tried_again_when_its_time_has_come(
     cluster: Cluster, state: SqliteStore, make: Callable[..., Planner], clock: Clock
 ) -> None:
     """A range comes again as a whole, with what was accepted, the attempts so far and what was known at first."""
-    state.learn("orders", Known(b"then", 1.0, 1.0))
+    state.learn("orders", LearnedSchema(b"then", 1.0, 1.0))
     planner = make()
     planner.begin()
     cluster.logs[KEY] = (0, 100)
     (first,) = planner.tick({})
     assert (first.accepted, first.known.schema) == (0, b"then")
-    state.learn("orders", Known(b"later", 1.0, 1.0))
+    state.learn("orders", LearnedSchema(b"later", 1.0, 1.0))
     owing(state, 40, 8.0)
     assert planner.tick({KEY: 100}) == []
     assert cluster.group[KEY] == 40, "what was accepted is committed"
@@ -646,19 +646,19 @@ def test_a_range_that_was_cut_off_comes_again_at_the_next_start(
     cluster: Cluster, state: SqliteStore, make: Callable[..., Planner]
 ) -> None:
     """After a crash the group says which range and how far, and the state file what was known then."""
-    state.learn("orders", Known(b"then"))
+    state.learn("orders", LearnedSchema(b"then"))
     planner = make()
     planner.begin()
     cluster.logs[KEY] = (0, 100)
     planner.tick({})
     owing(state, 40, 60.0)
     planner.tick({KEY: 100})
-    state.learn("orders", Known(b"later"))
+    state.learn("orders", LearnedSchema(b"later"))
     state.clear_for_restart()
     following = make()
     following.begin()
     (again,) = following.tick({})
-    assert (again.start, again.end, again.accepted, again.known) == (0, 100, 40, Known(b"then"))
+    assert (again.start, again.end, again.accepted, again.known) == (0, 100, 40, LearnedSchema(b"then"))
 
 
 def test_other_settings_cut_the_rest_anew(cluster: Cluster, state: SqliteStore, make: Callable[..., Planner]) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from parquet_sink.model.ranges import Accepted, Again, Attempt, PlannedRange, Tries, Trying
 from parquet_sink.planner.range_plans import pending_retry
-from parquet_sink.task.range_progress import TransformRetry
+from parquet_sink.task.range_attempt import TransformRetry
 
 RANGE = PlannedRange("orders", 0, 0, 10, "records")
 

@@ -7,7 +7,7 @@ import pytest
 from parquet_sink.errors import RunFilesLost
 from parquet_sink.kafka.group.committed import RangePlan
 from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.model.ranges import NO_TRIES, Accepted, Again, Known, PlannedRange
+from parquet_sink.model.ranges import NO_TRIES, Accepted, Again, LearnedSchema, PlannedRange
 from parquet_sink.planner.planner import Planner
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import PAUSE
@@ -110,7 +110,7 @@ def spans_of(due: list[PlannedRange]) -> list[tuple[int, int, int]]:
 def one(cluster: Cluster, state: SqliteStore) -> Cluster:
     """One topic-partition with a full file and a bit, of which something is known."""
     cluster.logs = {KEY: (0, 130)}
-    state.learn("orders", Known(b"then", 1.0))
+    state.learn("orders", LearnedSchema(b"then", 1.0))
     return cluster
 
 
@@ -122,15 +122,15 @@ def test_a_range_that_must_end_earlier_is_put_down_before_it_is_sent(
     asked = make()
     due = asked.tick({})
     assert spans_of(due) == [(0, 100, 0)]
-    state.learn("orders", Known(b"later", 2.0))
+    state.learn("orders", LearnedSchema(b"later", 2.0))
     state.record_accepted([told(due[0], accepted, Again(NO_TRIES, 0.0, (0, 50)))])
     before = asked.tick(ends(due))
     assert spans_of(before) == [(0, 50, accepted)]
-    assert before[0].known == Known(b"then", 1.0)
+    assert before[0].known == LearnedSchema(b"then", 1.0)
     assert (one.group[KEY], one.plans[KEY]) == (accepted, RangePlan(0, 50, "records"))
     after_crash = make().tick({})
     assert spans_of(after_crash) == [(0, 50, accepted)]
-    assert after_crash[0].known == Known(b"then", 1.0)
+    assert after_crash[0].known == LearnedSchema(b"then", 1.0)
     asked = make()
     due = asked.tick({})
     state.record_accepted([done(due[0])])
@@ -160,7 +160,7 @@ def test_a_rest_that_cannot_be_the_same_is_planned_as_a_new_range(make: Make, on
     asked = make()
     due = asked.tick({})
     assert spans_of(due) == [(0, 100, 40)]
-    state.learn("orders", Known(b"later", 2.0))
+    state.learn("orders", LearnedSchema(b"later", 2.0))
     state.record_accepted([told(due[0], 40, Again(NO_TRIES, 0.0, (40, 100)))])
     one.away = 1
     assert asked.tick(ends(due)) == []
@@ -170,12 +170,12 @@ def test_a_rest_that_cannot_be_the_same_is_planned_as_a_new_range(make: Make, on
     state.set(PAUSE, False)
     rest = asked.tick(ends(due))
     assert spans_of(rest) == [(40, 100, 40)]
-    assert rest[0].known == Known(b"later", 2.0)
+    assert rest[0].known == LearnedSchema(b"later", 2.0)
     assert (one.group[KEY], one.plans[KEY]) == (40, RangePlan(40, 100, "records"))
-    state.learn("orders", Known(b"even later", 3.0))
+    state.learn("orders", LearnedSchema(b"even later", 3.0))
     again = make().tick({})
     assert spans_of(again) == [(40, 100, 40)]
-    assert again[0].known == Known(b"later", 2.0)
+    assert again[0].known == LearnedSchema(b"later", 2.0)
 
 
 def test_a_range_that_was_put_down_by_an_earlier_run_may_have_been_sent(

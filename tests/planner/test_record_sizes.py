@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from parquet_sink.files.rotation import Reason
 from parquet_sink.kafka.settings import FlushSettings
-from parquet_sink.model.ranges import Known, ValueSizes
+from parquet_sink.model.ranges import LearnedSchema, ValueSizes
 from parquet_sink.planner.admission import Range
 from parquet_sink.planner.planner import Planner
 from parquet_sink.planner.record_sizes import (
@@ -66,7 +66,7 @@ def test_records_that_grew_are_seen(
     cluster: Cluster, make: Callable[..., Planner], state: SqliteStore, clock: Clock
 ) -> None:
     """A thousandfold, say: within a look, not after an interval; their Parquet is reckoned by the share of before."""
-    state.learn("orders", Known(None, 30.0, 30.0))
+    state.learn("orders", LearnedSchema(None, 30.0, 30.0))
     state.learn_sizes({"orders": ValueSizes(100.0, 30.0)})
     made = make()
     cluster.times.values = lambda key, offset: 100.0 if offset < 2_000 else 100_000.0
@@ -85,7 +85,7 @@ def test_what_files_taught_holds_while_values_are_alike(
     cluster: Cluster, make: Callable[..., Planner], state: SqliteStore, value_bytes: float
 ) -> None:
     """A few records are no better a measure than whole files: they make no small ones."""
-    state.learn("orders", Known(None, 30.0, 30.0))
+    state.learn("orders", LearnedSchema(None, 30.0, 30.0))
     state.learn_sizes({"orders": ValueSizes(100.0, 30.0)})
     made = make()
     cluster.times.values = lambda key, offset: value_bytes
@@ -99,7 +99,7 @@ def test_a_state_of_an_earlier_version_is_believed(
     cluster: Cluster, make: Callable[..., Planner], state: SqliteStore
 ) -> None:
     """It knows what records become, and not what their values were."""
-    state.learn("orders", Known(None, 30.0, 30.0))
+    state.learn("orders", LearnedSchema(None, 30.0, 30.0))
     made = make()
     cluster.times.values = lambda key, offset: 1_000_000.0
     cluster.logs[KEY] = (0, 1_000)

@@ -1,4 +1,4 @@
-"""A topic that is deleted and made anew at any moment: nothing of the new one is passed over; with fake clients."""
+"""A topic that is deleted and recreated at any moment: nothing of the new one is passed over; with fake clients."""
 
 import tempfile
 from collections.abc import Callable, Sequence
@@ -92,7 +92,7 @@ def test_an_offset_of_another_topic_is_passed_over_if_loss_is_accepted(
     cluster.stand(5, "another", RangePlan(0, 9, "records"))
     query = Query(cluster, state, Clock(1_000_000.0), lost_offsets="CONTINUE")
     assert query.start == {KEY: 0}
-    assert "was deleted and made anew" in caplog.text
+    assert "was deleted and recreated" in caplog.text
     assert (cluster.stands().topic_id, cluster.stands().plan) == (cluster.id(), None)
 
 
@@ -130,7 +130,7 @@ def test_made_anew_before_a_range_is_taken(cluster: Cluster, query: Query, call:
 def test_made_anew_before_the_ends_are_asked(cluster: Cluster, query: Query) -> None:
     """The loss of CI: ten records delivered, the new topic has twenty, Kafka kept the offset; nothing is taken."""
     cluster.remake(20, forget=False)
-    with pytest.raises(OffsetsLost, match="offset 10 of a topic that was deleted and made anew"):
+    with pytest.raises(OffsetsLost, match="offset 10 of a topic that was deleted and recreated"):
         due_range(query)
     assert (cluster.stands().offset, len(query.delivered)) == (10, 10)
 
@@ -166,7 +166,7 @@ def test_what_was_accepted_of_the_old_topic_is_forgotten(cluster: Cluster, accep
     """After a failure the program commits what was accepted; nothing of that may end up beside the new topic."""
     accepting.state.record_accepted([Accepted(*KEY, 10, 0, 10, "interval"), Accepted("items", 0, 7, 0, 9, "interval")])
     cluster.remake(count)
-    with pytest.raises(KafkaFailed, match="of a topic that was deleted and made anew.* Going on at the first record"):
+    with pytest.raises(KafkaFailed, match="of a topic that was deleted and recreated.* Going on at the first record"):
         due_range(accepting)
     assert [one.topic for one in accepting.state.accepted()] == ["items"]
     assert (cluster.stands().offset, cluster.stands().topic_id) == (0, cluster.id())
@@ -177,7 +177,7 @@ def test_made_anew_with_as_many_records(cluster: Cluster, query: Query) -> None:
     cluster.remake(10)
     query.tick()
     query.clock.sleep(CHECK_S)
-    with pytest.raises(OffsetsLost, match="made anew"):
+    with pytest.raises(OffsetsLost, match="recreated"):
         query.tick()
 
 
@@ -187,7 +187,7 @@ def test_made_anew_before_the_hourly_renewal(cluster: Cluster, query: Query) -> 
     cluster.remake(10)
     query.clock.sleep(RECOMMIT_S)
     query.planner._monitor._checked = query.clock.now() + 1
-    with pytest.raises(OffsetsLost, match="made anew"):
+    with pytest.raises(OffsetsLost, match="recreated"):
         query.tick()
     assert KEY not in cluster.offsets
 
@@ -196,7 +196,7 @@ def test_a_drain_looks_before_it_says_that_nothing_is_left(cluster: Cluster, que
     """A topic made anew with as many records is not taken for one that is delivered."""
     cluster.remake(10)
     query.planner.drain()
-    with pytest.raises(OffsetsLost, match="made anew"):
+    with pytest.raises(OffsetsLost, match="recreated"):
         query.tick()
 
 
@@ -221,7 +221,7 @@ def test_seen_gone_and_there_again_with_its_old_offset(cluster: Cluster, state: 
     cluster.delete("orders", forget=False)
     query.tick()
     cluster.make("orders", 20)
-    with pytest.raises(OffsetsLost, match="made anew"):
+    with pytest.raises(OffsetsLost, match="recreated"):
         query.tick()
 
 
@@ -241,7 +241,7 @@ def test_made_anew_while_the_start_is_looked_up(cluster: Cluster, state: SqliteS
     cluster.make("orders", 30, first=25)
     cluster.between["ends"] = lambda: cluster.remake(40)
     query = Query(cluster, state, Clock(1_000_000.0))
-    with pytest.raises(OffsetsLost, match="made anew"):
+    with pytest.raises(OffsetsLost, match="recreated"):
         due_range(query)
 
 
@@ -462,7 +462,7 @@ def test_a_cluster_that_tells_no_ids(
     assert query.start == {KEY: 5}
     due_range(query)
     assert (cluster.stands().offset, cluster.stands().topic_id) == (10, "")
-    assert caplog.text.count("does not tell the ids of 1 topics (orders is one)") == 1
+    assert caplog.text.count("gives no ids of 1 topics (orders is one)") == 1
 
 
 def test_no_answer_is_no_id(cluster: Cluster) -> None:

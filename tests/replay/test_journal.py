@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 
 from parquet_sink.errors import AnotherInstance, InvalidConfiguration
-from parquet_sink.model.ranges import Known, PlannedRange
+from parquet_sink.model.ranges import LearnedSchema, PlannedRange
 from parquet_sink.replay.journal import Journal, Order, Position, Progress
 from parquet_sink.replay.plan import ReplayPlan, ReplayRange
 
-PLANNED = PlannedRange("orders", 0, 5, 9, "records", 5, known=Known(b"s", 1.0, 2.0))
+LEARNED = LearnedSchema(None, 3.0, None)
+PLANNED = PlannedRange("orders", 0, 5, 9, "records", 5, known=LearnedSchema(b"s", 1.0, 2.0))
 ORDER = Order(ReplayPlan((ReplayRange(PLANNED, ((5, 7), (8, 9)), recorded=True),)), 3, "http://x", "recipe", "1.0")
 
 
@@ -24,7 +25,9 @@ def test_what_was_begun_comes_back(journal: Journal) -> None:
     with journal.alone():
         journal.begin(ORDER)
         assert journal.load() == (ORDER, Progress())
-        progress = Progress(2, {("orders", 0): Position(1, 6, None)}, {"orders": Known(None, 3.0, None)}, 7, 8, 9)
+        progress = Progress(
+            2, {("orders", 0): Position(1, 6, None)}, {"orders": LearnedSchema(None, 3.0, None)}, 7, 8, 9
+        )
         journal.save(progress)
         assert journal.load() == (ORDER, progress)
         assert journal.unfinished

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from parquet_sink.history.records import RangeRecord, UploadOutcome, UploadRecord
 from parquet_sink.kafka.settings import FlushSettings
-from parquet_sink.model.ranges import Known
+from parquet_sink.model.ranges import LearnedSchema
 from parquet_sink.planner.admission import MOST_RANGE_RECORDS
 from parquet_sink.replay.copies import Span, common, merged, without
 from parquet_sink.replay.plan import (
@@ -32,7 +32,8 @@ FLUSH = FlushSettings(10_000_000, 100, 30_000)
 
 def ranged(start: int, end: int, at_ms: int = 0, topic_id: str = "id") -> RangeRecord:
     """A range of the history."""
-    return RangeRecord("orders", 0, start, end, "records", topic_id, Known(b"s", 1.0, 2.0), "recipe", "1", at_ms)
+    learned = LearnedSchema(b"s", 1.0, 2.0)
+    return RangeRecord("orders", 0, start, end, "records", topic_id, learned, "digest", "1", at_ms)
 
 
 def uploaded(first: int, last: int, topic_id: str = "id") -> UploadRecord:
@@ -63,7 +64,7 @@ def test_ranges_of_the_history_are_taken_whole() -> None:
     plan = planned([(150, 260)], [ranged(200, 400)], files)
     assert spans(plan) == [(150, 200, False), (200, 400, True)]
     recorded = plan.ranges[1]
-    assert recorded.planned.known == Known(b"s", 1.0, 2.0)
+    assert recorded.planned.known == LearnedSchema(b"s", 1.0, 2.0)
     assert [one.name for one in recorded.expected] == ["200-249", "250-299"]
     assert recorded.wants(250, 299)
     assert not recorded.wants(300, 399)
@@ -95,12 +96,13 @@ def test_a_backlog_is_cut_as_admission_cuts_it() -> None:
     """Whole files, at most as long as a range may be, and the rest."""
     flush = FlushSettings(10**9, 300_000, 60_000)
     high = 2_500_001
-    plan = make_plan({KEY: [(0, high)]}, {KEY: Held(0, high)}, {}, Cutting(flush, {"orders": Known(None, 1.0, 2.0)}))
+    cutting = Cutting(flush, {"orders": LearnedSchema(None, 1.0, 2.0)})
+    plan = make_plan({KEY: [(0, high)]}, {KEY: Held(0, high)}, {}, cutting)
     lengths = [one.planned.end - one.planned.start for one in plan.ranges]
     assert sum(lengths) == high
     assert all(length % 300_000 == 0 for length in lengths[:-1])
     assert max(lengths) <= MOST_RANGE_RECORDS
-    assert {one.planned.known for one in plan.ranges} == {Known(None, 1.0, 2.0)}
+    assert {one.planned.known for one in plan.ranges} == {LearnedSchema(None, 1.0, 2.0)}
     assert plan.offsets_read == high
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.model.ranges import Known
+from parquet_sink.model.ranges import LearnedSchema
 from parquet_sink.parked.settings import ParkedSettings
 from parquet_sink.replay.journal import Progress
 from parquet_sink.replay.pace import Rate
@@ -276,7 +276,7 @@ def test_what_the_connector_learned_is_known_when_ranges_are_cut_anew(world: Wor
     taught = Target()
     replay = world.replay(world.plan(), taught)
     results(replay)
-    known = Known(None, 50.0, 50.0)
+    known = LearnedSchema(None, 50.0, 50.0)
     again = Target()
     results(world.replay(world.plan(None, orders=known), again))
     assert len(again.rows) == 1_000

@@ -12,7 +12,7 @@ from parquet_sink import __version__
 from parquet_sink.history.records import RangeRecord, Sender, UploadRecord, range_record, upload_record
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.model.ranges import Known, PlannedRange
+from parquet_sink.model.ranges import LearnedSchema, PlannedRange
 from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.parked.folder import ParkedFolder
 from parquet_sink.replay import run
@@ -46,7 +46,7 @@ class Target(fakes.Target):
         return [(file.partition, file.first_offset, file.last_offset) for file in self.files]
 
 
-NOTHING = Known()
+NOTHING = LearnedSchema()
 
 
 @dataclass
@@ -71,7 +71,7 @@ class World:
             values = [mine[offset] for offset in some]
             yield RecordBatch.of(planned.topic, planned.partition, some, [1_000] * len(some), values)
 
-    def deliver(self, *spans: tuple[int, int, int], known: Known = NOTHING) -> Target:
+    def deliver(self, *spans: tuple[int, int, int], known: LearnedSchema = NOTHING) -> Target:
         """The first time: ranges (topic-partition, start, end), each with what those before it taught."""
         if self.settings.errors.parks:
             ParkedFolder(self.settings.parked_folder, self.settings.name, 10**8).prepare()
@@ -100,7 +100,7 @@ class World:
             for key in self.records
         }
 
-    def plan(self, chosen: Mapping[PartitionKey, Sequence[Span]] | None = None, **known: Known) -> ReplayPlan:
+    def plan(self, chosen: Mapping[PartitionKey, Sequence[Span]] | None = None, **known: LearnedSchema) -> ReplayPlan:
         """Of what was chosen; of everything that is there."""
         held = self.held()
         everything = {key: [(one.low, one.high)] for key, one in held.items()}

@@ -8,7 +8,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from parquet_sink.errors import ConnectorError, InvalidConfiguration
 from parquet_sink.model.failure import Failure
 from parquet_sink.model.frames import FrameSlice
-from parquet_sink.spark import frame_program, frame_sink, handoff
+from parquet_sink.spark import frame_sink, handoff, program
 from parquet_sink.spark.frame_sink import FrameSaveWriter, FrameStreamWriter, Written
 from parquet_sink.spark.sink import PushSink
 from parquet_sink.task.frame_settings import FrameOutcome
@@ -74,7 +74,7 @@ def test_a_file_without_kafka_s_keys_is_enough(tmp_path: Path, caplog: pytest.Lo
     """What a DataFrame needs is where to push, the table, and when a file is full."""
     file = tmp_path / "frames.properties"
     file.write_text(FILE + f"connect.ems.tmp.dir={tmp_path}/tmp\n")
-    settings = frame_program._settings(str(file), None)
+    settings = program._frame_settings(str(file), None)
     assert (settings.name, settings.flush.commit_records, settings.shape.embed_metadata) == ("frames", 100, False)
     assert caplog.text == ""
 
@@ -90,7 +90,7 @@ def test_keys_without_effect_are_logged(tmp_path: Path, caplog: pytest.LogCaptur
         "consumer.override.fetch.min.bytes",
     )
     file.write_text(FILE + "".join(f"{key}=7\n" for key in keys))
-    frame_program._settings(str(file), None)
+    program._frame_settings(str(file), None)
     assert [key for key in keys if f"Warning [{key}]. It has no effect for a DataFrame" not in caplog.text] == []
 
 
@@ -98,7 +98,7 @@ def test_a_map_of_tables_is_warned_about(tmp_path: Path, caplog: pytest.LogCaptu
     """Rows of a DataFrame have no topic to go by, so all are for the one table; one file may serve both."""
     file = tmp_path / "frames.properties"
     file.write_text(FILE + "connect.ems.target.table.map=orders-(.*):O_$1\n")
-    assert frame_program._settings(str(file), None).table_of("orders-eu") == "T"
+    assert program._frame_settings(str(file), None).table_of("orders-eu") == "T"
     (line,) = caplog.messages
     assert line.startswith("Warning [connect.ems.target.table.map]. It has no effect for a DataFrame, whose rows have")
 
@@ -108,7 +108,7 @@ def test_kafka_metadata_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "frames.properties"
     file.write_text(FILE + "connect.ems.embed.kafka.metadata=true\n")
     with pytest.raises(InvalidConfiguration, match="\\[connect.ems.embed.kafka.metadata\\]. Rows of a DataFrame"):
-        frame_program._settings(str(file), None)
+        program._frame_settings(str(file), None)
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
     file = tmp_path / "frames.properties"
     file.write_text(FILE.replace("connect.ems.target.table=T\n", ""))
     with pytest.raises(InvalidConfiguration, match="Invalid \\[connect.ems.target.table\\]") as found:
-        frame_program._settings(str(file), None)
+        program._frame_settings(str(file), None)
     assert str(file) in str(found.value)
 
 

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parquet_sink.errors import InvalidRecord
-from parquet_sink.model.ranges import Known, PlannedRange, Tries
+from parquet_sink.model.ranges import LearnedSchema, PlannedRange, Tries
 from parquet_sink.spark.rows import ARROW, DDL, WARM_UP, of_range, ranges_in
 
-PLANNED = PlannedRange("orders", 3, 100, 200, "interval", 150, Tries(2, 1.5), "id", Known(b"schema", 1.0, 2.0))
+PLANNED = PlannedRange("orders", 3, 100, 200, "interval", 150, Tries(2, 1.5), "id", LearnedSchema(b"schema", 1.0, 2.0))
 
 
 def test_a_range_crosses_with_all_it_carries() -> None:
@@ -52,7 +52,7 @@ def test_any_range_crosses(
     topic: str, partition: int, start: int, length: int, reason: str, schema: bytes | None
 ) -> None:
     """Whatever a topic is called and however large its offsets are, the range arrives unchanged."""
-    planned = PlannedRange(topic, partition, start, start + length, reason, known=Known(schema))
+    planned = PlannedRange(topic, partition, start, start + length, reason, known=LearnedSchema(schema))
     assert list(ranges_in(of_range(planned))) == [planned]
 
 

@@ -63,7 +63,7 @@ def test_a_folder_that_was_removed_is_made_anew(tmp_path: Path) -> None:
         (folder.path / "spark" / "file").write_text("x")
         folder.remember()
         shutil.rmtree(folder.path)
-        folder.mend()
+        folder.repair()
         assert sorted(path.name for path in folder.path.rglob("*")) == ["blockmgr", "spark"]
         assert stat.S_IMODE(folder.path.stat().st_mode) == 0o700
         sweep(tmp_path)

@@ -52,7 +52,7 @@ def test_java_that_crashes_over_an_archive_is_started_without(
     """The archive is thrown away; Java that ends in order was given a wrong setting, which a second start keeps."""
     found = tmp_path / "a.jsa"
     found.touch()
-    monkeypatch.setattr(session.archive, "usable", lambda java_options: found)
+    monkeypatch.setattr(session.cds_archive, "usable", lambda java_options: found)
     monkeypatch.setattr("pyspark.SparkContext._jvm", None)
     started = Session(None, tmp_path)
     java = Crashing(by_signal=by_signal)

@@ -17,7 +17,7 @@ from parquet_sink.history.sqlite.store import read_history
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.model.events import FileAccepted, FileFailed
 from parquet_sink.model.failure import Failure
-from parquet_sink.model.ranges import Accepted, Again, Known, PlannedRange, Tries, ValueSizes
+from parquet_sink.model.ranges import Accepted, Again, LearnedSchema, PlannedRange, Tries, ValueSizes
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.rows.row_builder import RowBuilder
@@ -54,7 +54,7 @@ def outcome(
     partition: int, until: int, failure: Failure | None = None, again: Again | None = None, **learned: object
 ) -> RangeOutcome:
     """Of the range [0, 100)."""
-    known = Known(**learned)  # type: ignore[arg-type]
+    known = LearnedSchema(**learned)  # type: ignore[arg-type]
     planned = PlannedRange("orders", partition, 0, 100, "records")
     return RangeOutcome(planned, until, (receipt(partition * 10),), failure, known, again)
 
@@ -101,7 +101,7 @@ def test_a_commit_notes_everything(writer: PushWriter, state: SqliteStore) -> No
         Accepted("orders", 0, 100, 0, 100, "records"),
         Accepted("orders", 1, 100, 0, 100, "records"),
     ]
-    assert state.learned() == {"orders": Known(None, 7.0)}
+    assert state.learned() == {"orders": LearnedSchema(None, 7.0)}
     assert state.failure() is None
 
 

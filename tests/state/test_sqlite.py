@@ -10,7 +10,7 @@ import pytest
 
 from parquet_sink.errors import RunFilesLost, failure_named
 from parquet_sink.model.events import ConnectorRunning, Event, OffsetCommitted
-from parquet_sink.model.ranges import Accepted, Known, PartitionProgress, PlannedRange
+from parquet_sink.model.ranges import Accepted, LearnedSchema, PartitionProgress, PlannedRange
 from parquet_sink.state.sqlite.database import COMPANIONS
 from parquet_sink.state.sqlite.store import SqliteStore, learned_of
 from parquet_sink.state.store import REPORTED, SLOTS, STOP
@@ -36,7 +36,7 @@ def test_processes_see_what_others_write(path: Path) -> None:
 def test_a_new_run_keeps_what_topics_taught(path: Path) -> None:
     """Events, failures and fields end with their run; schemas and sizes go on, so that files come out the same."""
     with closing(SqliteStore(path)) as first:
-        first.learn("orders", Known(b"schema", 1.0))
+        first.learn("orders", LearnedSchema(b"schema", 1.0))
         first.record_planned([PlannedRange("orders", 0, 7, 9, "records")], "recipe")
         first.record_failure(failure_named("KafkaFailed", "away"))
         first.set(STOP, True)
@@ -44,9 +44,9 @@ def test_a_new_run_keeps_what_topics_taught(path: Path) -> None:
         first.append_events([ConnectorRunning("orders", 1.0)])
         first.record_progress([PartitionProgress("orders", 0, 0, 5, None)])
     with closing(SqliteStore.for_new_run(path)) as second:
-        assert second.learned() == {"orders": Known(b"schema", 1.0)}
+        assert second.learned() == {"orders": LearnedSchema(b"schema", 1.0)}
         assert second.planned("recipe") == {
-            ("orders", 0): PlannedRange("orders", 0, 7, 9, "records", known=Known(b"schema", 1.0))
+            ("orders", 0): PlannedRange("orders", 0, 7, 9, "records", known=LearnedSchema(b"schema", 1.0))
         }
         assert (second.failure(), second.get(STOP), second.accepted()) == (None, False, [])
         assert (second.events_after(0).events, second.progress()) == ((), [])
@@ -65,7 +65,7 @@ def test_old_knowledge_goes(path: Path) -> None:
     """Of a topic only what is known now, and what ranges under way were planned with, is kept for months."""
     with closing(SqliteStore(path)) as store:
         for number in range(50):
-            store.learn("orders", Known(b"schema", float(number)))
+            store.learn("orders", LearnedSchema(b"schema", float(number)))
             store.record_planned([PlannedRange("orders", number % 2, number, number + 1, "size")], "recipe")
     with closing(sqlite3.connect(path)) as other:
         assert other.execute("select count(*) from knowledge").fetchone()[0] <= 3
@@ -112,8 +112,8 @@ def test_a_state_file_of_another_version_is_made_anew(path: Path) -> None:
         other.execute("create table knowledge (topic text primary key, schema blob)")
     with closing(SqliteStore.for_new_run(path)) as store:
         assert store.learned() == {}
-        store.learn("orders", Known(b"schema", 1.0, 2.0))
-        assert store.learned() == {"orders": Known(b"schema", 1.0, 2.0)}
+        store.learn("orders", LearnedSchema(b"schema", 1.0, 2.0))
+        assert store.learned() == {"orders": LearnedSchema(b"schema", 1.0, 2.0)}
 
 
 def test_the_run_of_an_earlier_version_is_forgotten(path: Path) -> None:
@@ -130,7 +130,7 @@ def test_the_run_of_an_earlier_version_is_forgotten(path: Path) -> None:
     with closing(SqliteStore.for_new_run(path)) as store:
         store.record_accepted([Accepted("orders", 0, 7, 0, 9, "records")])
         assert store.accepted() == [Accepted("orders", 0, 7, 0, 9, "records")]
-        assert store.learned() == {"orders": Known(b"\0", 2.0, 3.0)}
+        assert store.learned() == {"orders": LearnedSchema(b"\0", 2.0, 3.0)}
     with closing(sqlite3.connect(path)) as other:
         assert other.execute("select count(*) from sqlite_master where name = 'word'").fetchone()[0] == 0
 
@@ -173,9 +173,9 @@ def test_what_was_learned_outlives_the_file(path: Path, end: str, how: str) -> N
     planned = PlannedRange("orders", 0, 7, 9, "records")
     with closing(SqliteStore.for_new_run(path)) as program:
         with closing(SqliteStore(path, program.ids)) as planner:
-            planner.learn("orders", Known(b"then", 1.0))
+            planner.learn("orders", LearnedSchema(b"then", 1.0))
             planner.record_planned([planned], "recipe")
-            planner.learn("orders", Known(b"later", 2.0))
+            planner.learn("orders", LearnedSchema(b"later", 2.0))
             planner.record_progress([PartitionProgress("orders", 0, 7, 9, None)])
             planner.begin_batch([("orders", 0)])
             planner.record_accepted([Accepted("orders", 0, 9, 7, 9, "records")])
@@ -183,8 +183,8 @@ def test_what_was_learned_outlives_the_file(path: Path, end: str, how: str) -> N
             again = program.again()
         with closing(again), closing(SqliteStore(path, again.ids)) as other:
             assert other.removed() == again.removed() == []
-            assert other.planned("recipe") == {("orders", 0): replace(planned, known=Known(b"then", 1.0))}
-            assert other.learned() == {"orders": Known(b"later", 2.0)}
+            assert other.planned("recipe") == {("orders", 0): replace(planned, known=LearnedSchema(b"then", 1.0))}
+            assert other.learned() == {"orders": LearnedSchema(b"later", 2.0)}
             assert other.progress() == [PartitionProgress("orders", 0, 7, 9, None)]
             assert (other.accepted(), other.get(REPORTED)) == ([], False), "the group's offsets count"
     assert sorted(one.name for one in path.parent.iterdir()) == [path.name]

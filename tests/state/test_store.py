@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from parquet_sink.errors import failure_named
 from parquet_sink.model.events import ConnectorRunning, Event, FileAccepted, FileFailed, OffsetCommitted
 from parquet_sink.model.failure import Failure
-from parquet_sink.model.ranges import Accepted, Again, Known, PartitionProgress, PlannedRange, Tries, ValueSizes
+from parquet_sink.model.ranges import Accepted, Again, LearnedSchema, PartitionProgress, PlannedRange, Tries, ValueSizes
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.state.sqlite import store as sqlite_events
 from parquet_sink.state.sqlite.store import SqliteStore
@@ -134,12 +134,12 @@ def test_a_restart_clears_failure_and_acceptance(store: SqliteStore) -> None:
 
 def test_what_is_known_of_a_topic_is_completed(store: SqliteStore) -> None:
     """A later file may teach less; what it does not say stays."""
-    store.learn("orders", Known(b"schema", 12.5, 25.0))
-    store.learn("orders", Known(None, 13.0))
-    store.learn("items", Known(b"other", None))
-    assert store.learned() == {"orders": Known(b"schema", 13.0, 25.0), "items": Known(b"other", None)}
-    store.learn("orders", Known(b"newer", None))
-    assert store.learned()["orders"] == Known(b"newer", 13.0, 25.0)
+    store.learn("orders", LearnedSchema(b"schema", 12.5, 25.0))
+    store.learn("orders", LearnedSchema(None, 13.0))
+    store.learn("items", LearnedSchema(b"other", None))
+    assert store.learned() == {"orders": LearnedSchema(b"schema", 13.0, 25.0), "items": LearnedSchema(b"other", None)}
+    store.learn("orders", LearnedSchema(b"newer", None))
+    assert store.learned()["orders"] == LearnedSchema(b"newer", 13.0, 25.0)
     assert store.bytes_per_record() == {"orders": 25.0, "items": None}
 
 
@@ -153,15 +153,15 @@ def test_what_values_became_is_of_each_topic(store: SqliteStore) -> None:
 
 def test_a_planned_range_keeps_what_was_known_then(store: SqliteStore) -> None:
     """A range that comes again has the knowledge of its first time, however much was learned since."""
-    store.learn("orders", Known(b"then", 1.0))
+    store.learn("orders", LearnedSchema(b"then", 1.0))
     store.record_planned([PlannedRange("orders", 0, 0, 10, "size"), PlannedRange("new", 0, 0, 5, "size")], "recipe")
     for number in range(5):
-        store.learn("orders", Known(b"later", float(number)))
-    then = PlannedRange("orders", 0, 0, 10, "size", known=Known(b"then", 1.0))
+        store.learn("orders", LearnedSchema(b"later", float(number)))
+    then = PlannedRange("orders", 0, 0, 10, "size", known=LearnedSchema(b"then", 1.0))
     assert store.planned("recipe") == {("orders", 0): then, ("new", 0): PlannedRange("new", 0, 0, 5, "size")}
     assert store.planned("other") == {}, "other settings make other files"
     store.record_planned([PlannedRange("orders", 0, 10, 20, "size")], "recipe")
-    assert store.planned("recipe")["orders", 0].known == Known(b"later", 4.0)
+    assert store.planned("recipe")["orders", 0].known == LearnedSchema(b"later", 4.0)
 
 
 def test_events_come_back_in_order_and_once(events: EventLog) -> None:

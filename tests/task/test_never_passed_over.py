@@ -25,7 +25,7 @@ from parquet_sink.settings.connector import ErrorSettings
 from parquet_sink.targets.outcome import Outcome, Verdict
 from parquet_sink.task.outcome import RangeOutcome
 from parquet_sink.task.record_steps import RecordSteps
-from parquet_sink.task.reject_policy import SetAsidePolicy
+from parquet_sink.task.reject_policy import DivertPolicy
 from tests.task.fakes import SPAN, UNKNOWN, Run, Target, block, good
 
 ALL = ErrorSettings(invalid_records=True, refused_files=True)
@@ -63,7 +63,7 @@ class Failing:
 
 def tolerant(store: Store, **steps: Any) -> RecordSteps:
     """Steps of a connector that sets aside what it may."""
-    return RecordSteps(policy=SetAsidePolicy(ALL, store), **steps)
+    return RecordSteps(policy=DivertPolicy(ALL, store), **steps)
 
 
 def ended(outcome: RangeOutcome, kind: str) -> None:
@@ -131,7 +131,7 @@ def test_a_wrong_key_and_a_target_that_is_away(run: Run, outcome: Outcome, kind:
     assert store.offsets == []
 
 
-def test_the_same_records_are_set_aside_where_they_are_at_fault(run: Run) -> None:
+def test_the_same_records_are_diverted_where_they_are_at_fault(run: Run) -> None:
     """So the tests above would see it."""
     store = Store()
     decoder: Callable[[BaseException], Failing] = Failing

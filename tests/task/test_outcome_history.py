@@ -13,15 +13,14 @@ from parquet_sink.history.settings import HistorySettings
 from parquet_sink.history.sqlite.store import SqliteHistory, read_history
 from parquet_sink.history.writer import HistoryWriter
 from parquet_sink.model.failure import Failure
-from parquet_sink.model.ranges import Again, Attempt, Known, PlannedRange, Tries
+from parquet_sink.model.ranges import Again, Attempt, LearnedSchema, PlannedRange, Tries
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.targets.directory.settings import DirectorySettings
-from parquet_sink.task.outcome import RangeOutcome
-from parquet_sink.task.outcome_events import record_outcomes, record_uploads, sender_of
+from parquet_sink.task.outcome import RangeOutcome, record_outcomes, record_uploads, sender_of
 from tests.factories import settings
 
 SENDER = Sender("T", "https://push.example", "recipe", "1.0", Origin.RUN)
-KNOWN = Known(b"schema", 1.5, 3.0)
+KNOWN = LearnedSchema(b"schema", 1.5, 3.0)
 PLANNED = PlannedRange("orders", 3, 0, 100, "interval", topic_id="id", known=KNOWN)
 REFUSED = Attempt(1, 0.5, "refused", 422, "no")
 UNKNOWN = Attempt(1, 0.5, "unknown", None, "cut off")
@@ -50,7 +49,7 @@ def kept(folder: Path, *outcomes: RangeOutcome) -> SqliteHistory:
 
 def test_a_file_and_its_range_are_kept(tmp_path: Path) -> None:
     """With times in milliseconds, the connector's table where the topic has none, and what was known at first."""
-    whole = RangeOutcome(PLANNED, 100, (receipt(0), receipt(10, table="U")), None, Known(), ended_at_s=99.0)
+    whole = RangeOutcome(PLANNED, 100, (receipt(0), receipt(10, table="U")), None, LearnedSchema(), ended_at_s=99.0)
     with closing(kept(tmp_path, whole)) as history:
         first, second = history.files()
         (span,) = history.ranges()
@@ -73,7 +72,7 @@ def test_what_was_not_accepted_is_kept(
     tmp_path: Path, failure: Failure, tried: tuple[Attempt, ...], outcome: UploadOutcome
 ) -> None:
     """When it was known, why, and after which attempts; a range of which nothing is done is no range yet."""
-    ended = RangeOutcome(PLANNED, 0, (failed(0, failure, tried),), failure, Known(), ended_at_s=99.0)
+    ended = RangeOutcome(PLANNED, 0, (failed(0, failure, tried),), failure, LearnedSchema(), ended_at_s=99.0)
     with closing(kept(tmp_path, ended)) as history:
         (one,) = history.files()
         assert list(history.ranges()) == []
@@ -87,12 +86,12 @@ def test_a_file_that_waits_is_kept_until_it_is_sent(tmp_path: Path) -> None:
     again = Again(Tries(1, 2.0, log=(UNKNOWN,)), 60.0)
     postponed = UploadPostponed("later", None, again).failure()
     waiting = failed(10, postponed, (UNKNOWN,))
-    part = RangeOutcome(PLANNED, 10, (receipt(0),), None, Known(), again, 99.0, waiting=waiting)
+    part = RangeOutcome(PLANNED, 10, (receipt(0),), None, LearnedSchema(), again, 99.0, waiting=waiting)
     with closing(kept(tmp_path, part)) as history:
         assert [(one.first_offset, one.outcome) for one in history.files()] == [(0, "accepted"), (10, "waiting")]
         assert [one.end for one in history.ranges()] == [100]
     done = receipt(10, accepted_at=150.0, tried=(UNKNOWN, replace(UNKNOWN, verdict="accepted")), attempts=2)
-    rest = RangeOutcome(replace(PLANNED, accepted=10), 100, (done,), None, Known(), ended_at_s=160.0)
+    rest = RangeOutcome(replace(PLANNED, accepted=10), 100, (done,), None, LearnedSchema(), ended_at_s=160.0)
     with closing(kept(tmp_path, rest)) as history:
         found = [(one.first_offset, one.outcome, len(one.tried)) for one in history.files()]
         assert found == [(0, "accepted", 0), (10, "accepted", 2)]
@@ -103,7 +102,7 @@ def test_a_file_that_was_passed_over_is_kept_once_its_records_are(tmp_path: Path
     """Else it comes again."""
     passed = receipt(10, accepted_at=None, passed_over="it said no", tried=(REFUSED,))
     for until, found in ((10, ["accepted"]), (100, ["accepted", "passed_over"])):
-        outcome = RangeOutcome(PLANNED, until, (receipt(0), passed), None, Known(), ended_at_s=99.0)
+        outcome = RangeOutcome(PLANNED, until, (receipt(0), passed), None, LearnedSchema(), ended_at_s=99.0)
         with closing(kept(tmp_path, outcome)) as history:
             assert [str(one.outcome) for one in history.files()] == found
 

@@ -17,9 +17,8 @@ from parquet_sink.parked.folder import ParkedFolder, ParkedStore
 from parquet_sink.parked.scan import scan
 from parquet_sink.parked.settings import ParkedSettings
 from parquet_sink.settings.connector import ErrorSettings
-from parquet_sink.task.policies import policy_for
-from parquet_sink.task.record_steps import RecordSteps
-from parquet_sink.task.reject_policy import SetAsidePolicy, StopAtRejected
+from parquet_sink.task.record_steps import RecordSteps, policy_for
+from parquet_sink.task.reject_policy import DivertPolicy, StopAtRejected
 from tests.parked.records import offsets, rejected
 from tests.task.fakes import BAD_FILE, SPAN, Run, Target, block, good, made
 
@@ -37,7 +36,7 @@ def folder(tmp_path: Path) -> ParkedFolder:
 
 def steps(folder: ParkedFolder) -> RecordSteps:
     """A connector that parks, for JSON without a schema."""
-    return RecordSteps(policy=SetAsidePolicy(PASSING, ParkedStore(folder)))
+    return RecordSteps(policy=DivertPolicy(PASSING, ParkedStore(folder)))
 
 
 def with_bad(count: int, *bad: int) -> list[bytes | None]:
@@ -159,7 +158,7 @@ def test_a_connector_parks_where_its_settings_say(tmp_path: Path) -> None:
     for errors in (ErrorSettings(invalid_records=True), ErrorSettings(refused_files=True)):
         passing = replace(plain, errors=errors, parked=ParkedSettings(str(tmp_path / "far"), 77))
         assert passing.parked_folder == str(tmp_path / "far" / "sink")
-        assert isinstance(policy_for(passing), SetAsidePolicy)
+        assert isinstance(policy_for(passing), DivertPolicy)
 
 
 cuts = st.lists(st.integers(1, 15), min_size=1, max_size=8)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from parquet_sink.model.ranges import Known, PlannedRange
+from parquet_sink.model.ranges import LearnedSchema, PlannedRange
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.task.read_ahead import SWITCH_S, ReadAhead, ReadInTurn, reading
 
@@ -121,7 +121,7 @@ def test_ranges_say_how_they_are_read(ahead: bool, kind: type) -> None:
 def test_small_ranges_need_no_thread(records: int, per_record: float | None, kind: type) -> None:
     """What is read at once is not read ahead, unless its few records are known to be large."""
     small = [PlannedRange("t", number, 0, 3, "age") for number in range(20)]
-    one = PlannedRange("t", 30, 0, records, "age", known=Known(bytes_per_record=per_record))
+    one = PlannedRange("t", 30, 0, records, "age", known=LearnedSchema(bytes_per_record=per_record))
     assert isinstance(reading([one, *small], batches), kind)
 
 

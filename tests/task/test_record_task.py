@@ -12,11 +12,10 @@ from parquet_sink.model.ranges import Again, PlannedRange, Tries, Trying
 from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.settings.connector import ErrorSettings, RestartSettings
 from parquet_sink.settings.record_sink import DeliverySettings, RecordSinkSettings
-from parquet_sink.task import record_task as module
-from parquet_sink.task.outcome import Delivered, RangeOutcome
-from parquet_sink.task.outcome_events import events_of
+from parquet_sink.task import record_steps
+from parquet_sink.task.outcome import RangeOutcome, events_of
 from parquet_sink.task.record_task import PutRetry, RecordTask
-from parquet_sink.task.reject_policy import SetAsidePolicy
+from parquet_sink.task.reject_policy import DivertPolicy
 from tests.task.fakes import SPAN, block, good, part
 from tests.task.record_doubles import Kept, Setup
 
@@ -55,13 +54,19 @@ def raising(error: Exception) -> "object":
     return fail
 
 
+def told(outcome: RangeOutcome) -> tuple[int, int, int, str]:
+    """What the outcome says of delivered records."""
+    assert outcome.delivered is not None
+    return (outcome.delivered.records, outcome.delivered.first, outcome.delivered.last, outcome.delivered.place)
+
+
 def test_a_range_is_accepted_once_the_sink_has_it_durably(tmp_path: Path) -> None:
     """All batches in order, one flush; what was delivered is told."""
     kept = Kept()
     outcome = _run(_settings(tmp_path, kept), [block(SPAN, 100, good(3)), block(SPAN, 110, good(2))])
     assert (outcome.accepted_until, outcome.failure, outcome.again, outcome.read) == (200, None, None, 5)
     assert (_ids(kept), kept.opened, kept.closed) == ([0, 1, 2, 0, 1], 1, 1)
-    assert outcome.delivered == Delivered(5, 100, 111, "a list")
+    assert told(outcome) == (5, 100, 111, "a list")
     assert [type(event).__name__ for event in events_of("list", outcome)] == ["RecordsDelivered", "RangeFlushed"]
 
 
@@ -129,7 +134,7 @@ def test_what_was_put_before_trouble_with_reading_counts(
     assert (outcome.failure is None) == (again is not None)
     later = _run(_settings(tmp_path, kept), [block(SPAN, 100, good(5))], replace(SPAN, accepted=103))
     assert (later.accepted_until, _ids(kept)) == (200, [0, 1, 2, 3, 4])
-    assert later.delivered == Delivered(2, 103, 104, "a list")
+    assert told(later) == (2, 103, 104, "a list")
 
 
 def test_without_tolerance_the_range_ends_before_a_record_that_fails(tmp_path: Path) -> None:
@@ -159,16 +164,16 @@ class Letters:
 
 
 @pytest.mark.parametrize(("error", "until"), [(None, 200), (BrokerAway("no answer"), 102)])
-def test_with_tolerance_it_is_set_aside_and_the_others_go_on(
+def test_with_tolerance_it_is_diverted_and_the_others_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: ConnectorError | None, until: int
 ) -> None:
     """Nothing from it on is accepted, unless it is kept for good."""
     kept, letters = Kept(), Letters(error)
-    policy = SetAsidePolicy(ErrorSettings(invalid_records=True), letters)
-    monkeypatch.setattr(module, "policy_for_records", lambda settings: policy)
+    policy = DivertPolicy(ErrorSettings(invalid_records=True), letters)
+    monkeypatch.setattr(record_steps, "policy_for", lambda settings: policy)
     outcome = _run(_settings(tmp_path, kept), [block(SPAN, 100, [*good(2), b"{bad", *good(1)])])
     assert (outcome.accepted_until, _ids(kept), letters.offsets) == (until, [0, 1, 0], [102])
-    assert (outcome.set_aside is None) == (error is not None)
+    assert (outcome.diverted is None) == (error is not None)
 
 
 def test_a_newer_attempt_ends_an_older_one(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from parquet_sink.targets.settings import RetrySettings
 from parquet_sink.targets.uploader import Deliverer
 from parquet_sink.task.range_flush import FileRecords
 from parquet_sink.task.record_steps import RecordSteps
-from parquet_sink.task.reject_policy import SetAsidePolicy
+from parquet_sink.task.reject_policy import DivertPolicy
 from tests.task.fakes import (
     ACCEPTED,
     BAD_FILE,
@@ -70,7 +70,7 @@ class Store:
 
 def steps(store: Store, errors: ErrorSettings = PASSING) -> RecordSteps:
     """A connector with that store, for JSON without a schema."""
-    return RecordSteps(decoder(), policy=SetAsidePolicy(errors, store))
+    return RecordSteps(decoder(), policy=DivertPolicy(errors, store))
 
 
 def test_the_next_file_goes_on(run: Run, tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_the_next_file_goes_on(run: Run, tmp_path: Path) -> None:
     assert left(tmp_path) == []
 
 
-def test_only_records_with_rows_in_the_file_are_set_aside(run: Run) -> None:
+def test_only_records_with_rows_in_the_file_are_diverted(run: Run) -> None:
     """Tombstones are none, and what was rejected before is set aside once, for its own reason."""
     values = good(60)
     values[5], values[7], values[40] = None, BAD, BAD
@@ -239,7 +239,7 @@ THREE = replace(SLOW, max_retries=3, retry_interval_ms=1)
         ([BAD_FILE], True, True),
     ],
 )
-def test_a_file_that_may_have_been_delivered_is_not_set_aside(
+def test_a_file_that_may_have_been_delivered_is_not_diverted(
     run: Run, answers: list[Outcome], repeated: bool, parks: bool
 ) -> None:
     """409 may mean a name that is known, of an attempt whose answer was lost; 400, 413 and 422 speak of the content."""

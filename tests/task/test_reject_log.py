@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.rejected import Rejected, Stage
 from parquet_sink.task import reject_policy
 from parquet_sink.task.reject_policy import (
@@ -12,10 +13,9 @@ from parquet_sink.task.reject_policy import (
     LONGEST,
     MOST_HEADERS,
     PER_S,
-    TELL_S,
+    REPORT_S,
     LineLimit,
     LoggedRejects,
-    Stop,
     StopAtRejected,
     line,
 )
@@ -82,7 +82,7 @@ def test_what_is_left_out_is_told_now_and_then(
             policy.decide(REJECTED)
         policy.close()
     missing = [int(one.split()[2]) for one in caplog.messages if "more records are rejected" in one]
-    assert 60 / TELL_S <= len(missing) <= 60 / TELL_S + 1
+    assert 60 / REPORT_S <= len(missing) <= 60 / REPORT_S + 1
     assert len(caplog.messages) - len(missing) + sum(missing) == 6_000
 
 
@@ -95,9 +95,9 @@ def test_each_record_is_logged_and_decided_by_the_other_policy(
     with caplog.at_level(logging.ERROR):
         for _ in range(3):
             policy = LoggedRejects(StopAtRejected(), "sink", content, CLASSES)
-            assert not policy.sets_aside
+            assert not policy.diverts
             for _ in range(AT_ONCE):
-                assert isinstance(policy.decide(REJECTED), Stop)
+                assert isinstance(policy.decide(REJECTED), InvalidRecord)
             policy.close()
     records = [one for one in caplog.messages if one.startswith("Error encountered")]
     assert AT_ONCE <= len(records) < 2 * AT_ONCE

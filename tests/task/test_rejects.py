@@ -1,4 +1,4 @@
-"""What becomes of records without a row is a policy's to say: what it sets aside counts once it is acknowledged."""
+"""What becomes of records without a row is a policy's to say: what it diverts counts once it is acknowledged."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +13,7 @@ from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import VALUES_ONLY, Header, RecordBatch, RecordParts
 from parquet_sink.model.rejected import Rejected
 from parquet_sink.task.record_steps import RecordSteps
-from parquet_sink.task.reject_policy import SetAside, Stop, StopAtRejected
+from parquet_sink.task.reject_policy import StopAtRejected
 from tests.task.fakes import (
     ACCEPTED,
     CUT,
@@ -34,7 +34,7 @@ BAD = b"not JSON"
 
 @dataclass
 class Shelf:
-    """A policy that sets all records aside, until one at `stops_at`. What it keeps for good is in `kept`."""
+    """A policy that diverts all records, until one at `stops_at`. What it keeps for good is in `kept`."""
 
     stops_at: int = 10**9
     away: bool = False
@@ -44,15 +44,15 @@ class Shelf:
     kept: list[int] = field(default_factory=list)
     raises: bool = False
     closed: int = 0
-    sets_aside = True
+    diverts = True
 
-    def decide(self, rejected: Rejected) -> Stop | SetAside:
+    def decide(self, rejected: Rejected) -> InvalidRecord | None:
         if rejected.offset >= self.stops_at:
             if self.raises:
                 raise StorageFailed("the shelf is full")
-            return Stop(InvalidRecord(rejected.topic, rejected.partition, rejected.offset, "the shelf is full"))
+            return InvalidRecord(rejected.topic, rejected.partition, rejected.offset, "the shelf is full")
         self.decided.append(rejected)
-        return SetAside()
+        return None
 
     def flush(self, planned: PlannedRange) -> None:
         self.events.append("flush")
@@ -75,7 +75,7 @@ def on(shelf: Shelf) -> RecordSteps:
     return RecordSteps(policy=shelf)
 
 
-def test_the_range_goes_on_behind_a_record_that_is_set_aside(run: Run, tmp_path: Path) -> None:
+def test_the_range_goes_on_behind_a_record_that_is_diverted(run: Run, tmp_path: Path) -> None:
     """All other records are delivered in order, and the whole range counts."""
     shelf, target = Shelf(), Target()
     batches = [block(SPAN, 100, with_bad(50, 0, 7, 8, 49)), block(SPAN, 150, with_bad(50, 0, 49))]
@@ -96,14 +96,14 @@ def test_a_range_of_nothing_but_rejected_records_needs_no_file(run: Run) -> None
     assert shelf.kept == list(range(100, 200))
 
 
-def test_nothing_set_aside_is_nothing_to_acknowledge(run: Run) -> None:
+def test_nothing_diverted_is_nothing_to_acknowledge(run: Run) -> None:
     """A clean range asks nothing of the policy."""
     shelf = Shelf(away=True)
     outcome = run(Target(), (SPAN, [block(SPAN, 100, good(100))]), steps=on(shelf))["orders", 0]
     assert (outcome.accepted_until, outcome.failure, shelf.events) == (200, None, [])
 
 
-def test_what_is_set_aside_is_acknowledged_after_the_files_and_before_the_outcome(run: Run) -> None:
+def test_what_is_diverted_is_acknowledged_after_the_files_and_before_the_outcome(run: Run) -> None:
     """Once for each range that had any: the order of effects."""
     shelf, other = Shelf(), PlannedRange("orders", 1, 0, 10, "records")
 
@@ -130,7 +130,7 @@ def test_an_offset_counts_only_when_it_is_acknowledged(run: Run) -> None:
     assert outcome.again is None
 
 
-def test_what_an_earlier_attempt_had_acknowledged_is_not_set_aside_again(run: Run) -> None:
+def test_what_an_earlier_attempt_had_acknowledged_is_not_diverted_again(run: Run) -> None:
     """A range that comes again brings its rejected records again; those that counted are passed over."""
     shelf, again = Shelf(), replace(SPAN, accepted=150)
     batches = [block(SPAN, 100, with_bad(100, 30, 60))]

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.errors import RetryLater
-from parquet_sink.model.ranges import Known
+from parquet_sink.model.ranges import LearnedSchema
 from parquet_sink.model.rejected import Rejected, Stage
 from parquet_sink.parked import folder as folders
 from parquet_sink.parked.folder import ParkedFolder
@@ -69,7 +69,7 @@ def replayed(tmp_path: Path, folder: ParkedFolder) -> Callable[..., list[Replaye
         *,
         records: int = 1_000,
         retry: RetrySettings = ONCE,
-        known: dict[str, Known] | None = None,
+        known: dict[str, LearnedSchema] | None = None,
         registry_patience_ms: int = 0,
         **more: Any,
     ) -> list[Replayed]:
@@ -264,7 +264,7 @@ def test_rows_have_the_columns_that_the_topic_is_known_to_have(replayed: Run, fo
     shaper = RowBuilder(made(Path("/tmp"), 10).shape)
     list(shaper.shape(block(SPAN, 100, [b'{"id":1.5,"other":"x"}'])))
     assert shaper.known is not None
-    known = {"orders": Known(shaper.known.serialize().to_pybytes())}
+    known = {"orders": LearnedSchema(shaper.known.serialize().to_pybytes())}
     park(folder, [parked(1, b'{"id":1}')])
     target = Target()
     replayed(target, known=known)

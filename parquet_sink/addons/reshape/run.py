@@ -25,9 +25,9 @@ from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.task.outcome import RangeOutcome
-from parquet_sink.task.policies import policy_for
+from parquet_sink.task.record_steps import policy_for, steps_for
 from parquet_sink.task.replay import flush_to_the_end
-from parquet_sink.task.task import TaskFlush, steps_for
+from parquet_sink.task.task import TaskFlush
 
 Progress = Callable[[RawRange, int], None]
 
@@ -85,7 +85,7 @@ class Reshape:
         planned = PlannedRange(one.topic, one.partition, one.first, one.last + 1, str(Reason.END_OF_INPUT), one.first)
         (outcome,), receipts = flush_to_the_end(flush, [planned], sleep=self._sleep, monotonic=self._monotonic)
         files = tuple(receipt for receipt in receipts if receipt.accepted)
-        rejected = 0 if outcome.set_aside is None else outcome.set_aside.count
+        rejected = 0 if outcome.diverted is None else outcome.diverted.count
         return Reshaped(one, files, outcome.read, rejected, outcome.failure)
 
     def _reader(self, one: RawRange) -> Callable[[KafkaSettings, PlannedRange, RecordParts], Iterator[RecordBatch]]:

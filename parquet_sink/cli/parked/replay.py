@@ -19,7 +19,7 @@ from parquet_sink.files import naming
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.storage import prepare_connector, storage_trouble
 from parquet_sink.history.records import Origin
-from parquet_sink.model.ranges import Known
+from parquet_sink.model.ranges import LearnedSchema
 from parquet_sink.parked.files import PARKING, ParkedFile
 from parquet_sink.parked.folder import ParkedFolder
 from parquet_sink.parked.locks import replaying
@@ -27,8 +27,7 @@ from parquet_sink.parked.scan import Selection, scan
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.state.sqlite.store import learned_of
 from parquet_sink.targets.outcome import Health, Outcome, ProbeResult, Verdict
-from parquet_sink.task.outcome import RangeOutcome
-from parquet_sink.task.outcome_events import history_of, record_uploads, sender_of
+from parquet_sink.task.outcome import RangeOutcome, history_of, record_uploads, sender_of
 from parquet_sink.task.replay import Replay, Replayed
 
 PROGRESS_S: Final = 5.0
@@ -87,7 +86,7 @@ def _line(connector: str, one: Replayed, *, dry_run: bool) -> str:
     return f"connector {connector}: topic {one.topic}, topic-partition {one.partition}: {'; '.join(parts)}"
 
 
-def _learned(settings: SinkSettings) -> Mapping[str, Known]:
+def _learned(settings: SinkSettings) -> Mapping[str, LearnedSchema]:
     """What the connector learned of its topics, where it ran before."""
     return learned_of(Path(naming.connector_folder(settings.files.tmp_dir, settings.name), naming.STATE_FILE))
 

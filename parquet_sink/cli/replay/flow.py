@@ -34,7 +34,7 @@ from parquet_sink.replay.run import Options, Replay, Watcher
 from parquet_sink.replay.selection import Selection
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.uploader import target_for
-from parquet_sink.task.outcome_events import history_of, sender_of
+from parquet_sink.task.outcome import history_of, sender_of
 
 BESIDE: Final = Rate(0.25)
 """While the connector runs on this machine, unless --rate says otherwise."""

@@ -16,7 +16,7 @@ from parquet_sink.files.naming import parts_of
 from parquet_sink.files.settings import CODEC
 from parquet_sink.history.sqlite.store import read_history
 from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.model.ranges import Known
+from parquet_sink.model.ranges import LearnedSchema
 from parquet_sink.replay.copies import copies_of
 from parquet_sink.replay.plan import Cutting, Past, ReplayPlan, make_plan, of_topic
 from parquet_sink.replay.selection import Selection, chosen
@@ -145,5 +145,5 @@ def _past(settings: SinkSettings, keys: Sequence[PartitionKey], *, needed: bool)
         return {}
 
 
-def _learned(settings: SinkSettings) -> dict[str, Known]:
+def _learned(settings: SinkSettings) -> dict[str, LearnedSchema]:
     return learned_of(Path(naming.connector_folder(settings.files.tmp_dir, settings.name), naming.STATE_FILE))

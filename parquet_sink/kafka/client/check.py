@@ -6,19 +6,19 @@ Nothing connects: a client connects as soon as it is made, so these clients are 
 import difflib
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from parquet_sink.config.secret import Secret
 from parquet_sink.kafka.client import options as client_options
-from parquet_sink.kafka.client.options import NO_EFFECT, RENAMED
+from parquet_sink.kafka.client.options import MEMORY, NO_EFFECT, PRODUCER_NO_EFFECT, PRODUCER_RENAMED, RENAMED
 from parquet_sink.kafka.client.security import sasl, tls
-from parquet_sink.kafka.client.security.translation import Client, Problem
-from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.kafka.client_settings import Client, Problem
+from parquet_sink.kafka.settings import DeadLetterSettings, KafkaSettings
 from parquet_sink.net.tls import authorities_problem, readable_problem
 
 OUR_NUMBERS: Final = ("default.api.timeout.ms",)
@@ -46,6 +46,8 @@ _JAVA_NAMES: Final = {
     **{theirs: java for java, theirs in RENAMED.items()},
 }
 _NAMED: Final = re.compile(r"\b(?:ssl|sasl|security)\.[a-z]+(?:\.[a-z]+)*")
+_NUMBERS: Final = (MEMORY, "delivery.timeout.ms", "default.api.timeout.ms")
+"""Of the dead-letter topic's clients."""
 SILENT: Final = logging.getLogger(f"{__name__}.silent")
 SILENT.disabled = True
 
@@ -152,3 +154,42 @@ def _refusal(settings: dict[str, Any]) -> str | None:
     except KafkaException as error:
         return str(error.args[0].str()).strip()
     return None
+
+
+DeadLetterProblem = tuple[str, str, str]
+"""`producer` or `admin`, the name of a setting as the operator wrote it ("": no single one), and what is wrong."""
+
+
+def dead_letter_problems(settings: DeadLetterSettings) -> list[DeadLetterProblem]:
+    """Everything that the clients of the dead-letter topic would refuse; a value that is a secret is never shown."""
+    found = []
+    for client, given in (("producer", settings.producer), ("admin", settings.admin)):
+        names = list(_of_dead_letters(given)) or list(_dead_letters_together(client, settings))
+        found += [(client, name, reason) for name, reason in names]
+    return found
+
+
+def _of_dead_letters(given: Mapping[str, str | Secret]) -> Iterator[Problem]:
+    """Settings one by one."""
+    wrong = [name for name in _NUMBERS if name in given and not str(given[name]).isdecimal()]
+    yield from ((name, f"{given[name]} is not a whole number; write digits only.") for name in wrong)
+    known = {name: value for name, value in given.items() if name not in {*PRODUCER_NO_EFFECT, *_NUMBERS}}
+    java = {theirs: name for name, theirs in PRODUCER_RENAMED.items()}
+    renamed = {PRODUCER_RENAMED.get(name, name): value for name, value in known.items()}
+    yield from ((java.get(name, name), reason) for name, reason in problems_one_by_one(renamed))
+
+
+def _dead_letters_together(client: str, settings: DeadLetterSettings) -> Iterator[Problem]:
+    """What is wrong only when settings meet."""
+    producer, admin = (
+        {name: value for name, value in given.items() if name != "bootstrap.servers"}
+        for given in (settings.producer, settings.admin)
+    )
+    try:
+        if client == "producer":
+            Producer({**client_options.producer_options(replace(settings, producer=producer)), "logger": SILENT})
+        else:
+            quiet: dict[str, Any] = {**client_options.admin_options(KafkaSettings(client=admin)), "logger": SILENT}
+            AdminClient(quiet)
+    except KafkaException as error:
+        yield of_all(producer if client == "producer" else admin, error.args[0].str())

@@ -127,20 +127,20 @@ def failure(
     *,
     asked: str = "the broker",
     cause: Cause = UNKNOWN_CAUSE,
-    away: str = "Nothing is lost",
+    ending: str = "Nothing is lost",
     needs: Iterable[Right] = (),
 ) -> KafkaFailed:
     """The failure of a request. what: was tried, without a full stop. asked: who answered. needs: rights for it.
 
-    BrokerAway if it passes: `cause` says more than the error does, if known, and `away` ends the message where there is
-    no cure. KafkaRefused if it does not pass, also because nobody lets us in; KafkaFailed if nobody can say: that is
+    BrokerAway if it passes: `cause` says more than the error does, if known, and `ending` ends the message where there
+    is no cure. KafkaRefused if it does not pass, also because nobody lets us in; KafkaFailed if nobody can say: that is
     tried again some times.
     """
     code, said = error.code(), error.str().rstrip(".")
     if code in PASSING and cause.lasting:
         return not_let_in(f"{what}: {asked}", cause)
     if code in PASSING:
-        return BrokerAway(f"{what}: no answer from {asked}. {cause.words or said}. {cause.cure or away}.")
+        return BrokerAway(f"{what}: no answer from {asked}. {cause.words or said}. {cause.cure or ending}.")
     if right := missing(code, needs):
         return KafkaRefused(f"{what}: {asked} refuses. {said}. {right.cure()}.")
     if cure := REFUSALS.get(code):

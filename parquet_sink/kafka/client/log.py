@@ -19,7 +19,7 @@ from parquet_sink.kafka.client.doorstep import Doorstep
 log = logging.getLogger(__name__)
 
 SAME_LINE_S: Final = 600.0
-"""How often one line passes: a client whose broker is away says the same ten times a second, by each of its threads."""
+"""How often one line passes: while a broker is unavailable each thread of a client says the same ten times a second."""
 MOST_LINES: Final = 1_000
 RECENT_S: Final = 30.0
 """How long a problem with an address counts after the client logged it."""

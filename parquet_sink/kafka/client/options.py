@@ -5,12 +5,13 @@ from typing import Any, Final, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 
+from parquet_sink.config.secret import plain
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.kafka.client.doorstep import Doorstep
 from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.client.security import sasl, tls
-from parquet_sink.kafka.client.security.translation import Client, Translation, plain
-from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.kafka.client_settings import Client, Translation
+from parquet_sink.kafka.settings import KafkaSettings, ProducerSettings
 
 RENAMED: Final[Mapping[str, str]] = {
     "fetch.max.wait.ms": "fetch.wait.max.ms",
@@ -50,6 +51,23 @@ SIGNING_IN: Final = frozenset(
 NO_EFFECT: Final = MEMBERSHIP | SIGNING_IN
 END_OF_PARTITION: Final = KafkaError._PARTITION_EOF  # noqa: SLF001 - the client's public names for its own events
 OUT_OF_RANGE: Final = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})  # noqa: SLF001
+PRODUCER_NO_EFFECT: Final = frozenset(
+    {
+        *("key.serializer", "value.serializer", "max.block.ms", "partitioner.class", "partitioner.ignore.keys"),
+        *("partitioner.adaptive.partitioning.enable", "partitioner.availability.timeout.ms", "metadata.max.idle.ms"),
+        *("transaction.timeout.ms", "transaction.two.phase.commit.enable", "metadata.recovery.strategy"),
+        *("compression.gzip.level", "compression.zstd.level"),
+    }
+)
+"""Settings of Java's producer that have no counterpart, or no meaning here."""
+PRODUCER_RENAMED: Final[Mapping[str, str]] = {"max.request.size": "message.max.bytes"}
+MEMORY: Final = "buffer.memory"
+_MEMORY_KB: Final = "queue.buffering.max.kbytes"
+_LARGEST_MESSAGE: Final = 1_000_000_000
+_LARGEST_QUEUE_KB: Final = 2_097_151
+DELIVERY_S: Final = 120.0
+"""How long one record may take with all its tries, as in Java, unless `delivery.timeout.ms` says otherwise."""
+
 T = TypeVar("T")
 Build = Callable[..., Any]
 """What makes clients: `build`, or a double of it."""
@@ -114,6 +132,36 @@ def admin_options(kafka: KafkaSettings, prefix: str = "consumer.") -> dict[str, 
     """Settings of an admin client. prefix: of the settings, for messages."""
     consumer_only = ("fetch.", "queued.", "check.crcs", "max.partition.fetch.bytes", "auto.", "message.max")
     return {k: v for k, v in _common(kafka, prefix).items() if not k.startswith(consumer_only)}
+
+
+def producer_options(settings: ProducerSettings) -> dict[str, Any]:
+    """Settings of librdkafka's producer, secrets revealed. Raises InvalidConfiguration.
+
+    Batches are small, because a topic's bound on a batch may be less than the client's, which does not halve one that
+    is refused. A value may be as large as brokers allow. Keys go to the topic-partitions to which Java would send them.
+    """
+    given = {name: value for name, value in settings.producer.items() if name not in PRODUCER_NO_EFFECT}
+    client = {PRODUCER_RENAMED.get(name, name): value for name, value in given.items()}
+    if MEMORY in client:
+        client[_MEMORY_KB] = str(max(1, min(int(str(client.pop(MEMORY))) // 1024, _LARGEST_QUEUE_KB)))
+    return {
+        "client.id": f"parquet-sink-{settings.label}",
+        "log.connection.close": "false",
+        "batch.size": str(64 << 10),
+        "message.max.bytes": str(_LARGEST_MESSAGE),
+        _MEMORY_KB: str(_LARGEST_QUEUE_KB),
+        "delivery.timeout.ms": str(int(DELIVERY_S * 1000)),
+        "partitioner": "murmur2_random",
+        **translate(client, "producer."),
+        "enable.idempotence": True,
+        "acks": "all",
+    }
+
+
+def delivery_s(settings: ProducerSettings) -> float:
+    """How long one record may take with all its tries, in seconds."""
+    given = settings.producer.get("delivery.timeout.ms")
+    return int(str(given)) / 1000 if given is not None else DELIVERY_S
 
 
 def _common(kafka: KafkaSettings, prefix: str = "consumer.") -> dict[str, Any]:

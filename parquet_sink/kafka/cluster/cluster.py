@@ -45,8 +45,11 @@ class End(NamedTuple):
     epoch: int | None
 
 
-class Watermarks(AdminRequests):
-    """First and last offsets. `epochs`: of the leaders, as they came with the ends that were taken last."""
+class KafkaCluster(AdminRequests):
+    """One client of a cluster. Topics are those of one connector: which it names, or which match its pattern.
+
+    epochs: of the leaders, as they came with the ends that were taken last.
+    """
 
     def __init__(
         self,
@@ -60,6 +63,105 @@ class Watermarks(AdminRequests):
         self._isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
         self._reasons: dict[PartitionKey, str] = {}
         self.epochs: dict[PartitionKey, int] = {}
+        self._pattern = re.compile(kafka.topics_regex) if kafka.topics_regex else None
+        self._warned_of_ids = False
+
+    def topic_partitions(self, *, allow_missing: bool = False) -> list[PartitionKey]:
+        """All topic-partitions of the connector's topics, in order; of topics that are not there it has none.
+
+        Raises TopicGone when a topic that the connector names is not there, unless `allow_missing` may be; KafkaFailed.
+        """
+        if self._pattern is None:
+            named = self._described(self._kafka.topics).items()
+            return sorted(key for topic, about in named for key in self._of(topic, about, allow_missing))
+        pattern = self._pattern
+        return sorted(
+            (topic, partition)
+            for topic, about in self._all_topics().items()
+            if pattern.fullmatch(topic) and not topic.startswith("__")
+            for partition in about.partitions
+        )
+
+    def topic_ids(self, topics: Sequence[str]) -> dict[str, str]:
+        """The id of each topic, which no other topic ever has; those that do not exist are absent. One request.
+
+        "" where the cluster gives none, or not to us, which is logged once. Raises BrokerAway, KafkaFailed.
+        """
+        if not topics:
+            return {}
+        found = {topic: self._id(topic, about) for topic, about in self._described(topics).items()}
+        without = sorted(topic for topic, found_id in found.items() if found_id == "")
+        if without and not self._warned_of_ids:
+            self._warned_of_ids = True
+            log.warning(
+                "%s gives no ids of %d topics (%s is one): that such a topic was deleted and recreated is "
+                "noticed only when it then ends below where the group stands.",
+                self._servers, len(without), without[0],
+            )  # fmt: skip
+        return {topic: found_id for topic, found_id in found.items() if found_id is not None}
+
+    def compacted(self, topics: Sequence[str]) -> dict[str, bool]:
+        """Whether records of each topic may be taken out by compaction; absent: those that we may not ask about.
+
+        Raises BrokerAway, KafkaFailed.
+        """
+        asked = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
+        if not asked:
+            return {}
+        answers = self._admin.describe_configs(asked, request_timeout=self._timeout_s)
+        found: dict[str, bool] = {}
+        for resource, future in answers.items():
+            try:
+                entry = self._answer(future).get("cleanup.policy")
+            except KafkaException as error:
+                if error.args[0].code() not in client_errors.REFUSALS:
+                    raise self._failed(error.args[0], f"Topic {resource.name}", resource.name) from None
+                continue
+            if entry is not None:
+                found[resource.name] = "compact" in str(entry.value)
+        return found
+
+    def _id(self, topic: str, about: "Future[TopicDescription]") -> str | None:
+        """None when there is no such topic; "" when it is not known."""
+        try:
+            found = str(self._answer(about).topic_id)
+        except KafkaException as error:
+            code = error.args[0].code()
+            if code in client_errors.UNKNOWN:
+                return None
+            if code in client_errors.REFUSALS:
+                return ""
+            raise self._failed(error.args[0], f"Topic {topic}", topic) from None
+        return "" if found == NO_ID else found.translate(_URL_SAFE)
+
+    def _described(self, topics: Sequence[str]) -> "dict[str, Future[TopicDescription]]":
+        """Asks for the topics by name, which never creates one.
+
+        The client asks the broker that it knows as the controller, for minutes also one that is gone; a list of all
+        topics names the current one.
+        """
+        answers = described(self._admin, topics, min(CONTROLLER_S, self._timeout_s))
+        try:
+            self._answer(next(iter(answers.values())))
+        except KafkaException as error:
+            if error.args[0].code() in client_errors.PASSING:
+                self._all_topics()
+                return described(self._admin, topics, self._timeout_s)
+        return answers
+
+    def _of(self, topic: str, about: "Future[TopicDescription]", allow_missing: bool) -> list[PartitionKey]:
+        try:
+            return [(topic, info.id) for info in self._answer(about).partitions]
+        except KafkaException as error:
+            if allow_missing and error.args[0].code() in client_errors.UNKNOWN:
+                return []
+            raise self._failed(error.args[0], f"Topic {topic}", topic) from None
+
+    def _all_topics(self) -> "dict[str, TopicMetadata]":
+        try:
+            return self._answer(in_thread(lambda: self._admin.list_topics(timeout=self._timeout_s))).topics
+        except KafkaException as error:
+            raise self._failed(error.args[0], "The list of topics") from None
 
     def end_offsets(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
         """Where each topic-partition ends, exclusive; unavailable ones are absent.
@@ -160,119 +262,3 @@ def described(admin: AdminClient, topics: Sequence[str], timeout_s: float) -> "d
         TopicCollection(list(topics)), request_timeout=timeout_s
     )
     return answers
-
-
-class Topics(AdminRequests):
-    """The topics of one connector: those it names, or those that match its pattern."""
-
-    def __init__(
-        self,
-        kafka: KafkaSettings,
-        client_log: ClientLog | None = None,
-        on_wait: Callable[[str], None] = lambda why: None,
-        build: Build | None = None,
-    ) -> None:
-        super().__init__(kafka, client_log, on_wait, build=build)
-        self._pattern = re.compile(kafka.topics_regex) if kafka.topics_regex else None
-        self._warned_of_ids = False
-
-    def topic_partitions(self, *, allow_missing: bool = False) -> list[PartitionKey]:
-        """All topic-partitions of the connector's topics, in order; of topics that are not there it has none.
-
-        Raises TopicGone when a topic that the connector names is not there, unless `allow_missing` may be; KafkaFailed.
-        """
-        if self._pattern is None:
-            named = self._described(self._kafka.topics).items()
-            return sorted(key for topic, about in named for key in self._of(topic, about, allow_missing))
-        pattern = self._pattern
-        return sorted(
-            (topic, partition)
-            for topic, about in self._all_topics().items()
-            if pattern.fullmatch(topic) and not topic.startswith("__")
-            for partition in about.partitions
-        )
-
-    def topic_ids(self, topics: Sequence[str]) -> dict[str, str]:
-        """The id of each topic, which no other topic ever has; those that do not exist are absent. One request.
-
-        "" where the cluster gives none, or not to us, which is logged once. Raises BrokerAway, KafkaFailed.
-        """
-        if not topics:
-            return {}
-        found = {topic: self._id(topic, about) for topic, about in self._described(topics).items()}
-        without = sorted(topic for topic, found_id in found.items() if found_id == "")
-        if without and not self._warned_of_ids:
-            self._warned_of_ids = True
-            log.warning(
-                "%s does not tell the ids of %d topics (%s is one): that such a topic was deleted and made anew is "
-                "noticed only when it then ends below where the group stands.",
-                self._servers, len(without), without[0],
-            )  # fmt: skip
-        return {topic: found_id for topic, found_id in found.items() if found_id is not None}
-
-    def compacted(self, topics: Sequence[str]) -> dict[str, bool]:
-        """Whether records of each topic may be taken out by compaction; absent: those that we may not ask about.
-
-        Raises BrokerAway, KafkaFailed.
-        """
-        asked = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
-        if not asked:
-            return {}
-        answers = self._admin.describe_configs(asked, request_timeout=self._timeout_s)
-        found: dict[str, bool] = {}
-        for resource, future in answers.items():
-            try:
-                entry = self._answer(future).get("cleanup.policy")
-            except KafkaException as error:
-                if error.args[0].code() not in client_errors.REFUSALS:
-                    raise self._failed(error.args[0], f"Topic {resource.name}", resource.name) from None
-                continue
-            if entry is not None:
-                found[resource.name] = "compact" in str(entry.value)
-        return found
-
-    def _id(self, topic: str, about: "Future[TopicDescription]") -> str | None:
-        """None when there is no such topic; "" when it is not known."""
-        try:
-            found = str(self._answer(about).topic_id)
-        except KafkaException as error:
-            code = error.args[0].code()
-            if code in client_errors.UNKNOWN:
-                return None
-            if code in client_errors.REFUSALS:
-                return ""
-            raise self._failed(error.args[0], f"Topic {topic}", topic) from None
-        return "" if found == NO_ID else found.translate(_URL_SAFE)
-
-    def _described(self, topics: Sequence[str]) -> "dict[str, Future[TopicDescription]]":
-        """Asks for the topics by name, which never creates one.
-
-        The client asks the broker that it knows as the controller, for minutes also one that is gone; a list of all
-        topics names the current one.
-        """
-        answers = described(self._admin, topics, min(CONTROLLER_S, self._timeout_s))
-        try:
-            self._answer(next(iter(answers.values())))
-        except KafkaException as error:
-            if error.args[0].code() in client_errors.PASSING:
-                self._all_topics()
-                return described(self._admin, topics, self._timeout_s)
-        return answers
-
-    def _of(self, topic: str, about: "Future[TopicDescription]", allow_missing: bool) -> list[PartitionKey]:
-        try:
-            return [(topic, info.id) for info in self._answer(about).partitions]
-        except KafkaException as error:
-            if allow_missing and error.args[0].code() in client_errors.UNKNOWN:
-                return []
-            raise self._failed(error.args[0], f"Topic {topic}", topic) from None
-
-    def _all_topics(self) -> "dict[str, TopicMetadata]":
-        try:
-            return self._answer(in_thread(lambda: self._admin.list_topics(timeout=self._timeout_s))).topics
-        except KafkaException as error:
-            raise self._failed(error.args[0], "The list of topics") from None
-
-
-class KafkaCluster(Topics, Watermarks):
-    """Topics, topic-partitions and their offsets, through one client."""

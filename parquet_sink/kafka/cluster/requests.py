@@ -116,7 +116,7 @@ class AdminRequests:
             return TopicGone(f"{what} does not exist on {self._servers}. Create the topic, or correct [topics].")
         needs = () if topic is None else (to_see(topic),)
         cause = self._client_log.cause_of_silence() if code in client_errors.PASSING else UNKNOWN
-        return client_errors.failure(error, what, asked=self._servers, cause=cause, away=CHECK, needs=needs)
+        return client_errors.failure(error, what, asked=self._servers, cause=cause, ending=CHECK, needs=needs)
 
 
 class Brokers(AdminRequests):

@@ -70,8 +70,8 @@ def commit_metadata(instance: Instance, plan: RangePlan | None = None, topic_id:
 
     topic_id: of the topic that the offset belongs to; "" when it is not known.
     """
-    put_down = None if plan is None else asdict(plan)
-    return json.dumps({"by": "parquet-sink", **asdict(instance), "plan": put_down, "topic_id": topic_id or None})
+    recorded = None if plan is None else asdict(plan)
+    return json.dumps({"by": "parquet-sink", **asdict(instance), "plan": recorded, "topic_id": topic_id or None})
 
 
 @dataclass(frozen=True)

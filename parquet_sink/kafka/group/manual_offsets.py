@@ -21,7 +21,7 @@ from parquet_sink.model.partitions import PartitionKey
 def read(kafka: KafkaSettings) -> dict[PartitionKey, tuple[int, int | None]]:
     """Of each topic-partition of the connector's topics that has one the next offset, and where it ends, exclusive.
 
-    The end is None for one whose leader is away. Raises ConnectorError.
+    The end is None for one whose leader is unavailable. Raises ConnectorError.
     """
     cluster = KafkaCluster(kafka)
     keys = cluster.topic_partitions(allow_missing=True)
@@ -36,7 +36,7 @@ def read(kafka: KafkaSettings) -> dict[PartitionKey, tuple[int, int | None]]:
 def alter(kafka: KafkaSettings, offsets: Mapping[PartitionKey, int | None]) -> None:
     """Commits all of them, or none; None: where `auto.offset.reset` says. Raises ConnectorError.
 
-    Of some thousand, which take several requests, the first stay if the broker goes away between two.
+    Of some thousand, which take several requests, the first stay if the broker becomes unavailable between two.
     """
     if not offsets:
         return
@@ -57,7 +57,7 @@ def _judged(kafka: KafkaSettings, offsets: Mapping[PartitionKey, int | None]) ->
             raise KafkaRefused(f"Topic {topic} has no topic-partition {partition}; correct it.")
     first, ends = cluster.beginning_offsets(list(offsets)), cluster.high_watermarks(list(offsets))
     for topic, partition in offsets.keys() - (first.keys() & ends.keys()):
-        raise BrokerAway(f"Topic {topic}, topic-partition {partition} is away; nothing was changed, try again.")
+        raise BrokerAway(f"Topic {topic}, topic-partition {partition} is unavailable; nothing was changed, try again.")
     return {key: _offset(kafka, key, offset, first[key], ends[key]) for key, offset in offsets.items()}
 
 

@@ -2,7 +2,7 @@
 
 A committed offset is the next one to deliver. Every commit carries in its metadata who made it, so that a second
 instance of the connector, or an operator who moves the offsets while it runs, is noticed and named; and the id of the
-topic that the offset belongs to, so that it is never taken for one of a topic made anew under the same name.
+topic that the offset belongs to, so that it is never taken for one of a topic that was recreated under the same name.
 """
 
 import logging
@@ -95,7 +95,7 @@ class GroupOffsets:
         self._send(next_offsets, plans, self._ids_of(next_offsets), self._epochs)
 
     def reset(self, starts: Mapping[PartitionKey, int]) -> None:
-        """Sets offsets of ours anew, lower ones too; they may be gone by now. Raises AnotherInstance, KafkaFailed."""
+        """Sets offsets of ours again, lower ones too; they may be gone by now. Raises AnotherInstance, KafkaFailed."""
         for key, found in self.read(list(starts)).items():
             if not found.is_from(self._instance):
                 raise self._taken(key, found)

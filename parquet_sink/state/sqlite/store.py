@@ -14,7 +14,7 @@ from parquet_sink.errors import StorageFailed
 from parquet_sink.model.events import Event, event_from_json
 from parquet_sink.model.failure import Failure
 from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.model.ranges import Accepted, Again, Known, PartitionProgress, PlannedRange, ValueSizes
+from parquet_sink.model.ranges import Accepted, Again, LearnedSchema, PartitionProgress, PlannedRange, ValueSizes
 from parquet_sink.state.sqlite.database import LEARNED_TABLES, Database, remove_files
 from parquet_sink.state.store import REPORTED, EventBatch, Field, T
 
@@ -104,7 +104,7 @@ def _accepted(body: str) -> Accepted:
 class SqliteLearned(Database):
     """Outlives a run."""
 
-    def learn(self, topic: str, known: Known) -> None:
+    def learn(self, topic: str, known: LearnedSchema) -> None:
         """Adds what a range taught of a topic; a part of `known` that is None changes nothing."""
         with self._transaction() as db:
             before = self.learned().get(topic)
@@ -122,13 +122,13 @@ class SqliteLearned(Database):
                 (topic,),
             )
 
-    def learned(self) -> dict[str, Known]:
+    def learned(self) -> dict[str, LearnedSchema]:
         """What is known of each topic now."""
         rows = self._db.execute(
             "select topic, schema, bytes_per_row, bytes_per_record from knowledge "
             "where id in (select max(id) from knowledge group by topic)"
         )
-        return {topic: Known(*learned) for topic, *learned in rows}
+        return {topic: LearnedSchema(*learned) for topic, *learned in rows}
 
     def bytes_per_record(self) -> dict[str, float | None]:
         """Parquet bytes that a record of each topic became lately."""
@@ -170,7 +170,7 @@ class SqliteLearned(Database):
             (recipe,),
         )
         return {
-            (topic, partition): PlannedRange(topic, partition, start, end, reason, known=Known(*known))
+            (topic, partition): PlannedRange(topic, partition, start, end, reason, known=LearnedSchema(*known))
             for topic, partition, start, end, reason, *known in rows
         }
 
@@ -262,7 +262,7 @@ class SqliteStore(SqliteRun, SqliteLearned, SqliteEvents):
         self._drop_run_tables()
 
 
-def learned_of(path: Path) -> dict[str, Known]:
+def learned_of(path: Path) -> dict[str, LearnedSchema]:
     """What a connector learned of its topics, for whoever is not it; nothing where the file is absent or torn."""
     return _read(path, SqliteStore.learned) or {}
 

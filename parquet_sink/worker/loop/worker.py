@@ -206,7 +206,7 @@ class Worker:
             spark = self._started(session)
             if spark is not None:
                 folder.remember()
-                self._mend = folder.mend
+                self._mend = folder.repair
                 self._supervise(spark)
         finally:
             session.close()
@@ -250,7 +250,7 @@ class Worker:
             self._round(spark)
         self._queue.close()
         if self._stop_request and self._session is not None:
-            self._session.hush()
+            self._session.silence_logging()
         stop_at_s = self._stop_request.requested_at_s or time.monotonic()
         self._supervisor.step(stop_at_s)
         while self._supervisor.active:

@@ -10,7 +10,6 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from parquet_sink.files.rotation import Reason
-from parquet_sink.kafka.dead_letter_headers import stage_name
 from parquet_sink.model.events import (
     ConnectorFailed,
     ConnectorRestarting,
@@ -31,7 +30,7 @@ from parquet_sink.model.events import (
 )
 from parquet_sink.model.ranges import AttemptCount, LossCause, Trying
 from parquet_sink.model.receipts import Archiving, Receipt
-from parquet_sink.model.rejected import Stage
+from parquet_sink.model.rejected import Stage, stage_name
 from parquet_sink.targets.outcome import Verdict
 from parquet_sink.worker.metrics.labels import TopicLabels, label
 

@@ -13,7 +13,7 @@ from parquet_sink.addons.tune.simulation import TYPICAL_RECORDS, SimulatedConnec
 from parquet_sink.addons.tune.work import RangeFiles, Sent, Slots, files_of, learned, run_batch
 from parquet_sink.files.rotation import Limits, Reason
 from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.model.ranges import Known
+from parquet_sink.model.ranges import LearnedSchema
 from parquet_sink.planner.admission import by_task
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import SLOTS
@@ -90,7 +90,7 @@ class Reference:
         return one.topic, learned(files.files[-1][0], one.sizes)
 
     def _learn(self, topic: str, per_record: float) -> None:
-        self.state.learn(topic, Known(None, per_record, per_record))
+        self.state.learn(topic, LearnedSchema(None, per_record, per_record))
 
 
 @pytest.fixture

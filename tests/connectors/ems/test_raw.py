@@ -6,8 +6,7 @@ from parquet_sink.connectors.loading import Loaded
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.rows.raw import RAW_PARTS
 from parquet_sink.targets.push.settings import PushSettings
-from parquet_sink.task.policies import policy_for
-from parquet_sink.task.task import steps_for
+from parquet_sink.task.record_steps import policy_for, steps_for
 from tests.connectors.ems.connector_files import E, load_file
 
 RAW: dict[str, str | None] = {f"{E}mode": "raw", "value.converter": None, "value.converter.schemas.enable": None}

@@ -3,8 +3,8 @@
 import pytest
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.kafka.client.dead_letter_check import problems
-from parquet_sink.kafka.client.producer_options import producer_options
+from parquet_sink.kafka.client.check import dead_letter_problems
+from parquet_sink.kafka.client.options import producer_options
 from parquet_sink.kafka.settings import DeadLetterSettings
 
 JAAS = Secret('x.PlainLoginModule required username="u" password="canary";')
@@ -33,7 +33,7 @@ def test_right_settings_have_no_problem() -> None:
         "retries": "5",
         "max.in.flight.requests.per.connection": "5",
     }
-    assert problems(of(dict(java), {"request.timeout.ms": "10000"})) == []
+    assert dead_letter_problems(of(dict(java), {"request.timeout.ms": "10000"})) == []
     options = producer_options(of(dict(java)))
     assert options["queue.buffering.max.kbytes"] == "32768"
     assert options["message.max.bytes"] == "5000000"
@@ -56,14 +56,14 @@ def test_right_settings_have_no_problem() -> None:
 )
 def test_a_wrong_setting_is_told(producer: dict[str, str | Secret], name: str, words: str) -> None:
     """With the client that it is for, and what is wrong."""
-    ((client, found, reason),) = problems(of(producer))
+    ((client, found, reason),) = dead_letter_problems(of(producer))
     assert (client, found) == ("producer", name)
     assert words in reason
 
 
 def test_the_admin_client_is_judged_too() -> None:
     """By itself; a secret is never shown."""
-    ((client, name, reason),) = problems(
+    ((client, name, reason),) = dead_letter_problems(
         of(None, {"sasl.jaas.config": JAAS, "sasl.mechanism": "X", "security.protocol": "SASL_SSL"})
     )
     assert (client, name) == ("admin", "sasl.mechanism")

@@ -104,7 +104,7 @@ def test_an_unknown_topic_is_refused() -> None:
 def test_a_leader_that_is_away_is_told() -> None:
     """Nobody knows what it has."""
     Kafka.away = {TWO}
-    with pytest.raises(BrokerAway, match="topic-partition 1 is away; nothing was changed"):
+    with pytest.raises(BrokerAway, match="topic-partition 1 is unavailable; nothing was changed"):
         module.alter(KAFKA, {ONE: 50, TWO: 0})
     assert Kafka.committed_offsets == {}
 

@@ -375,7 +375,7 @@ def test_an_offset_that_alone_is_too_large_is_a_failure(group: Group, make: Call
 
 
 def test_pieces_before_a_failure_are_ours(group: Group, make: Callable[..., GroupOffsets]) -> None:
-    """When the broker goes away between two pieces, a later look finds no other hand in the first."""
+    """When the broker becomes unavailable between two pieces, a later look finds no other hand in the first."""
     mine, send = make(), group.commit
 
     def once(offsets: list[TopicPartition], asynchronous: bool) -> list[TopicPartition]:

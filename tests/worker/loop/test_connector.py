@@ -23,7 +23,7 @@ from parquet_sink.model.events import (
     Event,
 )
 from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.model.ranges import NO_TRIES, Accepted, Again, Known, PartitionProgress
+from parquet_sink.model.ranges import NO_TRIES, Accepted, Again, LearnedSchema, PartitionProgress
 from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.spark import handoff
 from parquet_sink.state.sqlite.store import SqliteStore
@@ -488,7 +488,7 @@ def test_one_file_that_is_lost_is_enough(
 ) -> None:
     """A file of the same name is another file: processes that have the old one open would not see what is in it."""
     assert running.state is not None
-    running.state.learn("orders", Known(b"schema", 7.0))
+    running.state.learn("orders", LearnedSchema(b"schema", 7.0))
     path = state_files(running).with_name(lost)
     path.unlink()
     if how != "removed":
@@ -502,7 +502,7 @@ def test_one_file_that_is_lost_is_enough(
     assert (running.status, len(launched)) == (Status.RUNNING, 2), caplog.text
     given = handoff.read({handoff.RUN_FOLDER: str(running.folder)})
     with closing(SqliteStore(given.state_path, given.state_ids)) as other:
-        assert other.learned() == {"orders": Known(b"schema", 7.0)}
+        assert other.learned() == {"orders": LearnedSchema(b"schema", 7.0)}
         assert other.get(SLOTS) == 4
     with pytest.raises(AnotherInstance):
         ConnectorLock(running.settings.files.tmp_dir, "orders").acquire()

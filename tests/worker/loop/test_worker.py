@@ -67,7 +67,7 @@ class Spark:
     def tidy(self) -> bool:
         return False
 
-    def hush(self) -> None:
+    def silence_logging(self) -> None:
         self.hushed = True
 
     def close(self) -> None:

@@ -83,4 +83,4 @@ class OffsetsTopic(AdminRequests):
         if error.code() in {KafkaError.TOPIC_EXCEPTION, KafkaError.POLICY_VIOLATION, KafkaError.INVALID_PARTITIONS}:
             return KafkaRefused(f"{topic}: {said}. Correct [{TOPIC}] or [{PARTITIONS}], or make the topic, compacted.")
         cause = self._client_log.cause_of_silence()
-        return client_errors.failure(error, topic, asked=self._servers, cause=cause, away=_CHECK, needs=(right,))
+        return client_errors.failure(error, topic, asked=self._servers, cause=cause, ending=_CHECK, needs=(right,))

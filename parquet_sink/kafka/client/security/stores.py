@@ -51,7 +51,7 @@ def key_of(pkcs8: bytes) -> str:
 
 
 def _lines(label: str, body: str) -> str:
-    """A block anew; one with headers of its own (keys encrypted in OpenSSL's old way) keeps its lines."""
+    """A block in lines of 64; one with headers of its own (keys encrypted in OpenSSL's old way) keeps its lines."""
     inner = body.strip() if ":" in body else "\n".join(textwrap.wrap(re.sub(r"\s+", "", body), 64))
     return f"-----BEGIN {label}-----\n{inner}\n-----END {label}-----\n"
 
@@ -83,7 +83,7 @@ class _Good(Generic[T]):
 
     def __init__(self) -> None:
         self._found: dict[tuple[str | None, ...], T] = {}
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def last_good(self, key: tuple[str | None, ...], read: Callable[[], T]) -> T:
         """What is read now, else what was read before. Raises StoreUnusable when nothing was."""
@@ -92,8 +92,8 @@ class _Good(Generic[T]):
         except StoreUnusable as error:
             if key not in self._found:
                 raise
-            if error.reason not in self._told:
-                self._told.add(error.reason)
+            if error.reason not in self._reported:
+                self._reported.add(error.reason)
                 log.warning(
                     "A store was renewed and cannot be read; what it held before stays in use. %s", error.reason
                 )

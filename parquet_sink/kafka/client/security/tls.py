@@ -2,9 +2,10 @@
 
 from typing import Final
 
+from parquet_sink.config.secret import plain
 from parquet_sink.kafka.client.security import stores
 from parquet_sink.kafka.client.security.stores import StoreUnusable
-from parquet_sink.kafka.client.security.translation import Client, Translation, plain
+from parquet_sink.kafka.client_settings import Client, Translation
 
 TRUST: Final = "ssl.truststore."
 KEYS: Final = "ssl.keystore."

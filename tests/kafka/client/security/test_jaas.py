@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.kafka.client.security.oauth import parse
+from parquet_sink.kafka.client.security.sasl import parse
 
 MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 

@@ -1,4 +1,4 @@
-"""Java's classes of a start in one file, which Java maps instead of reading, checking and linking them anew.
+"""The class data sharing (CDS) archive: classes of a start, which Java maps and need not read and link again.
 
 With it a start takes 4 s of CPU less. Making it takes 40 s of CPU and another Java, for which a machine that is sized
 for the sink may have no room: so the set-up makes it (`make_archive`), and never a start. It lives in the user's cache
@@ -62,7 +62,7 @@ def usable(java_options: str, environment: Mapping[str, str] = os.environ) -> Pa
 
 def discard(archive: Path) -> None:
     """Throws an archive away that is of no use. One that cannot be removed stays, and is found useless again."""
-    log.warning("The archive of Java's classes %s is damaged and is not used; make it anew with %s.", archive, COMMAND)
+    log.warning("CDS archive %s is damaged and is not used; make it again with %s.", archive, COMMAND)
     with suppress(OSError):
         archive.unlink()
 

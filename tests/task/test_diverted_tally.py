@@ -1,10 +1,13 @@
-"""What was set aside is counted as far as the range got, whatever order it came in."""
+"""Diverted records are counted as far as the range got, whatever order it came in."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.model.rejected import Rejected, SetAsideCount, Stage
-from parquet_sink.task.range_progress import SetAsideTally
+from parquet_sink.model.events import RecordsSetAside
+from parquet_sink.model.rejected import Rejected, Stage
+from parquet_sink.task.range_attempt import DivertedTally
+
+ABOUT = ("sink", 9.0, "orders", 3)
 
 
 def rejected(offset: int, stage: Stage = Stage.VALUE_CONVERTER) -> Rejected:
@@ -14,24 +17,25 @@ def rejected(offset: int, stage: Stage = Stage.VALUE_CONVERTER) -> Rejected:
 
 def test_what_is_below_counts() -> None:
     """By stage in Kafka Connect's names, the most frequent first, with the first one's reason."""
-    tally = SetAsideTally()
-    assert tally.below(100) is None
+    tally = DivertedTally("sink", "in d")
+    assert tally.below(100, 9.0) is None
     for one in (rejected(5), rejected(9, Stage.SHAPE), rejected(7), rejected(3, Stage.TASK_PUT), rejected(20)):
         tally.add(one)
-    assert tally.below(3) is None
-    assert tally.below(4) == SetAsideCount(1, 3, 3, {"TASK_PUT": 1}, "reason 3")
-    assert tally.below(10) == SetAsideCount(4, 3, 9, {"VALUE_CONVERTER": 2, "TASK_PUT": 2}, "reason 3")
-    assert tally.below(10**9) == SetAsideCount(5, 3, 20, {"VALUE_CONVERTER": 3, "TASK_PUT": 2}, "reason 3")
+    some, every = {"VALUE_CONVERTER": 2, "TASK_PUT": 2}, {"VALUE_CONVERTER": 3, "TASK_PUT": 2}
+    assert tally.below(3, 9.0) is None
+    assert tally.below(4, 9.0) == RecordsSetAside(*ABOUT, 1, 3, 3, {"TASK_PUT": 1}, "reason 3", "in d")
+    assert tally.below(10, 9.0) == RecordsSetAside(*ABOUT, 4, 3, 9, some, "reason 3", "in d")
+    assert tally.below(10**9, 9.0) == RecordsSetAside(*ABOUT, 5, 3, 20, every, "reason 3", "in d")
 
 
 @given(st.dictionaries(st.integers(0, 50), st.sampled_from(Stage)), st.integers(0, 60))
 def test_it_is_the_count_of_a_list(given_: dict[int, Stage], below: int) -> None:
     """Against the plain form."""
-    tally = SetAsideTally()
+    tally = DivertedTally("sink", "in d")
     for offset, stage in given_.items():
         tally.add(rejected(offset, stage))
     kept = sorted(offset for offset in given_ if offset < below)
-    found = tally.below(below)
+    found = tally.below(below, 9.0)
     if not kept:
         assert found is None
         return
