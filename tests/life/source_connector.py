@@ -17,12 +17,12 @@ from parquet_sink.addons.sources.flow.flush import SourceFlush
 from parquet_sink.addons.sources.flow.outcome import SourceWork
 from parquet_sink.addons.sources.flow.planner import SourcePlanner
 from parquet_sink.addons.sources.flow.positions import SourcePositions
+from parquet_sink.addons.sources.flow.record_sender import Delivered, Outgoing, RecordSender
 from parquet_sink.addons.sources.memory import FILE as MEMORY
 from parquet_sink.addons.sources.settings import SourceSettings
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.errors import BrokerAway, ConnectorError, KafkaRefused
 from parquet_sink.files.storage import prepare_connector
-from parquet_sink.kafka.record_sender import Delivered, Outgoing, RecordSender
 from parquet_sink.model.events import RecordsDelivered
 from parquet_sink.model.instance import Instance
 from parquet_sink.settings.connector import RestartSettings

@@ -7,11 +7,11 @@ import pytest
 
 from parquet_sink.addons.sources.flow.outcome import SourceOutcome
 from parquet_sink.addons.sources.flow.reached import SourceReached
+from parquet_sink.addons.sources.flow.record_sender import Delivered
 from parquet_sink.addons.sources.flow.stream import SourceOutcomes, SourceWriter
 from parquet_sink.addons.sources.settings import SourceSettings
 from parquet_sink.errors import ConnectorError
 from parquet_sink.files.storage import prepare_connector
-from parquet_sink.kafka.record_sender import Delivered
 from parquet_sink.model.events import RecordsDelivered, SourcePolled
 from parquet_sink.model.failure import Failure
 from parquet_sink.spark import handoff

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from parquet_sink.addons.sources.encoding.encoders import encoder_for
 from parquet_sink.addons.sources.encoding.faults import NotEncodable
+from parquet_sink.addons.sources.flow.record_sender import Outgoing
 from parquet_sink.addons.sources.flow.transform import transform
 from parquet_sink.addons.sources.settings import MAX_REQUEST, SourceSettings
-from parquet_sink.kafka.record_sender import Outgoing
 from parquet_sink.model.source_records import SourceRecord
 from parquet_sink.transform.building import chain_for
 

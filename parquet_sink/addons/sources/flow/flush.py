@@ -21,13 +21,13 @@ from typing import Final
 
 from parquet_sink.addons.sources.flow.encoding import SourceEncoding, Unwritable
 from parquet_sink.addons.sources.flow.outcome import SourceOutcome, SourceWork
+from parquet_sink.addons.sources.flow.record_sender import Outgoing, RecordSender
 from parquet_sink.addons.sources.flow.tasks import guarded, reached, settings_of, task_class
 from parquet_sink.addons.sources.offsets.connect_form import is_flat, text_of
 from parquet_sink.addons.sources.settings import SourceSettings
 from parquet_sink.addons.sources.task import Memory, Remembering, RememberingWithin, SourceTask
 from parquet_sink.config.report import printable, quoted
 from parquet_sink.errors import BrokerAway, SinkError, SourceFailed
-from parquet_sink.kafka.record_sender import Outgoing, RecordSender
 from parquet_sink.model.source_records import Place, SourceRecord
 from parquet_sink.process import plugin_errors
 

@@ -10,12 +10,12 @@ import pytest
 from parquet_sink.addons.sources.flow.encoding import SourceEncoding, Unwritable
 from parquet_sink.addons.sources.flow.flush import SourceFlush
 from parquet_sink.addons.sources.flow.outcome import SourceWork
+from parquet_sink.addons.sources.flow.record_sender import Delivered, Outgoing, RecordSender
 from parquet_sink.addons.sources.settings import SourceSettings
 from parquet_sink.addons.sources.task import Memory, Place, Reached
 from parquet_sink.config.class_settings import ClassSettings
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.errors import BrokerAway
-from parquet_sink.kafka.record_sender import Delivered, Outgoing, RecordSender
 from parquet_sink.model.source_records import SourceHeader, SourceRecord
 from parquet_sink.transform.settings import StepSettings
 
