@@ -22,7 +22,7 @@ from integration.registry import APICURIO, RegistryServer, Trouble
 from integration.scripted_target import Behaviour, ScriptedTarget
 from integration.wire import client_of, encode_avro, encode_json, widened
 from parquet_sink.config.secret import Secret
-from parquet_sink.convert.decoded import Typed
+from parquet_sink.convert.decoded import SchemaColumns
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.registry.client import Registry, probe
@@ -348,7 +348,7 @@ def fates(kind: str, registry: RegistrySettings, values: list[bytes]) -> list[ob
     decoded = decoder.decode(pa.array(values, pa.binary()))
     found: dict[int, object] = dict(decoded.invalid)
     for piece in decoded.pieces:
-        assert isinstance(piece, Typed)
+        assert isinstance(piece, SchemaColumns)
         found |= zip(piece.positions.to_pylist(), piece.rows.to_pylist(), strict=True)
     return [found.get(place) for place in range(len(values))]
 

@@ -7,7 +7,7 @@ from typing import Final
 import pyarrow as pa
 
 from integration.readers.samples import Sample
-from parquet_sink.convert.decoded import Decoded, Typed
+from parquet_sink.convert.decoded import Decoded, SchemaColumns
 from parquet_sink.files.accumulator import Accumulator, Place
 from parquet_sink.files.rotation import Limits, Reason
 from parquet_sink.files.settings import FileSettings
@@ -28,7 +28,7 @@ class _Given:
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         first = int(values[0].as_py())
-        return Decoded((Typed(pa.array(range(len(values)), pa.int64()), self._rows.slice(first, len(values))),))
+        return Decoded((SchemaColumns(pa.array(range(len(values)), pa.int64()), self._rows.slice(first, len(values))),))
 
 
 def write(sample: Sample, folder: Path) -> str:

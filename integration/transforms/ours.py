@@ -29,13 +29,13 @@ from parquet_sink.config.values import read
 from parquet_sink.convert.decoded import (
     Decoder,
     Float32,
-    Inferred,
+    InferredColumns,
     Int32,
     LearningDecoder,
     Piece,
     Reading,
-    Trees,
-    Typed,
+    SchemaColumns,
+    Untyped,
 )
 from parquet_sink.convert.decoders import decoder_for, key_decoder_for
 from parquet_sink.convert.settings import ConverterSettings
@@ -162,20 +162,20 @@ def _of_pieces(pieces: tuple[Piece, ...]) -> dict[int, tuple[Value, Schema]]:
     for piece in pieces:
         positions = piece.positions.to_pylist()
         assert positions == sorted(set(positions) - found.keys()), "a record twice, or in no order"
-        if isinstance(piece, Typed):
+        if isinstance(piece, SchemaColumns):
             piece.rows.validate(full=True)
             schema = schema_of(piece.rows.type, optional=False)
             found |= {at: (typed(row), schema) for at, row in zip(positions, piece.rows, strict=True)}
         else:
-            trees = piece.trees if isinstance(piece, Trees) else [piece.tree(row) for row in range(len(positions))]
-            if isinstance(piece, Inferred):
+            trees = piece.trees if isinstance(piece, Untyped) else [piece.tree(row) for row in range(len(positions))]
+            if isinstance(piece, InferredColumns):
                 _check_rows(piece, trees)
             found |= {at: (tree(one), None) for at, one in zip(positions, trees, strict=True)}
     return found
 
 
-def _check_rows(piece: Inferred, trees: Any) -> None:
-    """The rows of an `Inferred` piece have what its trees have, but for lists."""
+def _check_rows(piece: InferredColumns, trees: Any) -> None:
+    """The rows of an `InferredColumns` piece have what its trees have, but for lists."""
     piece.rows.validate(full=True)
     for row, one in zip(to_plain(piece.rows), trees, strict=True):
         left, right = ({name: below for name, below in one.items() if name not in piece.lists} for one in (row, one))

@@ -47,9 +47,12 @@ if TYPE_CHECKING:  # the same names for the type checker
     from parquet_sink.convert.decoded import Decoded as Decoded
     from parquet_sink.convert.decoded import Decoder as Decoder
     from parquet_sink.convert.decoded import Inferred as Inferred
+    from parquet_sink.convert.decoded import InferredColumns as InferredColumns
     from parquet_sink.convert.decoded import Piece as Piece
+    from parquet_sink.convert.decoded import SchemaColumns as SchemaColumns
     from parquet_sink.convert.decoded import Trees as Trees
     from parquet_sink.convert.decoded import Typed as Typed
+    from parquet_sink.convert.decoded import Untyped as Untyped
     from parquet_sink.convert.decoders import decoder_for as decoder_for
     from parquet_sink.convert.invalid import InvalidValue as InvalidValue
     from parquet_sink.convert.keys import CONVERTER_KEYS as CONVERTER_KEYS
@@ -139,7 +142,7 @@ _NAMES: Final = {
     "config.class_settings": "WrongSettings",
     # records
     "model.records": "VALUES_ONLY RecordBatch RecordParts",
-    "convert.decoded": "Inferred Piece Trees Typed Decoded Decoder",
+    "convert.decoded": "SchemaColumns Untyped InferredColumns Inferred Piece Trees Typed Decoded Decoder",
     # transforms and predicates
     "transform.protocol": "Predicate PredicateClass RecordFault Side Transform TransformClass",
     "transform.records": "DecodedRecords as_trees",

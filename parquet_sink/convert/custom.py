@@ -14,7 +14,7 @@ from parquet_sink.config.machine import Machine
 from parquet_sink.config.provider import Resolved
 from parquet_sink.config.report import PrefixedReport, Report
 from parquet_sink.config.values import Values
-from parquet_sink.convert.decoded import Decoded, Decoder, Tree, Trees, one_by_one
+from parquet_sink.convert.decoded import Decoded, Decoder, Tree, Untyped, one_by_one
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.settings import Converter, CustomConverter, Encoder, Side
 from parquet_sink.errors import ConnectorError, ConverterFailed
@@ -62,7 +62,7 @@ class OneByOne(ABC):
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """All of them, each independent of the others."""
         positions, trees, invalid = one_by_one(values, self.record)
-        pieces = (Trees(pa.array(positions, pa.int64()), trees),) if trees else ()
+        pieces = (Untyped(pa.array(positions, pa.int64()), trees),) if trees else ()
         return Decoded(pieces, invalid)
 
 
@@ -176,7 +176,7 @@ class _GuardedDecoder:
     def _check(self, found: Decoded, count: int) -> None:
         """A record that is reported twice, or that is none of these, would be lost or come twice."""
         places = [at for piece in found.pieces for at in piece.positions.to_pylist()] + list(found.invalid)
-        lengths = [len(piece.trees if isinstance(piece, Trees) else piece.rows) for piece in found.pieces]
+        lengths = [len(piece.trees if isinstance(piece, Untyped) else piece.rows) for piece in found.pieces]
         if len(set(places)) != len(places) or not all(0 <= at < count for at in places):
             raise _failed(self._settings, "gave a position twice, or one that there is not")
         if lengths != [len(piece.positions) for piece in found.pieces]:

@@ -66,7 +66,7 @@ class Float32(float):
 
 
 @dataclass(frozen=True)
-class Typed:
+class SchemaColumns:
     """Records of one schema. positions: int64, increasing, where each stands in the input; rows: one for each.
 
     No row is null; null fields are. After transforms a position may come several times, one after the other: a record
@@ -78,8 +78,8 @@ class Typed:
 
 
 @dataclass(frozen=True)
-class Trees:
-    """Records without a schema. positions: as in `Typed`; trees: one for each.
+class Untyped:
+    """Records without a schema. positions: as in `SchemaColumns`; trees: one for each.
 
     Each is a non-empty `Tree`; where any tree was asked for (`Reading.any_tree`) and after transforms it may be any
     value that can stand in one, but null. Transforms may also leave dates, times and timestamps, as Arrow scalars of
@@ -91,12 +91,12 @@ class Trees:
 
 
 @dataclass(frozen=True)
-class Inferred:
+class InferredColumns:
     """Records without a schema that were read as columns all the same: the same records as `tree` gives one by one.
 
-    positions: as in `Typed`, each once. rows: structs, none null, with fields of int64, float64, bool, string, null and
-    structs of these, after transforms also of dates, times and timestamps; a field that a record lacks is null, like
-    one that it has as null. tree: the record at an index of `rows`.
+    positions: as in `SchemaColumns`, each once. rows: structs, none null, with fields of int64, float64, bool, string,
+    null and structs of these, after transforms also of dates, times and timestamps; a field that a record lacks is
+    null, like one that it has as null. tree: the record at an index of `rows`.
     lists: fields that may be lists, or hold some below: their text may be the JSON text of a list, of a record that
     `Reading.rewrite` has passed; where lists are discarded, they are null.
     """
@@ -107,8 +107,11 @@ class Inferred:
     lists: frozenset[str] = frozenset()
 
 
-Piece = Typed | Trees | Inferred
+Piece = SchemaColumns | Untyped | InferredColumns
 """Decoded records of one kind."""
+
+Typed, Trees, Inferred = SchemaColumns, Untyped, InferredColumns
+"""Their former names, by which plug-ins import them."""
 
 
 @dataclass(frozen=True)
@@ -133,8 +136,8 @@ class Reading:
 
     as_trees: each is needed as a tree. anything: values that are no object are given, too, as text. any_tree: they are
     given as trees, and so is an empty object, because transforms may make a record of them. discard_lists:
-    lists are left out of `Inferred.rows`; else they stand there as JSON text. rewrite: what is done to a record before
-    its lists become text. ignore_case: names that differ in case alone become one.
+    lists are left out of `InferredColumns.rows`; else they stand there as JSON text. rewrite: what is done to a record
+    before its lists become text. ignore_case: names that differ in case alone become one.
     """
 
     as_trees: bool = False

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from parquet_sink.config.key import ems
 from parquet_sink.convert.arrays import either, reinterpreted
-from parquet_sink.convert.decoded import Float32, Inferred, Int32, Piece, Tree, Trees, Typed
+from parquet_sink.convert.decoded import Float32, InferredColumns, Int32, Piece, SchemaColumns, Tree, Untyped
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json.exact import text_of
 from parquet_sink.model.rejected import Stage
@@ -159,9 +159,9 @@ class ColumnBuilder:
         Typed: one, unless there is a great deal of JSON text; what is wrong with the schema makes every record invalid.
         All rows of a record are in one part.
         """
-        if isinstance(piece, Typed):
+        if isinstance(piece, SchemaColumns):
             return self._typed(piece)
-        return [self._inferred(piece)] if isinstance(piece, Inferred) else self._trees(piece)
+        return [self._inferred(piece)] if isinstance(piece, InferredColumns) else self._trees(piece)
 
     def rewrite(self, tree: Tree) -> Tree:
         """Steps 2 and 4 for a record without a schema. Raises InvalidValue."""
@@ -173,7 +173,7 @@ class ColumnBuilder:
         """Whether `rewrite` may change what is in a list that stays."""
         return self._obfuscator is not None or (self._settings.lowercase and not self._discard)
 
-    def _typed(self, piece: Typed) -> list[ColumnBatch]:
+    def _typed(self, piece: SchemaColumns) -> list[ColumnBatch]:
         try:
             positions, rows = piece.positions, piece.rows
             self._checked(rows.type)
@@ -187,7 +187,7 @@ class ColumnBuilder:
         except InvalidValue as error:
             return [_nothing(dict.fromkeys(piece.positions.to_pylist(), rejection_of(error)))]
 
-    def _trees(self, piece: Trees) -> Sequence[ColumnBatch | TreeBatch]:
+    def _trees(self, piece: Untyped) -> Sequence[ColumnBatch | TreeBatch]:
         found: list[list[object]] = []
         positions: list[int] = []
         invalid: dict[int, Rejection] = {}
@@ -228,7 +228,7 @@ class ColumnBuilder:
             found = [obfuscator.tree(each) for each in found]
         return found if self._chunks is None else [json_of(each) for each in found]
 
-    def _inferred(self, piece: Inferred) -> InferredBatch:
+    def _inferred(self, piece: InferredColumns) -> InferredBatch:
         arrays, fallback = self._inferred_columns(piece) or ({}, pa.repeat(_TRUE, len(piece.positions)))
         fields = tuple(pa.field(name, array.type) for name, array in arrays.items())
         batch = ColumnBatch(piece.positions, fields, tuple(arrays.values()))
@@ -237,7 +237,7 @@ class ColumnBuilder:
         fallback = either(fallback, without_values(piece.rows))
         return InferredBatch(batch, fallback, lambda row: (self.rewrite(with_fields(piece.tree(row))),))
 
-    def _inferred_columns(self, piece: Inferred) -> columns.InferredColumns | None:
+    def _inferred_columns(self, piece: InferredColumns) -> columns.InferredColumns | None:
         """Steps 2, 4 and 5 for all records at once, None when each must be taken by itself."""
         if piece.lists and self._transformed and self.rewrites_lists:
             return None

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from parquet_sink.convert.decoded import Decoder, Inferred, LearningDecoder, Piece, Reading
+from parquet_sink.convert.decoded import Decoder, InferredColumns, LearningDecoder, Piece, Reading
 from parquet_sink.convert.json import decoder as json
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected, Stage
@@ -158,7 +158,7 @@ class RowBuilder:
 
     def _learn_again(self, pieces: Sequence[Piece], as_trees: int) -> None:
         """Let the decoder learn again when what it gave could not be used."""
-        given = sum(len(piece.positions) for piece in pieces if isinstance(piece, Inferred))
+        given = sum(len(piece.positions) for piece in pieces if isinstance(piece, InferredColumns))
         if self._learning is not None and as_trees * _TREES_WORTH_IT > given:
             self._learning.forget()
 

@@ -19,14 +19,14 @@ from parquet_sink.convert.arrays import either
 from parquet_sink.convert.decoded import (
     Decoder,
     Float32,
-    Inferred,
+    InferredColumns,
     Int32,
     LearningDecoder,
     Piece,
     Reading,
+    SchemaColumns,
     Tree,
-    Trees,
-    Typed,
+    Untyped,
 )
 from parquet_sink.convert.invalid import InvalidValue, of_key, show
 from parquet_sink.model.rejected import Stage
@@ -92,16 +92,16 @@ class KeyFields:
 
     def of(self, piece: Piece) -> Iterator[Piece | NoRecord]:
         """The same keys with nothing but those fields, perhaps none; all are records now."""
-        if isinstance(piece, Trees):
+        if isinstance(piece, Untyped):
             yield from self._of_trees(piece)
         elif not pa.types.is_struct(piece.rows.type):
             yield self._alone(piece.positions, piece.rows, arrow_types.type_name(piece.rows.type))
-        elif isinstance(piece, Inferred):
-            yield Inferred(piece.positions, self._rows(piece.rows, ""), self._trees_of(piece), piece.lists)
+        elif isinstance(piece, InferredColumns):
+            yield InferredColumns(piece.positions, self._rows(piece.rows, ""), self._trees_of(piece), piece.lists)
         else:
-            yield Typed(piece.positions, self._rows(piece.rows, ""))
+            yield SchemaColumns(piece.positions, self._rows(piece.rows, ""))
 
-    def _of_trees(self, piece: Trees) -> Iterator[Piece | NoRecord]:
+    def _of_trees(self, piece: Untyped) -> Iterator[Piece | NoRecord]:
         """Keys that are no records by their types: each type is a column at once."""
         by_type: dict[type, tuple[list[int], list[object]]] = {}
         for position, tree in zip(piece.positions.to_pylist(), piece.trees, strict=True):
@@ -111,19 +111,21 @@ class KeyFields:
         for kind, (positions, trees) in by_type.items():
             at = pa.array(positions, pa.int64())
             if kind is dict:
-                yield Trees(at, [self._tree(tree, "") for tree in trees])  # type: ignore[arg-type]
+                yield Untyped(at, [self._tree(tree, "") for tree in trees])  # type: ignore[arg-type]
             elif kind in _TYPES:
                 yield self._alone(at, pa.array(trees, _TYPES[kind]), _TREE_NAMES[kind])
             else:
                 yield NoRecord(at, f"its key is {_TREE_NAMES.get(kind, 'no record')}")
 
-    def _alone(self, positions: pa.Int64Array, values: pa.Array, what: str) -> Typed | NoRecord:
+    def _alone(self, positions: pa.Int64Array, values: pa.Array, what: str) -> SchemaColumns | NoRecord:
         if len(self._names) > 1:
             several = f"which cannot fill {len(self._names)} columns of {ems('data.primary.key')}"
             return NoRecord(positions, f"its key is not a record but {what}, {several}")
-        return Typed(positions, pa.StructArray.from_arrays([values], fields=[pa.field(self._names[0], values.type)]))
+        return SchemaColumns(
+            positions, pa.StructArray.from_arrays([values], fields=[pa.field(self._names[0], values.type)])
+        )
 
-    def _trees_of(self, piece: Inferred) -> Callable[[int], Tree]:
+    def _trees_of(self, piece: InferredColumns) -> Callable[[int], Tree]:
         return lambda row: self._tree(piece.tree(row), "")
 
     def _tree(self, tree: Tree, prefix: str) -> Tree:
@@ -224,7 +226,7 @@ class Tombstones:
         """exact: the types of the keys' own values are wanted, because they may begin a column."""
         if isinstance(key, NoRecord):
             found.reject(key.positions.to_pylist(), key.reason)
-        elif not isinstance(key, Trees) and not key.rows.type.num_fields:
+        elif not isinstance(key, Untyped) and not key.rows.type.num_fields:
             found.reject(key.positions.to_pylist(), self._why_null(self._names))
         else:
             for part in self._pieces.of(key):

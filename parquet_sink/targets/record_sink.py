@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from parquet_sink.convert.decoded import Inferred, Piece, Typed
+from parquet_sink.convert.decoded import InferredColumns, Piece, SchemaColumns
 from parquet_sink.transform.fields.plain import to_plain
 from parquet_sink.transform.records import DecodedRecords
 
@@ -90,9 +90,11 @@ def _entries(pieces: Sequence[Piece], values_of: ValuesOf | None = None) -> Iter
 
 
 def _values(piece: Piece) -> Sequence[object]:
-    if isinstance(piece, Typed):
+    if isinstance(piece, SchemaColumns):
         return to_plain(piece.rows)
-    trees = [piece.tree(row) for row in range(len(piece.positions))] if isinstance(piece, Inferred) else piece.trees
+    trees = (
+        [piece.tree(row) for row in range(len(piece.positions))] if isinstance(piece, InferredColumns) else piece.trees
+    )
     return [_plain(tree) for tree in trees]
 
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from parquet_sink.archive.target import archived
 from parquet_sink.config.key import ems
-from parquet_sink.convert.decoded import Decoded, Typed
+from parquet_sink.convert.decoded import Decoded, SchemaColumns
 from parquet_sink.errors import ConnectorError, InvalidRecord
 from parquet_sink.files import naming
 from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
@@ -81,7 +81,11 @@ class FrameDecoder:
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """One piece with all rows."""
         assert len(values) == len(self._rows)
-        return Decoded((Typed(pa.array(range(len(values)), pa.int64()), self._rows),)) if len(values) else Decoded()
+        return (
+            Decoded((SchemaColumns(pa.array(range(len(values)), pa.int64()), self._rows),))
+            if len(values)
+            else Decoded()
+        )
 
     def _column(self, field: pa.Field) -> pa.Field:
         known = _known(field.type, field.name, nested=self._nested, in_text=self._in_text)

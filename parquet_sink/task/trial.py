@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from parquet_sink.convert import calendars
 from parquet_sink.convert.calendars import DAY_MS
-from parquet_sink.convert.decoded import Decoder, Inferred, Piece, Typed
+from parquet_sink.convert.decoded import Decoder, InferredColumns, Piece, SchemaColumns
 from parquet_sink.convert.json import decoder as json
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected
@@ -217,9 +217,9 @@ def _decoded(pieces: Sequence[Piece]) -> Shown | None:
 
 def _of(piece: Piece) -> Shown:
     """Its value; a list of them where a transform made several rows of it."""
-    if isinstance(piece, Typed):
+    if isinstance(piece, SchemaColumns):
         return Shown(_one_or_all(of_array(piece.rows)), _type(piece.rows.type))
-    if isinstance(piece, Inferred):
+    if isinstance(piece, InferredColumns):
         return Shown(_one_or_all([as_json(piece.tree(row)) for row in range(len(piece.positions))]))
     return Shown(_one_or_all([as_json(tree) for tree in piece.trees]))
 

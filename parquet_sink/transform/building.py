@@ -10,7 +10,7 @@ import pyarrow as pa
 from parquet_sink.config.class_settings import ClassSettings
 from parquet_sink.config.report import printable
 from parquet_sink.convert.connect_values.settings import SIMPLE_HEADER
-from parquet_sink.convert.decoded import Piece, Trees
+from parquet_sink.convert.decoded import Piece, Untyped
 from parquet_sink.convert.decoders import decoder_for, key_decoder_for
 from parquet_sink.convert.plain.settings import BYTES
 from parquet_sink.convert.settings import Converter
@@ -51,7 +51,7 @@ def _check(what: str, pieces: tuple[Piece, ...], positions: np.ndarray, *, sever
     """several: whether a record may have several rows, one after the other in one piece."""
     places = []
     for piece in pieces:
-        count = len(piece.trees if isinstance(piece, Trees) else piece.rows)
+        count = len(piece.trees if isinstance(piece, Untyped) else piece.rows)
         if count != len(piece.positions):
             raise WrongAnswer(f"a piece of its {what} has {count} records for {len(piece.positions)} positions")
         here = piece.positions.to_numpy()

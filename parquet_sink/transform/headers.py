@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.config.report import quoted
-from parquet_sink.convert.decoded import Decoder, Float32, Inferred, Int32, Typed
+from parquet_sink.convert.decoded import Decoder, Float32, InferredColumns, Int32, SchemaColumns
 
 HeaderValue: TypeAlias = pa.Scalar | dict[str, object] | list[object]
 """A scalar, of type null for a null without a schema; an object or list without a schema is a tree."""
@@ -181,8 +181,8 @@ def _pool(distinct: pa.BinaryArray, decoder: Decoder) -> tuple[list[HeaderValue]
     found = decoder.decode(distinct)
     pool: list[HeaderValue] = [NULL] * len(distinct)
     for piece in found.pieces:
-        assert not isinstance(piece, Inferred), "a decoder that learns was told to give trees"
-        values: Iterable[HeaderValue] = piece.rows if isinstance(piece, Typed) else map(of_tree, piece.trees)
+        assert not isinstance(piece, InferredColumns), "a decoder that learns was told to give trees"
+        values: Iterable[HeaderValue] = piece.rows if isinstance(piece, SchemaColumns) else map(of_tree, piece.trees)
         for place, value in zip(piece.positions.to_pylist(), values, strict=True):
             pool[place] = value
     reasons = {at: why.replace("value.converter", "header.converter") for at, why in found.invalid.items()}

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.convert.decoded import Inferred, Piece, Trees, Typed
+from parquet_sink.convert.decoded import InferredColumns, Piece, SchemaColumns, Untyped
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Stage
 from parquet_sink.transform.headers import Headers
@@ -31,9 +31,9 @@ class DecodedRecords:
     rejected: by position, records that cannot be decoded or transformed; they are not among `positions` any more.
     rejected_by: of those that a transform rejected, the name of its class; told when all transforms are through.
 
-    An `Inferred` piece has each record twice, as a row and by `tree`: who changes one changes both in the same way, or
-    takes `as_trees`. Where `lists` names a field, its rows lack the list, or a text stands for it, as it will be
-    written; so who needs what is in such a field takes the records one by one.
+    An `InferredColumns` piece has each record twice, as a row and by `tree`: who changes one changes both in the same
+    way, or takes `as_trees`. Where `lists` names a field, its rows lack the list, or a text stands for it, as it will
+    be written; so who needs what is in such a field takes the records one by one.
     """
 
     batch: RecordBatch
@@ -107,11 +107,11 @@ def chosen_of(pieces: tuple[Piece, ...], chosen: np.ndarray) -> tuple[Piece, ...
     return tuple(rows_of(piece, own) for piece, own in zip(pieces, rows, strict=True) if len(own))
 
 
-def as_trees(piece: Trees | Inferred) -> Trees:
+def as_trees(piece: Untyped | InferredColumns) -> Untyped:
     """The records one by one, with all that they hold: the form that defines what becomes of them."""
-    if isinstance(piece, Trees):
+    if isinstance(piece, Untyped):
         return piece
-    return Trees(piece.positions, [piece.tree(row) for row in range(len(piece.positions))])
+    return Untyped(piece.positions, [piece.tree(row) for row in range(len(piece.positions))])
 
 
 def rows_of(piece: Piece, rows: np.ndarray) -> Piece:
@@ -120,10 +120,10 @@ def rows_of(piece: Piece, rows: np.ndarray) -> Piece:
         return piece
     which = pa.array(rows)
     positions = piece.positions.take(which)
-    if isinstance(piece, Typed):
-        return Typed(positions, piece.rows.take(which))
-    if isinstance(piece, Trees):
-        return Trees(positions, [piece.trees[row] for row in rows.tolist()])
+    if isinstance(piece, SchemaColumns):
+        return SchemaColumns(positions, piece.rows.take(which))
+    if isinstance(piece, Untyped):
+        return Untyped(positions, [piece.trees[row] for row in rows.tolist()])
     return replace(piece, positions=positions, rows=piece.rows.take(which), tree=lambda row: piece.tree(int(rows[row])))
 
 

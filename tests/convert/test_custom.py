@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from parquet_sink.convert.decoded import Decoded, Trees
+from parquet_sink.convert.decoded import Decoded, Untyped
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.convert.settings import Converter, ConverterSettings, CustomConverter
 from parquet_sink.errors import ConverterFailed, RetryLater
@@ -83,7 +83,7 @@ def test_the_example_of_the_page() -> None:
     settings = settings_of({"value.converter.schemas.enable": None, **CSV})
     found = decode(settings.value, b"7,Ada", b"8", b"", b"9,Grace", b"\xff,x")
     (piece,) = found.pieces
-    assert isinstance(piece, Trees)
+    assert isinstance(piece, Untyped)
     assert piece.positions.to_pylist() == [0, 3]
     assert piece.trees == [{"id": "7", "name": "Ada"}, {"id": "9", "name": "Grace"}]
     assert dict(found.invalid) == {1: "the line has 1 fields, and columns names 2", 4: "the line is no UTF-8"}

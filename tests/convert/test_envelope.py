@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.convert.decoded import Decoded, Trees, Typed
+from parquet_sink.convert.decoded import Decoded, SchemaColumns, Untyped
 from parquet_sink.convert.json import envelope
 from parquet_sink.convert.json import envelope as envelope_frames
 from parquet_sink.convert.json import fast as json_fast
@@ -48,7 +48,7 @@ def rows(decoded: Decoded) -> list[object]:
     """The rows of the only piece."""
     assert decoded.invalid == {}
     (piece,) = decoded.pieces
-    assert isinstance(piece, Typed)
+    assert isinstance(piece, SchemaColumns)
     piece.rows.validate(full=True)
     found: list[object] = piece.rows.to_pylist()
     return found
@@ -152,7 +152,7 @@ def test_members_in_both_orders_with_white_space(count: int) -> None:
     assert decoded.invalid == {}
     assert sum(len(piece.positions) for piece in decoded.pieces) == 4 * count
     for piece in decoded.pieces:
-        assert isinstance(piece, Typed)
+        assert isinstance(piece, SchemaColumns)
         assert set(map(str, piece.rows.to_pylist())) == {"{'id': 1, 'note': None}"}
 
 
@@ -161,8 +161,8 @@ def test_alternating_schemas_keep_their_places() -> None:
     other = {"type": "struct", "fields": [field("id", "int64"), field("more", "double")]}
     values = [enveloped(ORDER, {"id": n}) if n % 3 else enveloped(other, {"id": n, "more": 0.5}) for n in range(600)]
     first, second = decode(*values).pieces
-    assert isinstance(first, Typed)
-    assert isinstance(second, Typed)
+    assert isinstance(first, SchemaColumns)
+    assert isinstance(second, SchemaColumns)
     assert first.rows.field("id").to_pylist() == first.positions.to_pylist() == list(range(0, 600, 3))
     assert second.rows.field("id").to_pylist() == second.positions.to_pylist()
     assert len(first.rows) + len(second.rows) == 600
@@ -179,7 +179,7 @@ def test_more_schemas_than_are_grouped_at_once() -> None:
     assert decoded.invalid == {}
     seen: dict[int, object] = {}
     for piece in decoded.pieces:
-        assert isinstance(piece, Typed)
+        assert isinstance(piece, SchemaColumns)
         seen.update(zip(piece.positions.to_pylist(), piece.rows.to_pylist(), strict=True))
     assert seen == {n: {f"f{n % count}": n} for n in range(2 * count)}
 
@@ -227,7 +227,7 @@ def test_without_a_schema_objects_are_trees() -> None:
     values[3] = b'{"payload": {} , "schema": null}'
     decoded = decode(*values)
     (piece,) = decoded.pieces
-    assert isinstance(piece, Trees)
+    assert isinstance(piece, Untyped)
     assert piece.positions.to_pylist() == [0, 1, 4]
     assert list(piece.trees) == [{"a": number, "b": [1]} for number in (0, 1, 4)]
     assert decoded.invalid == {
@@ -377,8 +377,8 @@ def outcome(decoded: Decoded, count: int) -> list[object]:
     """What became of each value."""
     seen: list[object] = [None] * count
     for piece in decoded.pieces:
-        below: Sequence[object] = piece.rows.to_pylist() if isinstance(piece, Typed) else piece.trees
-        kind = str(piece.rows.type) if isinstance(piece, Typed) else "tree"
+        below: Sequence[object] = piece.rows.to_pylist() if isinstance(piece, SchemaColumns) else piece.trees
+        kind = str(piece.rows.type) if isinstance(piece, SchemaColumns) else "tree"
         assert sorted(piece.positions.to_pylist()) == piece.positions.to_pylist()
         for position, row in zip(piece.positions.to_pylist(), below, strict=True):
             assert seen[position] is None

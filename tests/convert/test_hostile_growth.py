@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from parquet_sink.convert.avro import decoder as avro_decoder
-from parquet_sink.convert.decoded import Decoder, Typed
+from parquet_sink.convert.decoded import Decoder, SchemaColumns
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json import envelope
@@ -214,7 +214,7 @@ def test_an_exponent_that_no_decimal_has(fraction: str) -> None:
     decoded = envelope.decoder(ConverterSettings(kind="json_envelope")).decode(pa.array([value] * 3, pa.binary()))
     assert not decoded.invalid
     (piece,) = decoded.pieces
-    assert isinstance(piece, Typed)
+    assert isinstance(piece, SchemaColumns)
     assert piece.rows.to_pylist() == [{"whole": 9007199254740993, "part": float(fraction)}] * 3
     amount = schema_of(
         d={"type": "bytes", "name": "org.apache.kafka.connect.data.Decimal", "parameters": {"scale": "2"}}

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from parquet_sink.convert.avro import decoder as avro_decoder
-from parquet_sink.convert.decoded import Decoder, Typed
+from parquet_sink.convert.decoded import Decoder, SchemaColumns
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json import envelope
@@ -221,7 +221,9 @@ def facts(decoder: Decoder, values: list[bytes]) -> dict[int, str]:
     found = dict(decoded.invalid)
     for piece in decoded.pieces:
         rows = (
-            [f"{piece.rows.type} {row}" for row in piece.rows.to_pylist()] if isinstance(piece, Typed) else piece.trees
+            [f"{piece.rows.type} {row}" for row in piece.rows.to_pylist()]
+            if isinstance(piece, SchemaColumns)
+            else piece.trees
         )
         for position, row in zip(piece.positions.to_pylist(), rows, strict=True):
             assert position not in found

@@ -7,7 +7,7 @@ import orjson
 import pyarrow as pa
 import pytest
 
-from parquet_sink.convert.decoded import Decoded, Typed
+from parquet_sink.convert.decoded import Decoded, SchemaColumns
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json_schema.decoder import decoder
 from parquet_sink.convert.registry.registered import Referenced, RegisteredSchema
@@ -38,7 +38,7 @@ def rows(decoded: Decoded) -> list[object]:
     """The rows of the only piece."""
     assert decoded.invalid == {}
     (piece,) = decoded.pieces
-    assert isinstance(piece, Typed)
+    assert isinstance(piece, SchemaColumns)
     piece.rows.validate(full=True)
     found: list[object] = piece.rows.to_pylist()
     return found
@@ -304,7 +304,7 @@ def test_records() -> None:
         104: "the value is null, and it is required",
     }
     (piece,) = decoded.pieces
-    assert isinstance(piece, Typed)
+    assert isinstance(piece, SchemaColumns)
     found = piece.rows.to_pylist()
     assert found[99] == {"id": 1, "price": Decimal("12.34"), "note": None, "state": "new", "tags": ["a"]}
     assert found[100] == {"id": 2, "price": Decimal("12.50"), "note": None, "state": "done", "tags": None}

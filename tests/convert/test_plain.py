@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.convert.decoded import Decoded, Typed
+from parquet_sink.convert.decoded import Decoded, SchemaColumns
 from parquet_sink.convert.decoders import decoder_for as decoder
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.errors import InvalidConfiguration
@@ -25,7 +25,7 @@ def rows(decoded: Decoded) -> dict[int, object]:
     if not decoded.pieces:
         return {}
     (piece,) = decoded.pieces
-    assert isinstance(piece, Typed)
+    assert isinstance(piece, SchemaColumns)
     piece.rows.validate(full=True)
     assert piece.rows.null_count == 0
     assert piece.positions.type == pa.int64()
@@ -141,7 +141,7 @@ def test_numbers(kind: str, converter: str, code: str, arrow: pa.DataType, data:
                 decoded.invalid[position] == f"the value has {bytes_}, and value.converter={converter} asks for {size}"
             )
     assert not found
-    assert all(piece.rows.type == arrow for piece in decoded.pieces if isinstance(piece, Typed))
+    assert all(piece.rows.type == arrow for piece in decoded.pieces if isinstance(piece, SchemaColumns))
 
 
 def test_edges_of_numbers() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.convert.decoded import Decoded, Decoder, Trees, Typed
+from parquet_sink.convert.decoded import Decoded, Decoder, SchemaColumns, Untyped
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.registry.registered import ASK_AGAIN_S, RegisteredDecoder, RegisteredSchema
 from parquet_sink.errors import RegistryFailed
@@ -45,8 +45,8 @@ class Upper:
         rows = pa.array([{self._name: texts[index].upper()} for index in typed], pa.struct({self._name: pa.string()}))
         return Decoded(
             (
-                Typed(pa.array(typed, pa.int64()), rows),
-                Trees(pa.array(trees, pa.int64()), [{self._name: "TREE"} for _ in trees]),
+                SchemaColumns(pa.array(typed, pa.int64()), rows),
+                Untyped(pa.array(trees, pa.int64()), [{self._name: "TREE"} for _ in trees]),
             ),
             {index: "it is bad" for index, text in enumerate(texts) if text == "bad"},
         )
@@ -81,7 +81,7 @@ def fates(decoded: Decoded) -> dict[int, object]:
     """What became of each position; each is told at most once."""
     found: dict[int, object] = dict(decoded.invalid)
     for piece in decoded.pieces:
-        rows = piece.rows.to_pylist() if isinstance(piece, Typed) else piece.trees
+        rows = piece.rows.to_pylist() if isinstance(piece, SchemaColumns) else piece.trees
         places = piece.positions.to_pylist()
         assert places == sorted(places)
         for place, row in zip(places, rows, strict=True):

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.convert.decoded import Decoded, Typed
+from parquet_sink.convert.decoded import Decoded, SchemaColumns
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json import fallback
 from parquet_sink.convert.json import fast as json_fast
@@ -107,7 +107,7 @@ def outcome(decoded: Decoded) -> object:
     """Everything that can be seen of what was decoded."""
     pieces = []
     for piece in decoded.pieces:
-        assert isinstance(piece, Typed)
+        assert isinstance(piece, SchemaColumns)
         assert piece.positions.type == pa.int64()
         pieces.append((piece.positions.to_pylist(), str(piece.rows.type), facts(piece.rows)))
     return pieces, sorted(decoded.invalid.items())
@@ -232,7 +232,7 @@ def test_a_field_may_be_left_out_and_not_be_null() -> None:
     assert sorted({position % 6 for position in found.invalid}) == [1, 2, 3]
     assert set(found.invalid.values()) == {f"field a {MAY_BE_MISSING}"}
     (piece,) = found.pieces
-    assert isinstance(piece, Typed)
+    assert isinstance(piece, SchemaColumns)
     assert piece.rows.type.field("a").nullable
 
 
@@ -513,7 +513,7 @@ def test_bad_records_leave_their_neighbours_fast() -> None:
     assert len(left) < 600
     found = decode(reader, values)
     (piece,) = found.pieces
-    assert isinstance(piece, Typed)
+    assert isinstance(piece, SchemaColumns)
     assert sorted(found.invalid) == [17, 5_000, 9_999]
     assert piece.rows.field("a").to_pylist() == piece.positions.to_pylist()
 
@@ -614,7 +614,7 @@ def test_null_objects_with_required_fields_go_to_parquet(path: Callable[[], Abst
     with path():
         found = decode(TypedReader(slot), [b'{"o":null}', b"{}"])
     (piece,) = found.pieces
-    assert isinstance(piece, Typed)
+    assert isinstance(piece, SchemaColumns)
     file = io.BytesIO()
     pq.write_table(pa.Table.from_struct_array(piece.rows), file)
     assert pq.read_table(pa.BufferReader(file.getvalue())).to_pylist() == [{"o": None}] * 2
@@ -629,7 +629,7 @@ def test_decimals_written_as_numbers_are_fast() -> None:
     _, left = reader.read_fast(pa.array([*values, *odd], pa.binary()))
     assert left == [300, 301, 302]
     (piece,) = decode(reader, [*values, *odd]).pieces
-    assert isinstance(piece, Typed)
+    assert isinstance(piece, SchemaColumns)
     found = [None if row["a"] is None else str(row["a"]) for row in piece.rows.to_pylist()]
     assert found == [*[f"{number}.50" for number in range(300)], "-26588.24", "-26588.24", "100.00", None]
 
@@ -639,5 +639,5 @@ def test_maps_and_unions_are_read_exactly() -> None:
     slot = struct(m=Slot(MapKind(scalar("string"), scalar("int32"), "object")))
     found = decode(TypedReader(slot), [b'{"m":{"a":1}}'] * 100)
     (piece,) = found.pieces
-    assert isinstance(piece, Typed)
+    assert isinstance(piece, SchemaColumns)
     assert piece.rows.to_pylist() == [{"m": [("a", 1)]}] * 100

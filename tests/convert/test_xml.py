@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.convert.decoded import Trees
+from parquet_sink.convert.decoded import Untyped
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.xml import decoder as xml
 from parquet_sink.convert.xml.decoder import XmlDecoder, parse
@@ -303,7 +303,7 @@ def test_any_bytes(values: list[bytes]) -> None:
     padded = pa.array([b"<r a='first'/>", *values, b"<r a='last'/>"])
     decoded = XmlDecoder(XmlConverter()).decode(padded.slice(1))
     (piece,) = decoded.pieces
-    assert isinstance(piece, Trees)
+    assert isinstance(piece, Untyped)
     found = dict(zip(piece.positions.to_pylist(), piece.trees, strict=True))
     assert found.pop(len(values)) == {"a": "last"}
     assert not set(found) & set(decoded.invalid)

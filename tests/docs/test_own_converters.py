@@ -12,7 +12,7 @@ from parquet_sink.addons.sources.encoding.faults import NotEncodable
 from parquet_sink.addons.sources.settings import SourceSettings
 from parquet_sink.config.handover import dump_with_secrets, load_with_secrets
 from parquet_sink.connectors.loading import load
-from parquet_sink.convert.decoded import Trees
+from parquet_sink.convert.decoded import Untyped
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.errors import ConverterFailed
 from parquet_sink.model.rejected import Stage
@@ -45,7 +45,7 @@ def test_the_converter_of_the_page_reads(lines: dict[str, str]) -> None:
     value = load_with_secrets(dump_with_secrets(settings)).value
     decoded = decoder_for(value).decode(pa.array([b"7;Ada", b"8"], pa.binary()))
     (piece,) = decoded.pieces
-    assert isinstance(piece, Trees)
+    assert isinstance(piece, Untyped)
     assert (piece.trees, decoded.invalid) == (
         [{"id": "7", "name": "Ada"}],
         {1: "the line has 1 fields, and columns names 2"},

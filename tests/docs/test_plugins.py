@@ -17,7 +17,7 @@ from parquet_sink.addons.sources.task import Reached
 from parquet_sink.config.machine import Machine
 from parquet_sink.connectors.connector_class import find_class, type_of
 from parquet_sink.connectors.loading import Loaded, load
-from parquet_sink.convert.decoded import Trees
+from parquet_sink.convert.decoded import Untyped
 from parquet_sink.errors import RetryLater
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.settings.record_sink import RecordSinkSettings
@@ -60,7 +60,7 @@ def _records(values: list[object]) -> SinkRecords:
         "orders", 0, range(len(values)), [0] * len(values), [b""] * len(values), [None] * len(values)
     )
     positions = pa.array(range(len(values)))
-    return SinkRecords(DecodedRecords(batch, positions, (Trees(positions, values),)))
+    return SinkRecords(DecodedRecords(batch, positions, (Untyped(positions, values),)))
 
 
 def test_the_page_shows_the_package_word_for_word() -> None:

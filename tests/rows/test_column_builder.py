@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.convert.decoded import Tree, Trees, Typed
+from parquet_sink.convert.decoded import SchemaColumns, Tree, Untyped
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.model.rejected import Stage
 from parquet_sink.rows import added_columns, column_builder
@@ -27,7 +27,7 @@ PLAIN = ShapeSettings(embed_metadata=False)
 CHUNKS = replace(PLAIN, chunks=3, chunk_bytes=10_000)
 
 
-def of(settings: ShapeSettings, piece: Typed | Trees) -> list[ColumnBatch]:
+def of(settings: ShapeSettings, piece: SchemaColumns | Untyped) -> list[ColumnBatch]:
     """The batches of a piece, each one sound; records without a schema with the columns that they make alone."""
     parts = ColumnBuilder(settings, added_columns.names(settings)).of(piece)
     assert parts
@@ -66,14 +66,14 @@ def as_sheet(settings: ShapeSettings, part: TreeBatch) -> ColumnBatch:
     return replace(made.batch(topic.columns), invalid=invalid)
 
 
-def typed(rows: list[object], arrow: pa.DataType) -> Typed:
+def typed(rows: list[object], arrow: pa.DataType) -> SchemaColumns:
     """Records at positions 10, 11, ..."""
-    return Typed(pa.array(range(10, 10 + len(rows)), pa.int64()), pa.array(rows, arrow))
+    return SchemaColumns(pa.array(range(10, 10 + len(rows)), pa.int64()), pa.array(rows, arrow))
 
 
-def trees(*found: Tree) -> Trees:
+def trees(*found: Tree) -> Untyped:
     """Records without a schema at positions 0, 1, ..."""
-    return Trees(pa.array(range(len(found)), pa.int64()), found)
+    return Untyped(pa.array(range(len(found)), pa.int64()), found)
 
 
 def rows(batch: ColumnBatch) -> list[dict[str, object]]:
@@ -344,7 +344,7 @@ def test_rows_are_as_the_definition_says(
     if way.flatten:
         way = replace(way, discard_collections=discard)
     whole = typed(found, arrow)
-    piece = Typed(whole.positions.slice(start), whole.rows.slice(start))
+    piece = SchemaColumns(whole.positions.slice(start), whole.rows.slice(start))
     (batch,) = of(way, piece)
     try:
         wanted = [expected(row, arrow, way) for row in found]
@@ -371,7 +371,7 @@ def test_chunks_hold_the_text_of_the_record(drawn: tuple[pa.DataType, list[objec
     """Put together and read back, chunks are the record by the definition; nothing is left out of it."""
     arrow, found = drawn
     whole = typed(found, arrow)
-    (batch,) = of(CHUNKS, Typed(whole.positions.slice(start), whole.rows.slice(start)))
+    (batch,) = of(CHUNKS, SchemaColumns(whole.positions.slice(start), whole.rows.slice(start)))
     assert [column.name for column in batch.columns] == ["payload_chunk1", "payload_chunk2", "payload_chunk3"]
     for row, value in zip(rows(batch), found[start:], strict=True):
         text = "".join(chunk or "" for chunk in row.values())
@@ -393,7 +393,9 @@ def test_exploded_rows_are_as_the_definition_says(
     piece = typed([{"Wrapper": one} for one in lists], pa.struct([("Wrapper", pa.list_(element))]))
     (batch,) = of(replace(way, explode=True), piece)
     elements = [(10 + index, one) for index, many in enumerate(lists) for one in many or () if one is not None]
-    plain = Typed(pa.array([at for at, _ in elements], pa.int64()), pa.array([one for _, one in elements], element))
+    plain = SchemaColumns(
+        pa.array([at for at, _ in elements], pa.int64()), pa.array([one for _, one in elements], element)
+    )
     (alone,) = of(way, plain)
     assert (batch.positions, batch.columns) == (alone.positions, alone.columns)
     assert repr(rows(batch)) == repr(rows(alone))

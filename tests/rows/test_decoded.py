@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.convert.decoded import Decoded, Trees, Typed
+from parquet_sink.convert.decoded import Decoded, SchemaColumns, Untyped
 from parquet_sink.convert.json.decoder import JsonTrees
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
@@ -37,7 +37,7 @@ class Scripted:
             if record is not None:
                 by_type.setdefault(record[0], []).append(position)
         pieces = [
-            Typed(pa.array(positions, pa.int64()), pa.array([self._value(at) for at in positions], arrow))
+            SchemaColumns(pa.array(positions, pa.int64()), pa.array([self._value(at) for at in positions], arrow))
             for arrow, positions in by_type.items()
         ]
         bad = {position: "it is bad" for position, record in enumerate(self._records) if record is None}
@@ -337,8 +337,10 @@ def test_trees_and_typed_records_share_a_topic() -> None:
 
     class Both:
         def decode(self, values: pa.BinaryArray) -> Decoded:
-            typed = Typed(pa.array([0, 2], pa.int64()), pa.array([{"id": 1, "name": "a"}, {"id": 3, "name": None}], A))
-            return Decoded((typed, Trees(pa.array([1], pa.int64()), [{"id": 2, "more": True}])))
+            typed = SchemaColumns(
+                pa.array([0, 2], pa.int64()), pa.array([{"id": 1, "name": "a"}, {"id": 3, "name": None}], A)
+            )
+            return Decoded((typed, Untyped(pa.array([1], pa.int64()), [{"id": 2, "more": True}])))
 
     (run,) = accepted(RowBuilder(BARE, None, Both()), block(3))
     assert run.rows.to_pylist() == [

@@ -13,7 +13,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.convert.decoded import Decoded, Trees, Typed
+from parquet_sink.convert.decoded import Decoded, SchemaColumns, Untyped
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.rows.row_builder import RowBuilder
@@ -192,13 +192,13 @@ class Scripted:
             schemas.setdefault(repr(self._records[number].type), []).append(number)
         return Decoded(tuple(self._piece(found, numbers[0]) for found in schemas.values()))
 
-    def _piece(self, numbers: list[int], first: int) -> Typed | Trees:
+    def _piece(self, numbers: list[int], first: int) -> SchemaColumns | Untyped:
         positions = pa.array([number - first for number in numbers], pa.int64())
         records = [self._records[number] for number in numbers]
         if records[0].type is None:
-            return Trees(positions, [{"m": list(record.rows)} for record in records])
+            return Untyped(positions, [{"m": list(record.rows)} for record in records])
         arrow = pa.struct([("m", pa.list_(to_arrow(records[0].type, self._required)))])
-        return Typed(positions, pa.array([{"m": list(record.rows)} for record in records], arrow))
+        return SchemaColumns(positions, pa.array([{"m": list(record.rows)} for record in records], arrow))
 
 
 def shaped(records: Sequence[Record], required: frozenset[str], flat: bool, cuts: Sequence[int]) -> tuple[Walked, str]:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.convert.decoded import Decoded, Decoder, Trees, Typed
+from parquet_sink.convert.decoded import Decoded, Decoder, SchemaColumns, Untyped
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json.exact import parse
 from parquet_sink.model.records import RecordBatch
@@ -47,7 +47,9 @@ class BySchema:
         for schema, those in found.items():
             positions, trees = pa.array([at for at, _ in those], pa.int64()), [tree for _, tree in those]
             pieces.append(
-                Trees(positions, trees) if schema is None else Typed(positions, pa.array(trees, SCHEMAS[schema]))
+                Untyped(positions, trees)
+                if schema is None
+                else SchemaColumns(positions, pa.array(trees, SCHEMAS[schema]))
             )
         return Decoded(tuple(pieces), invalid)
 
@@ -208,7 +210,7 @@ def test_what_cannot_be_obfuscated_is_told_apart(across: bool, flatten: bool) ->
     class Fixed:
         def decode(self, given: pa.BinaryArray) -> Decoded:
             rows = pa.array([{"a": {"b": 1}}] * len(given), typed)
-            return Decoded((Typed(pa.array(range(len(given)), pa.int64()), rows),))
+            return Decoded((SchemaColumns(pa.array(range(len(given)), pa.int64()), rows),))
 
     _, found = shaped(
         RowBuilder(way, decoder=Fixed()), [RecordBatch.of("orders", 0, [0, 1], [0, 0], [b"", b""])], across

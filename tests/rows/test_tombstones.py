@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.convert.decoded import Decoded, Decoder, Typed
+from parquet_sink.convert.decoded import Decoded, Decoder, SchemaColumns
 from parquet_sink.convert.decoders import decoder_for as plain
 from parquet_sink.convert.json import decoder as json_decoder
 from parquet_sink.convert.settings import ConverterSettings
@@ -47,7 +47,7 @@ class Typeds:
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         found = [self._records[int(value)] for value in values.to_pylist()]
-        return Decoded((Typed(pa.array(range(len(found)), pa.int64()), pa.array(found, self._arrow)),))
+        return Decoded((SchemaColumns(pa.array(range(len(found)), pa.int64()), pa.array(found, self._arrow)),))
 
 
 def block(records: Sequence[tuple[Any, Any]], start: int = 0) -> RecordBatch:
@@ -449,7 +449,9 @@ class Scripted:
             by_type.setdefault(one[0], []).append((position, one[1]))
         return Decoded(
             tuple(
-                Typed(pa.array([at for at, _ in some], pa.int64()), pa.array([value for _, value in some], arrow))
+                SchemaColumns(
+                    pa.array([at for at, _ in some], pa.int64()), pa.array([value for _, value in some], arrow)
+                )
                 for arrow, some in by_type.items()
             )
         )

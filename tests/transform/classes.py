@@ -5,7 +5,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from parquet_sink.config.values import Values
-from parquet_sink.convert.decoded import Trees, Typed
+from parquet_sink.convert.decoded import SchemaColumns, Untyped
 from parquet_sink.model.records import VALUES_ONLY, RecordParts
 from parquet_sink.transform.protocol import Side
 from parquet_sink.transform.records import DecodedRecords, as_trees
@@ -41,10 +41,10 @@ class Twice(Drop):
 
     def apply(self, records: DecodedRecords) -> DecodedRecords:
         (piece,) = records.values
-        assert not isinstance(piece, Typed)
+        assert not isinstance(piece, SchemaColumns)
         trees = [tree for tree in as_trees(piece).trees for _ in range(2)]
         places = pa.array([at for at in piece.positions.to_pylist() for _ in range(2)], pa.int64())
-        return replace(records, values=(Trees(places, trees),))
+        return replace(records, values=(Untyped(places, trees),))
 
 
 class Never:

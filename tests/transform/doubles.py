@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
-from parquet_sink.convert.decoded import Piece, Tree, Trees, Typed
+from parquet_sink.convert.decoded import Piece, SchemaColumns, Tree, Untyped
 from parquet_sink.model.records import VALUES_ONLY, RecordParts
 from parquet_sink.transform.records import DecodedRecords, as_trees
 
@@ -49,7 +49,7 @@ class EachTree:
         dropped: list[int] = []
         rejected: dict[int, str] = {}
         for piece in records.values:
-            assert not isinstance(piece, Typed)
+            assert not isinstance(piece, SchemaColumns)
             kept = []
             for at, tree in zip(piece.positions.to_pylist(), as_trees(piece).trees, strict=True):
                 changed = self.change(tree, records, at)
@@ -59,7 +59,7 @@ class EachTree:
                     rejected[at] = changed
                 else:
                     kept.append((at, changed))
-            pieces.append(Trees(pa.array([at for at, _ in kept], pa.int64()), [tree for _, tree in kept]))
+            pieces.append(Untyped(pa.array([at for at, _ in kept], pa.int64()), [tree for _, tree in kept]))
         return replace(records, values=tuple(pieces)).without(dropped).reject(rejected)
 
 
@@ -75,12 +75,12 @@ class Stamp:
 
     def _piece(self, records: DecodedRecords, piece: Piece) -> Piece:
         stamps = records.batch.offsets.take(piece.positions)
-        if isinstance(piece, Trees):
+        if isinstance(piece, Untyped):
             trees = zip(piece.trees, stamps.to_pylist(), strict=True)
             return replace(piece, trees=[{**tree, self.name: stamp} for tree, stamp in trees])
         fields, arrays = list(piece.rows.type), piece.rows.flatten()
         rows = pa.StructArray.from_arrays([*arrays, stamps], fields=[*fields, pa.field(self.name, pa.int64())])
-        if isinstance(piece, Typed):
+        if isinstance(piece, SchemaColumns):
             return replace(piece, rows=rows)
         return replace(piece, rows=rows, tree=lambda row: {**piece.tree(row), self.name: stamps[row].as_py()})
 

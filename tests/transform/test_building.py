@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pytest
 
-from parquet_sink.convert.decoded import Trees
+from parquet_sink.convert.decoded import Untyped
 from parquet_sink.convert.json.decoder import JsonTrees
 from parquet_sink.errors import TransformFailed
 from parquet_sink.model.records import VALUES_ONLY, RecordBatch, RecordParts
@@ -41,9 +41,9 @@ class Choice:
         return self.found
 
 
-def of(*positions: int) -> Trees:
+def of(*positions: int) -> Untyped:
     """A piece with a record at each position."""
-    return Trees(pa.array(positions, pa.int64()), [{"a": 0} for _ in positions])
+    return Untyped(pa.array(positions, pa.int64()), [{"a": 0} for _ in positions])
 
 
 def given(change: Callable[[DecodedRecords], DecodedRecords]) -> DecodedRecords:
@@ -83,7 +83,7 @@ def test_what_may_become_of_records(change: Callable[[DecodedRecords], DecodedRe
         (lambda records: replace(records, keys=(of(0, 0),)), "a piece of its keys do not increase"),
         (lambda records: replace(records, keys=(of(5),)), "its keys have a record that is not among"),
         (
-            lambda records: replace(records, values=(Trees(pa.array([0, 1]), [{"a": 0}]),)),
+            lambda records: replace(records, values=(Untyped(pa.array([0, 1]), [{"a": 0}]),)),
             "a piece of its values has 1 records for 2 positions",
         ),
     ],

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.convert.decoded import Tree, Trees, Typed
+from parquet_sink.convert.decoded import SchemaColumns, Tree, Untyped
 from parquet_sink.convert.decoders import decoder_for as plain
 from parquet_sink.convert.json.decoder import JsonTrees
 from parquet_sink.convert.settings import ConverterSettings
@@ -39,7 +39,7 @@ def found(records: DecodedRecords) -> dict[int, Tree | None]:
     """The value of each record that is there, by position; None is a tombstone."""
     out: dict[int, Tree | None] = dict.fromkeys(records.positions.to_pylist())
     for piece in records.values:
-        values = piece.trees if isinstance(piece, Trees) else piece.rows.to_pylist()
+        values = piece.trees if isinstance(piece, Untyped) else piece.rows.to_pylist()
         for at, value in zip(piece.positions.to_pylist(), values, strict=True):
             assert at in out
             assert out[at] is None, "in one piece only"
@@ -148,7 +148,7 @@ def test_keys_are_decoded_when_asked_for() -> None:
     given = batch([RECORD, RECORD, None], [b'{"id":1}', None, b'{"id":3}'])
     TransformChain([Step(looks)], JSON).apply(given, JSON)
     (keys,) = looks.seen[0].keys or ()
-    assert isinstance(keys, Trees)
+    assert isinstance(keys, Untyped)
     assert (keys.positions.to_pylist(), list(keys.trees)) == ([0, 2], [{"id": 1}, {"id": 3}])
     TransformChain([Step(looks_not)], JSON).apply(given, JSON)
     assert looks_not.seen[0].keys is None
@@ -197,7 +197,7 @@ def test_splitting_and_merging_lose_nothing(values: list[int | None], chosen: li
     trees, columns = (TransformChain(steps).apply(one, how) for one, how in ((as_json, JSON), (as_long, numbers)))
     assert found(trees) == {at: None if value is None else {"n": value} for at, value in enumerate(values)}
     assert found(columns) == dict(enumerate(values))
-    assert all(isinstance(piece, Typed) for piece in columns.values)
+    assert all(isinstance(piece, SchemaColumns) for piece in columns.values)
     if chosen:
         assert trees.headers is not None
         names = [[header.name for header in trees.headers[at]] for at in range(len(values))]

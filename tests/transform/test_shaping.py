@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from parquet_sink.config.provider import Resolved
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import read
-from parquet_sink.convert.decoded import Inferred, Tree
+from parquet_sink.convert.decoded import InferredColumns, Tree
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.model.records import RecordBatch
@@ -100,7 +100,7 @@ def test_plain_json_stays_on_its_fast_path() -> None:
     identity = Identity()
     shaped(batches(plain(2_000), 500), TransformChain([Step(identity)]))
     kinds = {type(piece) for records in identity.seen for piece in records.values}
-    assert Inferred in kinds
+    assert InferredColumns in kinds
 
 
 @settings(deadline=None, max_examples=40)

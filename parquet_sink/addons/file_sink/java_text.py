@@ -22,7 +22,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from parquet_sink.convert.calendars import DAY_MS
-from parquet_sink.convert.decoded import Float32, Inferred, Piece, Typed
+from parquet_sink.convert.decoded import Float32, InferredColumns, Piece, SchemaColumns
 from parquet_sink.transform.fields.java.date_format import DateFormat
 from parquet_sink.transform.fields.java.numbers import of_float, of_float32
 from parquet_sink.transform.fields.plain import to_plain
@@ -34,9 +34,9 @@ _DATE: Final = DateFormat("EEE MMM dd HH:mm:ss 'UTC' y")
 
 def texts(piece: Piece) -> Sequence[str]:
     """One for each row of a piece."""
-    if isinstance(piece, Typed):
+    if isinstance(piece, SchemaColumns):
         return [*map(writer(piece.rows.type), to_plain(piece.rows))]
-    if isinstance(piece, Inferred):
+    if isinstance(piece, InferredColumns):
         return [of_tree(piece.tree(row)) for row in range(len(piece.positions))]
     return [*map(of_tree, piece.trees)]
 

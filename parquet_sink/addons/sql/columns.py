@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from parquet_sink.addons.sql import fields
 from parquet_sink.addons.sql.parts import KEY, Input, Names
 from parquet_sink.addons.sql.types import MILLISECONDS, fitted, type_of
-from parquet_sink.convert.decoded import Inferred, Piece, Trees, Typed
+from parquet_sink.convert.decoded import InferredColumns, Piece, SchemaColumns, Untyped
 from parquet_sink.convert.invalid import InvalidValue, show
 from parquet_sink.transform.records import DecodedRecords, Origins
 
@@ -98,13 +98,13 @@ class Columns:
             return self._key(one.names)
         if one.source:
             return self._whole(_metadata(Origins(self._records, self._piece.positions), one.source))
-        if isinstance(self._piece, Typed):
+        if isinstance(self._piece, SchemaColumns):
             try:
                 return self._whole(fields.taken(self._piece.rows, fields.of_type(self._piece.rows.type, one.names)))
             except InvalidValue as error:
                 self.bad |= dict.fromkeys(range(self._count), str(error))
                 return self._whole(pa.nulls(self._count))
-        found = None if isinstance(self._piece, Trees) else self._inferred(self._piece, one.names)
+        found = None if isinstance(self._piece, Untyped) else self._inferred(self._piece, one.names)
         return self._of_trees(one.names) if found is None else found
 
     def _whole(self, array: pa.Array) -> Column:
@@ -136,7 +136,7 @@ class Columns:
 
         return Column(kinds, self.types, take)
 
-    def _inferred(self, piece: Inferred, names: Names) -> Column | None:
+    def _inferred(self, piece: InferredColumns, names: Names) -> Column | None:
         """None where the columns do not tell the types; then the trees do."""
         array = _scalar(piece, names)
         if array is None:
@@ -162,7 +162,7 @@ class Columns:
             own = piece.positions.to_numpy()
             at = np.minimum(np.searchsorted(own, positions), len(own) - 1)
             rows = np.flatnonzero(own[at] == positions)
-            if isinstance(piece, Typed):
+            if isinstance(piece, SchemaColumns):
                 self._typed_key(piece, names, rows, at[rows], kinds, arrays)
                 continue
             trees = _Kept(piece)
@@ -181,7 +181,7 @@ class Columns:
 
     def _typed_key(
         self,
-        piece: Typed,
+        piece: SchemaColumns,
         names: Names,
         rows: np.ndarray,
         at: np.ndarray,
@@ -206,10 +206,10 @@ class Columns:
                 f"field {name} has the name of a column that the query sees of each record; rename the field before, "
                 "by ReplaceField"
             )
-            if isinstance(self._piece, Trees):
+            if isinstance(self._piece, Untyped):
                 rows = [row for row in range(self._count) if _has(self._trees[row], name)]
             else:
-                rows = _rows_with(self._piece.rows, name, typed=isinstance(self._piece, Typed))
+                rows = _rows_with(self._piece.rows, name, typed=isinstance(self._piece, SchemaColumns))
             self.bad |= dict.fromkeys(rows, reason)
 
 
@@ -222,9 +222,9 @@ class _Kept(Mapping[int, object]):
 
     def __getitem__(self, row: int) -> object:
         piece = self._piece
-        if isinstance(piece, Trees):
+        if isinstance(piece, Untyped):
             return piece.trees[row]
-        assert isinstance(piece, Inferred)
+        assert isinstance(piece, InferredColumns)
         if row not in self._made:
             self._made[row] = piece.tree(row)
         return self._made[row]
@@ -236,7 +236,7 @@ class _Kept(Mapping[int, object]):
         return len(self._piece.positions)
 
 
-def _scalar(piece: Inferred, names: Names) -> pa.Array | None:
+def _scalar(piece: InferredColumns, names: Names) -> pa.Array | None:
     """A column without lists and objects at a path of records read as columns; None where there is none for sure."""
     array, arrow = piece.rows, piece.rows.type
     if any(name.lower() == names[0].lower() for name in piece.lists):

@@ -16,7 +16,7 @@ from parquet_sink.addons.sql.query import Query, WrongQuery, query
 from parquet_sink.addons.sql.types import is_plain
 from parquet_sink.config.key import Key, Origin, Type
 from parquet_sink.config.values import Values
-from parquet_sink.convert.decoded import Piece, Typed
+from parquet_sink.convert.decoded import Piece, SchemaColumns
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.model.records import RecordParts
 from parquet_sink.transform.protocol import Side, WrongSettings
@@ -81,7 +81,7 @@ class Sql:
         for results in self._results(columns, piece, failed):
             if not len(results.rows):
                 continue
-            if isinstance(piece, Typed):
+            if isinstance(piece, SchemaColumns):
                 try:
                     yield typed.made(self._query, piece, results)
                 except InvalidValue as error:
@@ -98,12 +98,12 @@ class Sql:
                 types = [columns.types.found[kind] for kind in kinds]
                 both = zip(columns.columns, kinds, strict=True)
                 arrays = [column.take(kind, rows) for column, kind in both]
-                results = self._computing.work(types, arrays, rows, untyped=not isinstance(piece, Typed))
+                results = self._computing.work(types, arrays, rows, untyped=not isinstance(piece, SchemaColumns))
                 failed |= results.failed
                 found.append(results)
             else:
                 found.append(Results(rows, []))
-        return _merged(found, untyped=not isinstance(piece, Typed))
+        return _merged(found, untyped=not isinstance(piece, SchemaColumns))
 
 
 def _merged(found: Sequence[Results], *, untyped: bool) -> Sequence[Results]:

@@ -7,11 +7,11 @@ from parquet_sink.addons.sql.computing import Results
 from parquet_sink.addons.sql.fields import expanded
 from parquet_sink.addons.sql.parts import Item, KeptColumn, Star
 from parquet_sink.addons.sql.query import Query
-from parquet_sink.convert.decoded import Typed
+from parquet_sink.convert.decoded import SchemaColumns
 from parquet_sink.convert.invalid import InvalidValue, show
 
 
-def made(query: Query, piece: Typed, results: Results) -> Typed:
+def made(query: Query, piece: SchemaColumns, results: Results) -> SchemaColumns:
     """The rows. Raises InvalidValue when records of this type have none."""
     chosen = pa.array(results.rows)
     rows = piece.rows if _is_all(results, piece) else piece.rows.take(chosen)
@@ -25,7 +25,7 @@ def made(query: Query, piece: Typed, results: Results) -> Typed:
     if not found:
         raise InvalidValue("the query leaves no column of it")
     structs = pa.StructArray.from_arrays([array for _, array in found], fields=[field for field, _ in found])
-    return Typed(piece.positions.take(chosen), structs)
+    return SchemaColumns(piece.positions.take(chosen), structs)
 
 
 def duplicate_column(name: str) -> str:
@@ -33,7 +33,7 @@ def duplicate_column(name: str) -> str:
     return f"the query gives two columns {show((name,))}; take one out by EXCLUDE, or rename it by AS"
 
 
-def _is_all(results: Results, piece: Typed) -> bool:
+def _is_all(results: Results, piece: SchemaColumns) -> bool:
     rows = results.rows
     return len(rows) == len(piece.positions) and bool((rows[1:] > rows[:-1]).all())
 

@@ -20,10 +20,10 @@ from parquet_sink.addons.sql.parts import ComputedColumn, Item, KeptColumn, Name
 from parquet_sink.addons.sql.query import Query
 from parquet_sink.addons.sql.typed import duplicate_column
 from parquet_sink.addons.sql.types import fitted, is_plain, type_of
-from parquet_sink.convert.decoded import Inferred, Piece, Tree, Trees, Typed
+from parquet_sink.convert.decoded import InferredColumns, Piece, SchemaColumns, Tree, Untyped
 from parquet_sink.convert.invalid import InvalidValue, show
 
-Untyped = Trees | Inferred
+UntypedPiece = Untyped | InferredColumns
 _PLAIN = (str, int, float, bool, type(None))
 
 
@@ -34,14 +34,16 @@ class _Cell:
     index: int
 
 
-def made(query: Query, piece: Untyped, columns: Columns, results: Results, failed: dict[int, str]) -> Iterator[Piece]:
+def made(
+    query: Query, piece: UntypedPiece, columns: Columns, results: Results, failed: dict[int, str]
+) -> Iterator[Piece]:
     """The rows; why a record has none goes to `failed`, by row of the piece."""
     if not all(is_plain(array.type) for array in results.arrays):
         make = _from_trees if any(isinstance(item, Star) for item in query.items) else _from_columns
         yield from make(query, piece, columns, results, failed)
         return
     results = _finite(query, results, failed)
-    inferred = _inferred(query, piece, results) if isinstance(piece, Inferred) else None
+    inferred = _inferred(query, piece, results) if isinstance(piece, InferredColumns) else None
     if inferred is not None:
         yield inferred
         return
@@ -55,11 +57,11 @@ def made(query: Query, piece: Untyped, columns: Columns, results: Results, faile
         except InvalidValue as error:
             failed[row] = str(error)
     if trees:
-        yield Trees(pa.array(positions, pa.int64()), trees)
+        yield Untyped(pa.array(positions, pa.int64()), trees)
 
 
-def _source(piece: Untyped, row: int) -> object:
-    return piece.trees[row] if isinstance(piece, Trees) else piece.tree(row)
+def _source(piece: UntypedPiece, row: int) -> object:
+    return piece.trees[row] if isinstance(piece, Untyped) else piece.tree(row)
 
 
 def _tree(query: Query, tree: object, cells: Sequence[object]) -> Tree:
@@ -117,7 +119,7 @@ def _is_finite(value: object) -> bool:
     return not isinstance(value, float) or isfinite(value)
 
 
-def _inferred(query: Query, piece: Inferred, results: Results) -> Inferred | None:
+def _inferred(query: Query, piece: InferredColumns, results: Results) -> InferredColumns | None:
     """All at once, as columns; None where they must be made one by one."""
     if query.unnests or any(pa.types.is_nested(array.type) for array in results.arrays):
         return None
@@ -144,10 +146,10 @@ def _inferred(query: Query, piece: Inferred, results: Results) -> Inferred | Non
         return _tree(query, piece.tree(int(rows[row])), [array[row].as_py() for array in results.arrays])
 
     lists = frozenset(name for name, _, is_list in columns if is_list)
-    return Inferred(piece.positions.take(pa.array(rows)), structs, tree, lists)
+    return InferredColumns(piece.positions.take(pa.array(rows)), structs, tree, lists)
 
 
-def _all_columns(star: Star, piece: Inferred, results: Results) -> Iterator[tuple[str, pa.Array, bool]]:
+def _all_columns(star: Star, piece: InferredColumns, results: Results) -> Iterator[tuple[str, pa.Array, bool]]:
     chosen = pa.array(results.rows)
     for name, source in expanded(star, piece.rows.type.names):
         if isinstance(source, str):
@@ -156,7 +158,7 @@ def _all_columns(star: Star, piece: Inferred, results: Results) -> Iterator[tupl
             yield name, results.arrays[source.index], False
 
 
-def _kept(piece: Inferred, names: Names) -> pa.Array | None:
+def _kept(piece: InferredColumns, names: Names) -> pa.Array | None:
     """The column at a path, None where a record may have something else there."""
     array = piece.rows
     if len(names) > 1 and _is_list(piece, names):
@@ -174,13 +176,13 @@ def _kept(piece: Inferred, names: Names) -> pa.Array | None:
     return array
 
 
-def _is_list(piece: Inferred, names: Names) -> bool:
+def _is_list(piece: InferredColumns, names: Names) -> bool:
     return any(name.lower() == names[0].lower() for name in piece.lists)
 
 
 def _from_columns(
-    query: Query, piece: Untyped, columns: Columns, results: Results, failed: dict[int, str]
-) -> Iterator[Typed]:
+    query: Query, piece: UntypedPiece, columns: Columns, results: Results, failed: dict[int, str]
+) -> Iterator[SchemaColumns]:
     """Records with a schema, of fields that the query names."""
     kept = {item: columns.kept(item.names) for item in query.items if isinstance(item, KeptColumn)}
     failed |= columns.bad
@@ -192,7 +194,7 @@ def _from_columns(
         arrays = [found[item] if isinstance(item, KeptColumn) else _cell(item, results, chosen) for item in query.items]
         names = [item.name for item in query.items if not isinstance(item, Star)]
         positions = piece.positions.take(pa.array(rows[which]))
-        yield Typed(positions, pa.StructArray.from_arrays(arrays, names=names))
+        yield SchemaColumns(positions, pa.StructArray.from_arrays(arrays, names=names))
 
 
 def _cell(item: Item, results: Results, chosen: pa.Array) -> pa.Array:
@@ -201,8 +203,8 @@ def _cell(item: Item, results: Results, chosen: pa.Array) -> pa.Array:
 
 
 def _from_trees(
-    query: Query, piece: Untyped, columns: Columns, results: Results, failed: dict[int, str]
-) -> Iterator[Typed]:
+    query: Query, piece: UntypedPiece, columns: Columns, results: Results, failed: dict[int, str]
+) -> Iterator[SchemaColumns]:
     """Records with a schema, each of its own fields in their order."""
     groups: dict[object, tuple[tuple[str, ...], list[int], list[list[object]]]] = {}
     ways = _Ways(query)
@@ -264,8 +266,8 @@ def _kind(value: object) -> object:
 
 
 def _of_one_schema(
-    piece: Untyped, results: Results, names: Sequence[str], places: np.ndarray, found: Sequence[Sequence[object]]
-) -> Typed:
+    piece: UntypedPiece, results: Results, names: Sequence[str], places: np.ndarray, found: Sequence[Sequence[object]]
+) -> SchemaColumns:
     chosen, arrays = pa.array(places), []
     for first, values in zip(found[0], zip(*found, strict=True), strict=True):
         if isinstance(first, _Cell):
@@ -273,4 +275,4 @@ def _of_one_schema(
         else:
             arrays.append(pa.array(values, type_of(first)))
     positions = piece.positions.take(pa.array(results.rows[places]))
-    return Typed(positions, pa.StructArray.from_arrays(arrays, names=list(names)))
+    return SchemaColumns(positions, pa.StructArray.from_arrays(arrays, names=list(names)))

@@ -18,7 +18,7 @@ from parquet_sink.convert.avro.fast import offsets_of
 from parquet_sink.convert.avro.leaves import Ints
 from parquet_sink.convert.avro.schema import parse
 from parquet_sink.convert.avro.settings import AvroConverter
-from parquet_sink.convert.decoded import Decoded, Decoder, Typed, one_by_one
+from parquet_sink.convert.decoded import Decoded, Decoder, SchemaColumns, one_by_one
 from parquet_sink.convert.registry.registered import RegisteredSchema
 
 _MAX_RECORDS = 16_384
@@ -51,14 +51,14 @@ class AvroDecoder:
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """One piece for each part of at most 16,384 records or 8 MiB. A null datum is a tombstone."""
-        pieces: list[Typed] = []
+        pieces: list[SchemaColumns] = []
         invalid: Invalid = {}
         for start, part in _parts(values):
             few = len(part) <= _FEW
             positions, rows, wrong = self._one_by_one(part, np.arange(len(part))) if few else self._at_once(part)
             invalid.update((start + position, why) for position, why in wrong.items())
             if len(rows):
-                pieces.append(Typed(pa.array(positions + start, pa.int64()), rows))
+                pieces.append(SchemaColumns(pa.array(positions + start, pa.int64()), rows))
         return Decoded(tuple(pieces), invalid)
 
     def _at_once(self, values: pa.BinaryArray) -> "_Rows":

@@ -28,7 +28,7 @@ import pyarrow as pa
 from parquet_sink.convert import calendars
 from parquet_sink.convert.calendars import DAY_MS
 from parquet_sink.convert.connect_values.parser import JAVA_BLANKS, Entries, Found, JavaDate, Kind, NotHeld, Parser
-from parquet_sink.convert.decoded import DEFAULT_PRECISION, Decoded, Piece, Trees, Typed, decimal_type
+from parquet_sink.convert.decoded import DEFAULT_PRECISION, Decoded, Piece, SchemaColumns, Untyped, decimal_type
 from parquet_sink.convert.settings import Converter
 
 Parsed: TypeAlias = pa.Scalar | dict[str, object] | list[object]
@@ -91,11 +91,11 @@ class SimpleHeaders:
                 scalars.setdefault(found.type, []).append((position, found))
         pieces: list[Piece] = []
         if texts:
-            pieces.append(Typed(_positions(texts), pa.array([text for _, text in texts], pa.string())))
+            pieces.append(SchemaColumns(_positions(texts), pa.array([text for _, text in texts], pa.string())))
         for arrow, pairs in scalars.items():
-            pieces.append(Typed(_positions(pairs), pa.array([scalar for _, scalar in pairs], arrow)))
+            pieces.append(SchemaColumns(_positions(pairs), pa.array([scalar for _, scalar in pairs], arrow)))
         if trees:
-            pieces.append(Trees(_positions(trees), [tree for _, tree in trees]))
+            pieces.append(Untyped(_positions(trees), [tree for _, tree in trees]))
         return Decoded(tuple(pieces))
 
 

@@ -19,13 +19,13 @@ import pyarrow.compute as pc
 from parquet_sink.convert.arrays import all_null, anywhere, either
 from parquet_sink.convert.decoded import (
     Decoded,
-    Inferred,
+    InferredColumns,
     LearningDecoder,
     Piece,
     Reading,
+    SchemaColumns,
     Tree,
-    Trees,
-    Typed,
+    Untyped,
     one_by_one,
 )
 from parquet_sink.convert.invalid import InvalidValue
@@ -86,12 +86,12 @@ class JsonTrees:
         """As `convert.decoded.Decoder` says; `null` is a tombstone, as for Connect's JsonConverter."""
         positions, found, invalid = one_by_one(values, self._parse)
         if not self._anything or self._any_tree:
-            pieces = (Trees(pa.array(positions, pa.int64()), found),) if found else ()
+            pieces = (Untyped(pa.array(positions, pa.int64()), found),) if found else ()
             return Decoded(pieces, invalid)
         texts = {at: one for at, one in zip(positions, found, strict=True) if isinstance(one, str)}
         trees = {at: one for at, one in zip(positions, found, strict=True) if at not in texts}
-        untyped = (Trees(pa.array([*trees], pa.int64()), [*trees.values()]),) if trees else ()
-        typed = Typed(pa.array([*texts], pa.int64()), pa.array([*texts.values()], pa.string()))
+        untyped = (Untyped(pa.array([*trees], pa.int64()), [*trees.values()]),) if trees else ()
+        typed = SchemaColumns(pa.array([*texts], pa.int64()), pa.array([*texts.values()], pa.string()))
         return Decoded(((*untyped, typed) if texts else untyped), invalid)
 
     def _parse(self, value: bytes) -> object:
@@ -178,17 +178,17 @@ class Gathered:
             self._others[index] = found
 
     def decoded(self, lists: frozenset[str]) -> Decoded:
-        """Rows as columns, all others as trees. lists: see `Inferred`."""
+        """Rows as columns, all others as trees. lists: see `InferredColumns`."""
         pieces: list[Piece] = []
         for rows, which in self._by_schema():
             whole = len(which) == len(self.positions)
             positions = self.positions if whole else self.positions.take(pa.array(which))
-            pieces.append(Inferred(positions, rows, self._tree_of(which), lists))
+            pieces.append(InferredColumns(positions, rows, self._tree_of(which), lists))
         together = set(np.concatenate(self._which).tolist()) if self.trees and self._which else set()
         trees = {**self.trees, **self._others}
         if alone := sorted(trees.keys() - together):
             positions = self.positions.take(pa.array(alone, pa.int64()))
-            pieces.append(Trees(positions, [trees[index] for index in alone]))
+            pieces.append(Untyped(positions, [trees[index] for index in alone]))
         invalid = {self.positions[index].as_py(): reason for index, reason in self.invalid.items()}
         return Decoded(tuple(pieces), invalid)
 

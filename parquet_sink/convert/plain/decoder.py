@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.convert.arrays import are_utf8
-from parquet_sink.convert.decoded import Decoded, Typed, one_by_one
+from parquet_sink.convert.decoded import Decoded, SchemaColumns, one_by_one
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.plain.settings import StringConverter
 from parquet_sink.convert.settings import Converter
@@ -128,5 +128,5 @@ class Numbers:
 def _decoded(rows: pa.Array, invalid: Mapping[int, str]) -> Decoded:
     """rows: those of all positions that are not in `invalid`, in order."""
     positions = np.delete(np.arange(len(rows) + len(invalid)), list(invalid))
-    piece = Typed(pa.array(positions, pa.int64()), rows)
+    piece = SchemaColumns(pa.array(positions, pa.int64()), rows)
     return Decoded((piece,) if len(rows) else (), invalid)

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 from google.protobuf.message import DecodeError
 
-from parquet_sink.convert.decoded import Decoded, Decoder, Typed
+from parquet_sink.convert.decoded import Decoded, Decoder, SchemaColumns
 from parquet_sink.convert.invalid import InvalidValue, Unfit
 from parquet_sink.convert.protobuf.columns import column, row
 from parquet_sink.convert.protobuf.compile import Compiled, compile_schema
@@ -94,11 +94,11 @@ class _Reading:
         self._positions: list[int] = []
         self._arrays: list[pa.Array] = []
 
-    def pieces(self) -> list[Typed]:
+    def pieces(self) -> list[SchemaColumns]:
         if not self._positions:
             return []
         rows = self._arrays[0] if len(self._arrays) == 1 else pa.concat_arrays(self._arrays)
-        return [Typed(pa.array(self._positions, pa.int64()), rows)]
+        return [SchemaColumns(pa.array(self._positions, pa.int64()), rows)]
 
     def read(self, group: Group) -> None:
         for start in range(0, len(group.positions), CHUNK):

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.convert.decoded import Decoded, Tree, Trees, Typed
+from parquet_sink.convert.decoded import Decoded, SchemaColumns, Tree, Untyped
 from parquet_sink.convert.json.fallback import absent
 from parquet_sink.convert.typed_json.exact import ExactReader
 from parquet_sink.convert.typed_json.fast import FastReader, Mode, Read, can_read
@@ -41,7 +41,7 @@ class TypedReader:
             self._fast = FastReader(slot.kind)
         self._mode = Mode()
 
-    def read_fast(self, values: pa.BinaryArray) -> tuple[list[Typed], list[int]]:
+    def read_fast(self, values: pa.BinaryArray) -> tuple[list[SchemaColumns], list[int]]:
         """What can be read many at once, and the positions of all other values: those are for the exact reader."""
         count, fast = len(values), self._fast
         if fast is None or count < FEWEST:
@@ -55,12 +55,12 @@ class TypedReader:
                 return [_certain(found)], sorted([*_ambiguous(found), *absent(found.places, count)])
         return self._in_parts(values, _cuts(0, count))
 
-    def _in_parts(self, values: pa.BinaryArray, parts: list[tuple[int, int]]) -> tuple[list[Typed], list[int]]:
+    def _in_parts(self, values: pa.BinaryArray, parts: list[tuple[int, int]]) -> tuple[list[SchemaColumns], list[int]]:
         """As `read_fast`, of values among which the bad ones are not known: what cannot be read is cut smaller.
 
         parts: where each starts, and its size.
         """
-        pieces: list[Typed] = []
+        pieces: list[SchemaColumns] = []
         left: list[int] = []
         waiting = parts[::-1]
         while waiting:
@@ -105,20 +105,20 @@ def _ambiguous(found: Read) -> list[int]:
     return places
 
 
-def _certain(found: Read) -> Typed:
+def _certain(found: Read) -> SchemaColumns:
     """The rows that are not ambiguous."""
     places, rows = found.places, found.rows
     if found.ambiguous:
         kept = np.delete(np.arange(len(places)), found.ambiguous)
         places, rows = places[kept], rows.take(pa.array(kept))
-    return Typed(pa.array(places, pa.int64()), rows)
+    return SchemaColumns(pa.array(places, pa.int64()), rows)
 
 
 @dataclass
 class _Gathered:
     """What was read of one type."""
 
-    parts: list[Typed] = field(default_factory=list)
+    parts: list[SchemaColumns] = field(default_factory=list)
     positions: list[int] = field(default_factory=list)
     values: list[object] = field(default_factory=list)
 
@@ -138,10 +138,10 @@ class Pieces:
             gathered.positions.append(position)
             gathered.values.append(value)
 
-    def add_part(self, reader: TypedReader, part: Typed, positions: pa.Int64Array | None = None) -> None:
+    def add_part(self, reader: TypedReader, part: SchemaColumns, positions: pa.Int64Array | None = None) -> None:
         """Values that the fast reader gave; positions: where those that it was given stand, None: as it says."""
         if len(part.rows):
-            taken = part if positions is None else Typed(positions.take(part.positions), part.rows)
+            taken = part if positions is None else SchemaColumns(positions.take(part.positions), part.rows)
             self._typed[reader].parts.append(taken)
 
     def add_tree(self, position: int, tree: Tree) -> None:
@@ -154,19 +154,21 @@ class Pieces:
 
     def to_decoded(self) -> Decoded:
         """Everything, one piece for each reader and one for trees, positions increasing."""
-        pieces: list[Typed | Trees] = [_to_typed(reader.type, gathered) for reader, gathered in self._typed.items()]
+        pieces: list[SchemaColumns | Untyped] = [
+            _to_typed(reader.type, gathered) for reader, gathered in self._typed.items()
+        ]
         if self._trees:
             trees = sorted(self._trees, key=lambda pair: pair[0])
-            pieces.append(Trees(pa.array([at for at, _ in trees], pa.int64()), [tree for _, tree in trees]))
+            pieces.append(Untyped(pa.array([at for at, _ in trees], pa.int64()), [tree for _, tree in trees]))
         return Decoded(tuple(pieces), self._invalid)
 
 
-def _to_typed(arrow: pa.DataType, gathered: _Gathered) -> Typed:
+def _to_typed(arrow: pa.DataType, gathered: _Gathered) -> SchemaColumns:
     parts = list(gathered.parts)
     if len(parts) == 1 and not gathered.positions:
         return parts[0]
     if gathered.positions:
-        parts.append(Typed(pa.array(gathered.positions, pa.int64()), pa.array(gathered.values, arrow)))
+        parts.append(SchemaColumns(pa.array(gathered.positions, pa.int64()), pa.array(gathered.values, arrow)))
     positions = pa.concat_arrays([part.positions for part in parts])
     order = pc.sort_indices(positions)
-    return Typed(positions.take(order), pa.concat_arrays([part.rows for part in parts]).take(order))
+    return SchemaColumns(positions.take(order), pa.concat_arrays([part.rows for part in parts]).take(order))

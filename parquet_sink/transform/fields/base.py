@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from parquet_sink.convert.arrays import either
-from parquet_sink.convert.decoded import Inferred, Piece, Tree, Trees, Typed
+from parquet_sink.convert.decoded import InferredColumns, Piece, SchemaColumns, Tree, Untyped
 from parquet_sink.model.records import VALUES_ONLY, RecordParts
 from parquet_sink.transform.fields.plain import columns_of, from_plain, read_as, records, to_plain
 from parquet_sink.transform.protocol import RecordFault, Side
@@ -32,7 +32,7 @@ class Columns:
     """Many records changed at once.
 
     rows: one for each record, in the same order; a null row is a tombstone. doubtful: rows that must be changed one by
-    one, whatever stands for them in `rows`; None for none. lists: of an `Inferred` piece, as there.
+    one, whatever stands for them in `rows`; None for none. lists: of an `InferredColumns` piece, as there.
     """
 
     rows: pa.Array
@@ -81,7 +81,7 @@ class FieldTransform(ABC):
     def typed(self, arrow: pa.DataType) -> TypedChange:
         """What is done to records of a type. Raises RecordFault when no record of that type can be changed."""
 
-    def inferred(self, piece: Inferred, origins: Origins) -> Columns | None:
+    def inferred(self, piece: InferredColumns, origins: Origins) -> Columns | None:
         """Records without a schema that were read as columns, many at once; None: one by one.
 
         Only rows are given; trees are changed by `tree` when somebody asks for one.
@@ -122,9 +122,9 @@ class _Work:
 
     def piece(self, piece: Piece) -> Sequence[Piece]:
         """What becomes of a piece."""
-        if isinstance(piece, Typed):
+        if isinstance(piece, SchemaColumns):
             return self._typed(piece)
-        if isinstance(piece, Trees):
+        if isinstance(piece, Untyped):
             return self._trees(zip(piece.positions.to_pylist(), piece.trees, strict=True))
         return self._inferred(piece)
 
@@ -132,7 +132,7 @@ class _Work:
         """Records that were tombstones, and are none any more."""
         return self._trees((position, None) for position in self._records.absent_from(pieces).to_pylist())
 
-    def _trees(self, trees: Iterable[tuple[int, object]]) -> Sequence[Trees]:
+    def _trees(self, trees: Iterable[tuple[int, object]]) -> Sequence[Untyped]:
         origins = Origins(self._records, self._records.positions)
         positions, changed = [], []
         for position, tree in trees:
@@ -144,9 +144,9 @@ class _Work:
             if found is not None:
                 positions.append(position)
                 changed.append(found)
-        return (Trees(pa.array(positions, pa.int64()), changed),) if changed else ()
+        return (Untyped(pa.array(positions, pa.int64()), changed),) if changed else ()
 
-    def _inferred(self, piece: Inferred) -> Sequence[Piece]:
+    def _inferred(self, piece: InferredColumns) -> Sequence[Piece]:
         origins = Origins(self._records, piece.positions)
         found = self._transform.inferred(piece, origins)
         if found is None:
@@ -156,14 +156,14 @@ class _Work:
         def tree(row: int) -> Tree:
             return cast("Tree", change(piece.tree(row), origins.of(row)))
 
-        changed = Inferred(piece.positions, found.rows, tree, found.lists)
+        changed = InferredColumns(piece.positions, found.rows, tree, found.lists)
         alone = _rows(found.doubtful)
         left = np.delete(np.arange(len(found.rows)), np.union1d(alone, _rows(found.rows.is_null())))
         positions = piece.positions.to_numpy()[alone].tolist()
         others = self._trees((at, piece.tree(row)) for at, row in zip(positions, alone.tolist(), strict=True))
         return (rows_of(changed, left), *others) if len(left) else others
 
-    def _typed(self, piece: Typed) -> Sequence[Piece]:
+    def _typed(self, piece: SchemaColumns) -> Sequence[Piece]:
         try:
             change = self._transform.change(piece.rows.type)
         except RecordFault as error:
@@ -174,18 +174,18 @@ class _Work:
             return _valid(self._one_by_one(piece, change)[0])
         alone = _rows(found.doubtful)
         if not len(alone):
-            return _valid(Typed(piece.positions, found.rows))
+            return _valid(SchemaColumns(piece.positions, found.rows))
         which = pa.array(alone)
-        lone, made = self._one_by_one(Typed(piece.positions.take(which), piece.rows.take(which)), change)
+        lone, made = self._one_by_one(SchemaColumns(piece.positions.take(which), piece.rows.take(which)), change)
         kept = np.delete(np.arange(len(piece.positions)), alone)
         order = pa.array(np.argsort(np.concatenate([kept, alone[made]])))
         both = (
             pa.concat_arrays([one.take(pa.array(kept)), other])
             for one, other in ((piece.positions, lone.positions), (found.rows, lone.rows))
         )
-        return _valid(Typed(*(array.take(order) for array in both)))
+        return _valid(SchemaColumns(*(array.take(order) for array in both)))
 
-    def _one_by_one(self, piece: Typed, change: TypedChange) -> tuple[Typed, list[int]]:
+    def _one_by_one(self, piece: SchemaColumns, change: TypedChange) -> tuple[SchemaColumns, list[int]]:
         """The rows that could be changed, and which these are."""
         origins = Origins(self._records, piece.positions)
         made: list[int] = []
@@ -197,18 +197,18 @@ class _Work:
             except RecordFault as error:
                 self.rejected[piece.positions[row].as_py()] = str(error)
         positions = piece.positions.take(pa.array(made, pa.int64()))
-        return Typed(positions, from_plain(changed, change.arrow)), made
+        return SchemaColumns(positions, from_plain(changed, change.arrow)), made
 
 
 def _rows(mask: pa.BooleanArray | None) -> np.ndarray:
     return np.array([], np.int64) if mask is None else np.flatnonzero(mask.to_numpy(zero_copy_only=False))
 
 
-def _valid(piece: Typed) -> Sequence[Typed]:
+def _valid(piece: SchemaColumns) -> Sequence[SchemaColumns]:
     """The piece without null rows, which are tombstones."""
     if piece.rows.null_count:
         valid = piece.rows.is_valid()
-        piece = Typed(piece.positions.filter(valid), piece.rows.filter(valid))
+        piece = SchemaColumns(piece.positions.filter(valid), piece.rows.filter(valid))
     return (piece,) if len(piece.positions) else ()
 
 
@@ -271,7 +271,9 @@ class WholeChange(TypedChange):
         return Columns(*self._change.column(rows))
 
 
-def changed_read(piece: Inferred, names: Collection[str], change: Callable[[str, pa.Array], Found]) -> Columns | None:
+def changed_read(
+    piece: InferredColumns, names: Collection[str], change: Callable[[str, pa.Array], Found]
+) -> Columns | None:
     """Some fields of records without a schema changed, null where there is none; None: one by one."""
     if not piece.lists.isdisjoint(names):
         return None

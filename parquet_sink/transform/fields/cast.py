@@ -11,7 +11,7 @@ from parquet_sink.config.key import Check, Type, Value
 from parquet_sink.config.report import did_you_mean, quoted
 from parquet_sink.config.values import Values
 from parquet_sink.convert.arrays import anywhere
-from parquet_sink.convert.decoded import Inferred
+from parquet_sink.convert.decoded import InferredColumns
 from parquet_sink.transform.fields import casting
 from parquet_sink.transform.fields.base import (
     Columns,
@@ -106,7 +106,7 @@ class Cast(FieldTransform):
         changes = {one.name: _change(one.name, one.type, targets[one.name]) for one in old if one.name in targets}
         return FieldChanges(arrow, changes)
 
-    def inferred(self, piece: Inferred, origins: Origins) -> Columns | None:
+    def inferred(self, piece: InferredColumns, origins: Origins) -> Columns | None:
         if self._whole is not None:
             return None
 
@@ -126,7 +126,7 @@ def _cast_tree(name: str, value: object, target: str) -> object:
         raise _of(name, error) from None
 
 
-def _read_again(piece: Inferred, name: str, target: str, cast: pa.Array, doubt: pa.BooleanArray) -> Found:
+def _read_again(piece: InferredColumns, name: str, target: str, cast: pa.Array, doubt: pa.BooleanArray) -> Found:
     """The column, with the fields that are in doubt cast as they were written; and those that cannot be."""
     made: list[object] = []
     bad = doubt.to_numpy(zero_copy_only=False).copy()

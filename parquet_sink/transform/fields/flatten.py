@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from parquet_sink.config.key import Type
 from parquet_sink.config.values import Values
-from parquet_sink.convert.decoded import Inferred
+from parquet_sink.convert.decoded import InferredColumns
 from parquet_sink.transform.fields.base import Columns, FieldTransform, TypedChange
 from parquet_sink.transform.fields.errors import duplicate_field, field, object_of, struct_of
 from parquet_sink.transform.fields.plain import read_as, records
@@ -42,7 +42,7 @@ class Flatten(FieldTransform):
     def typed(self, arrow: pa.DataType) -> TypedChange:
         return _Typed(self, struct_of(_NAME, arrow))
 
-    def inferred(self, piece: Inferred, origins: Origins) -> Columns | None:
+    def inferred(self, piece: InferredColumns, origins: Origins) -> Columns | None:
         """As `FieldTransform` says; one by one where an object may have lists, which columns may not tell of."""
         if any(pa.types.is_struct(one.type) and one.name in piece.lists for one in piece.rows.type):
             return None

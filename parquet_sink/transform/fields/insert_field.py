@@ -11,7 +11,7 @@ from parquet_sink.config.key import Check, Type, Value
 from parquet_sink.config.report import quoted
 from parquet_sink.config.values import Values
 from parquet_sink.convert.arrays import either
-from parquet_sink.convert.decoded import Inferred
+from parquet_sink.convert.decoded import InferredColumns
 from parquet_sink.transform.fields.base import Columns, FieldTransform, TypedChange
 from parquet_sink.transform.fields.errors import duplicate_field, field, object_of, struct_of
 from parquet_sink.transform.fields.plain import columns_of, read_as, records
@@ -114,7 +114,7 @@ class InsertField(FieldTransform):
     def typed(self, arrow: pa.DataType) -> TypedChange:
         return _Typed(self._insertions, struct_of(_NAME, arrow))
 
-    def inferred(self, piece: Inferred, origins: Origins) -> Columns:
+    def inferred(self, piece: InferredColumns, origins: Origins) -> Columns:
         arrays = columns_of(piece.rows)
         doubtful = None
         for one in self._insertions:

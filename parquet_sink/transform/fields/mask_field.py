@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from parquet_sink.config.key import Check, Type
 from parquet_sink.config.values import Values
 from parquet_sink.convert.arrays import anywhere
-from parquet_sink.convert.decoded import Float32, Inferred, Int32
+from parquet_sink.convert.decoded import Float32, InferredColumns, Int32
 from parquet_sink.transform.fields.base import (
     Columns,
     FieldChange,
@@ -83,7 +83,7 @@ class MaskField(FieldTransform):
         changes = {one.name: _change(one, self._replacement) for one in old if one.name in self._fields}
         return FieldChanges(arrow, changes)
 
-    def inferred(self, piece: Inferred, origins: Origins) -> Columns | None:
+    def inferred(self, piece: InferredColumns, origins: Origins) -> Columns | None:
         return changed_read(piece, self._fields, self._read)
 
     def _masked(self, name: str, value: object) -> object:

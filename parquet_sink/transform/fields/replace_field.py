@@ -8,7 +8,7 @@ import pyarrow as pa
 from parquet_sink.config.key import Check, Type, Value
 from parquet_sink.config.report import quoted
 from parquet_sink.config.values import Values
-from parquet_sink.convert.decoded import Inferred
+from parquet_sink.convert.decoded import InferredColumns
 from parquet_sink.transform.fields.base import Columns, FieldTransform, TypedChange
 from parquet_sink.transform.fields.errors import duplicate_field, field, kind, object_of, struct_of
 from parquet_sink.transform.fields.plain import columns_of, read_as, records
@@ -67,7 +67,7 @@ class ReplaceField(FieldTransform):
     def typed(self, arrow: pa.DataType) -> TypedChange:
         return _Typed(self, struct_of(_NAME, arrow))
 
-    def inferred(self, piece: Inferred, origins: Origins) -> Columns | None:
+    def inferred(self, piece: InferredColumns, origins: Origins) -> Columns | None:
         kept = {name: array for name, array in columns_of(piece.rows).items() if self.keeps(name)}
         if len({*map(self.renamed, kept)}) < len(kept):
             return None

@@ -11,7 +11,7 @@ from parquet_sink.config.report import quoted
 from parquet_sink.config.values import Values
 from parquet_sink.convert.arrays import anywhere
 from parquet_sink.convert.calendars import DAY_MS
-from parquet_sink.convert.decoded import Inferred
+from parquet_sink.convert.decoded import InferredColumns
 from parquet_sink.transform.fields.base import (
     Columns,
     FieldChange,
@@ -134,7 +134,7 @@ class TimestampConverter(FieldTransform):
         at = struct_of(_NAME, arrow).get_field_index(self._field)
         return FieldChanges(arrow, {} if at < 0 else {self._field: self._converted(arrow.field(at).type)})
 
-    def inferred(self, piece: Inferred, origins: Origins) -> Columns | None:
+    def inferred(self, piece: InferredColumns, origins: Origins) -> Columns | None:
         read = piece.rows.type
         at = read.get_field_index(self._field)
         if not self._field or (at >= 0 and not any(matches(read.field(at).type) for matches in _READ)):

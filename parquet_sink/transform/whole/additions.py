@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from parquet_sink.convert import calendars
 from parquet_sink.convert.calendars import DAY_MS
-from parquet_sink.convert.decoded import Inferred, Piece, Tree, Trees, Typed
+from parquet_sink.convert.decoded import InferredColumns, Piece, SchemaColumns, Tree, Untyped
 from parquet_sink.convert.invalid import InvalidValue, show
 from parquet_sink.convert.json.exact import text_of
 from parquet_sink.transform.fields.errors import kind, tree_kind
@@ -24,7 +24,7 @@ Column: TypeAlias = pa.Array | list[object]
 """Values of one type, or values without a schema that are objects and lists."""
 _SMALL: Final = (pa.int8(), pa.int16())
 _READ_AS: Final = (pa.string(), pa.bool_(), pa.int64(), pa.null())
-"""Of what types the columns of an `Inferred` piece may be, beside those that are to be looked at."""
+"""Of what types the columns of an `InferredColumns` piece may be, beside those that are to be looked at."""
 _FEW: Final = 16
 """Fewer values are not looked through for equal ones."""
 
@@ -107,16 +107,16 @@ class Additions:
                 yield found
 
     def _added(self, part: Piece, columns: Mapping[str, Column]) -> Piece | None:
-        if isinstance(part, Typed):
+        if isinstance(part, SchemaColumns):
             return self._typed(part, columns)
-        if isinstance(part, Inferred):
+        if isinstance(part, InferredColumns):
             quick = _inferred(part, columns)
             if quick is not None:
                 return quick
             part = as_trees(part)
         return self._trees(part, columns)
 
-    def _typed(self, part: Typed, columns: Mapping[str, Column]) -> Typed | None:
+    def _typed(self, part: SchemaColumns, columns: Mapping[str, Column]) -> SchemaColumns | None:
         arrow = part.rows.type
         if not pa.types.is_struct(arrow):
             self._reject(part.positions, f"{self._transform} adds fields to a struct, and the value is {kind(arrow)}")
@@ -131,16 +131,16 @@ class Additions:
             if name not in fields or self._existing == "replace":
                 arrays[name] = _texts(column, bad) if isinstance(column, list) else _typed_column(column)
                 fields[name] = pa.field(name, arrays[name].type)
-        found = Typed(part.positions, records(list(fields.values()), list(arrays.values()), len(part.rows)))
+        found = SchemaColumns(part.positions, records(list(fields.values()), list(arrays.values()), len(part.rows)))
         return found if not bad else self._without(found, bad)
 
-    def _without(self, part: Typed, bad: Mapping[int, str]) -> Typed:
+    def _without(self, part: SchemaColumns, bad: Mapping[int, str]) -> SchemaColumns:
         """The piece without rows that are rejected. bad: by row, why."""
         self.rejected |= {part.positions[row].as_py(): f"{self._transform}: {why}" for row, why in bad.items()}
         left = pa.array(np.delete(np.arange(len(part.positions)), sorted(bad)))
-        return Typed(part.positions.take(left), part.rows.take(left))
+        return SchemaColumns(part.positions.take(left), part.rows.take(left))
 
-    def _trees(self, part: Trees, columns: Mapping[str, Column]) -> Trees:
+    def _trees(self, part: Untyped, columns: Mapping[str, Column]) -> Untyped:
         values = {name: one if isinstance(one, list) else untyped(one) for name, one in columns.items()}
         positions, trees = [], []
         for row, (position, tree) in enumerate(zip(part.positions.to_pylist(), part.trees, strict=True)):
@@ -152,7 +152,7 @@ class Additions:
             more = {name: one[row] for name, one in values.items()}
             positions.append(position)
             trees.append({**own, **(more if self._existing == "replace" else _new(more, own))})
-        return Trees(pa.array(positions, pa.int64()), trees)
+        return Untyped(pa.array(positions, pa.int64()), trees)
 
     def _why_not(self, tree: object, columns: Mapping[str, Column]) -> str | None:
         if not isinstance(tree, dict):
@@ -190,7 +190,7 @@ def _typed_column(column: pa.Array) -> pa.Array:
     return column.cast(pa.int32()) if column.type in _SMALL else column
 
 
-def _inferred(part: Inferred, columns: Mapping[str, Column]) -> Inferred | None:
+def _inferred(part: InferredColumns, columns: Mapping[str, Column]) -> InferredColumns | None:
     """As columns; None where a record may have such a field already, or a value looks otherwise without a schema."""
     read = {name: _read_as(column) for name, column in columns.items()}
     own = {field.name for field in part.rows.type}

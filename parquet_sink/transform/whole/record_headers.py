@@ -9,7 +9,7 @@ import pyarrow as pa
 from parquet_sink.config.key import Key, Type
 from parquet_sink.config.values import Values
 from parquet_sink.convert.connect_values.decoder import parse
-from parquet_sink.convert.decoded import Inferred, Piece, Tree, Trees, Typed
+from parquet_sink.convert.decoded import InferredColumns, Piece, SchemaColumns, Tree, Untyped
 from parquet_sink.convert.invalid import show
 from parquet_sink.model.records import RecordParts
 from parquet_sink.transform.fields.base import Columns, FieldSelection, FieldTransform, TypedChange
@@ -130,7 +130,7 @@ class HeaderFrom(FieldTransform):
             raise RecordFault(f"{_NAME} does not find field {show((absent,))} in the schema")
         return FieldSelection(pa.struct([one for one in arrow if self._leaves(one.name)]))
 
-    def inferred(self, piece: Inferred, origins: Origins) -> Columns:
+    def inferred(self, piece: InferredColumns, origins: Origins) -> Columns:
         left = {name: array for name, array in columns_of(piece.rows).items() if self._leaves(name)}
         return Columns(read_as(left, len(piece.rows)), lists=frozenset(filter(self._leaves, piece.lists)))
 
@@ -141,9 +141,9 @@ class HeaderFrom(FieldTransform):
 
 def _values_of(piece: Piece, name: str) -> list[HeaderValue]:
     """Of one field of all records."""
-    if isinstance(piece, Typed):
+    if isinstance(piece, SchemaColumns):
         return list(columns_of(piece.rows)[name])
-    if isinstance(piece, Trees):
+    if isinstance(piece, Untyped):
         return [of_tree(cast("Tree", tree).get(name)) for tree in piece.trees]
     column = columns_of(piece.rows).get(name)
     if name in piece.lists or not (column is None or column.type in _EXACT):

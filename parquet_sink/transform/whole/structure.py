@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 
 from parquet_sink.config.key import Type
 from parquet_sink.config.values import Values
-from parquet_sink.convert.decoded import Inferred
+from parquet_sink.convert.decoded import InferredColumns
 from parquet_sink.convert.invalid import show
 from parquet_sink.transform.fields.base import Columns, FieldChanges, FieldTransform, TypedChange
 from parquet_sink.transform.fields.errors import kind, object_of, struct_of, tree_kind
@@ -115,7 +115,7 @@ class ExtractField(FieldTransform):
             found = found.field(path[-1]).type
         return _Extraction(self._steps, path, found)
 
-    def inferred(self, piece: Inferred, origins: Origins) -> Columns | None:
+    def inferred(self, piece: InferredColumns, origins: Origins) -> Columns | None:
         """As `FieldTransform` says: objects stay columns, all else is given one by one."""
         if self._steps[0] in piece.lists:
             return None
@@ -175,7 +175,7 @@ class HoistField(FieldTransform):
             raise RecordFault("HoistField makes a field without a name, which a schema cannot have")
         return _Wrapping(self._field, arrow)
 
-    def inferred(self, piece: Inferred, origins: Origins) -> Columns:
+    def inferred(self, piece: InferredColumns, origins: Origins) -> Columns:
         lists = frozenset((self._field,)) if piece.lists else frozenset()
         rows = pa.StructArray.from_arrays([piece.rows], fields=[pa.field(self._field, piece.rows.type)])
         return Columns(rows, lists=lists)

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from parquet_sink.config.key import Key, Origin, Type
 from parquet_sink.config.values import Values
-from parquet_sink.convert.decoded import Piece, Trees, Typed
+from parquet_sink.convert.decoded import Piece, SchemaColumns, Untyped
 from parquet_sink.convert.invalid import show
 from parquet_sink.model.records import RecordParts
 from parquet_sink.transform.fields.errors import kind, tree_kind
@@ -126,7 +126,7 @@ class KeyToValue(_ToValue):
         if key is None:
             nulls = {new: pa.nulls(len(mine)) for new in (self._chosen or {}).values()}
             yield Group(mine, nulls)
-        elif isinstance(key, Typed):
+        elif isinstance(key, SchemaColumns):
             columns = self._of_typed(key.rows.type, key.rows.take(pa.array(row_of[mine])))
             if isinstance(columns, str):
                 work.rejected |= dict.fromkeys(at[mine].tolist(), columns)
@@ -149,7 +149,7 @@ class KeyToValue(_ToValue):
         return {self._new(name): arrays[name] for name in (arrays if chosen is None else chosen)}
 
     def _of_trees(
-        self, keys: Trees, mine: np.ndarray, row_of: np.ndarray, at: np.ndarray, work: Additions
+        self, keys: Untyped, mine: np.ndarray, row_of: np.ndarray, at: np.ndarray, work: Additions
     ) -> Iterator[Group]:
         """By the types of their values, one record after the other."""
         values: list[HeaderValue] = []

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from parquet_sink.config.key import Key
 from parquet_sink.config.values import Values
-from parquet_sink.convert.decoded import Inferred
+from parquet_sink.convert.decoded import InferredColumns
 from parquet_sink.convert.invalid import show
 from parquet_sink.model.records import RecordParts
 from parquet_sink.transform.fields.base import Columns, FieldSelection, FieldTransform, TypedChange
@@ -60,7 +60,7 @@ class ValueToKey(FieldTransform):
             raise RecordFault(f"{_NAME} does not find field {show((absent,))} in the value's schema")
         return FieldSelection(pa.struct([arrow.field(name) for name in self._fields]))
 
-    def inferred(self, piece: Inferred, origins: Origins) -> Columns:
+    def inferred(self, piece: InferredColumns, origins: Origins) -> Columns:
         arrays = columns_of(piece.rows)
         mine = {name: arrays[name] for name in self._fields if name in arrays}
         return Columns(read_as(mine, len(piece.rows)), lists=piece.lists & set(self._fields))

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from parquet_sink.addons.file_sink.java_text import of_tree, texts
-from parquet_sink.convert.decoded import Inferred, Trees, Typed
+from parquet_sink.convert.decoded import InferredColumns, SchemaColumns, Untyped
 
 POINT = pa.struct([("x", pa.int32()), ("y", pa.float64())])
 
@@ -37,7 +37,7 @@ POINT = pa.struct([("x", pa.int32()), ("y", pa.float64())])
 )
 def test_values_with_a_schema(arrow: pa.DataType, value: Any, text: str) -> None:
     """Each of Connect's types, in structs, lists and maps; a struct leaves out what is null."""
-    assert list(texts(Typed(pa.array([0]), pa.array([value], arrow)))) == [text]
+    assert list(texts(SchemaColumns(pa.array([0]), pa.array([value], arrow)))) == [text]
 
 
 @pytest.mark.parametrize(
@@ -54,10 +54,10 @@ def test_values_with_a_schema(arrow: pa.DataType, value: Any, text: str) -> None
 def test_values_without_a_schema(tree: Any, text: str) -> None:
     """Objects are Java's maps, whose nulls are printed; a transform may have left a typed value in one."""
     assert of_tree(tree) == text
-    assert list(texts(Trees(pa.array([0]), [tree]))) == [text]
+    assert list(texts(Untyped(pa.array([0]), [tree]))) == [text]
 
 
 def test_records_that_were_read_as_columns_are_printed_as_they_were() -> None:
     """A column that a record lacks does not show."""
     rows = pa.array([{"a": 1, "b": None}], pa.struct([("a", pa.int64()), ("b", pa.int64())]))
-    assert list(texts(Inferred(pa.array([0]), rows, lambda row: {"a": 1}))) == ["{a=1}"]
+    assert list(texts(InferredColumns(pa.array([0]), rows, lambda row: {"a": 1}))) == ["{a=1}"]

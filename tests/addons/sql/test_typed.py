@@ -7,7 +7,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from parquet_sink.convert.decoded import Decoded, Typed
+from parquet_sink.convert.decoded import Decoded, SchemaColumns
 from parquet_sink.rows.settings import ShapeSettings
 from tests.addons.sql.asked import Asked
 
@@ -61,7 +61,7 @@ class Given:
         self._rows = pa.array(rows, arrow)
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
-        return Decoded((Typed(pa.array(range(len(self._rows))), self._rows),))
+        return Decoded((SchemaColumns(pa.array(range(len(self._rows))), self._rows),))
 
 
 def asked(query: str, rows: Sequence[object] = (ONE, NONE), arrow: pa.DataType = RECORD) -> Asked:

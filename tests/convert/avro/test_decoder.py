@@ -9,7 +9,7 @@ import pytest
 from parquet_sink.convert.avro import decoder as avro_decoder
 from parquet_sink.convert.avro import fast as avro_fast
 from parquet_sink.convert.avro.decoder import AvroDecoder, decoder
-from parquet_sink.convert.decoded import Decoded, Typed
+from parquet_sink.convert.decoded import Decoded, SchemaColumns
 from parquet_sink.convert.registry.registered import RegisteredSchema
 from parquet_sink.convert.settings import ConverterSettings
 
@@ -44,7 +44,7 @@ def rows(decoded: Decoded) -> dict[int, object]:
     """All rows, by position."""
     found: dict[int, object] = {}
     for piece in decoded.pieces:
-        assert isinstance(piece, Typed)
+        assert isinstance(piece, SchemaColumns)
         piece.rows.validate(full=True)
         assert piece.rows.null_count == 0
         found.update(zip(piece.positions.to_pylist(), piece.rows.to_pylist(), strict=True))

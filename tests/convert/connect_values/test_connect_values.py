@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from parquet_sink.convert.connect_values.decoder import SimpleHeaders, parse
 from parquet_sink.convert.connect_values.settings import SIMPLE_HEADER
-from parquet_sink.convert.decoded import Trees, Typed
+from parquet_sink.convert.decoded import SchemaColumns, Untyped
 
 STRING, INT8 = pa.string(), pa.int8()
 
@@ -119,8 +119,8 @@ def test_many_values_are_what_each_is(values: list[bytes]) -> None:
     assert not found.invalid
     by_position: dict[int, object] = {}
     for piece in found.pieces:
-        assert isinstance(piece, Typed | Trees)
-        rows = piece.rows if isinstance(piece, Typed) else piece.trees
+        assert isinstance(piece, SchemaColumns | Untyped)
+        rows = piece.rows if isinstance(piece, SchemaColumns) else piece.trees
         by_position.update(zip(piece.positions.to_pylist(), rows, strict=True))
     for position, value in enumerate(values):
         alone = parse(value.decode("utf-8", "replace"))

@@ -4,7 +4,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.convert.decoded import Decoded, Inferred, Reading, Trees
+from parquet_sink.convert.decoded import Decoded, InferredColumns, Reading, Untyped
 from parquet_sink.convert.json import decoder as json
 from parquet_sink.convert.json.decoder import JsonTrees
 
@@ -31,10 +31,10 @@ def by_position(found: Decoded) -> dict[int, object]:
     """Each value's tree, or why it has none."""
     out: dict[int, object] = dict(found.invalid)
     for piece in found.pieces:
-        assert isinstance(piece, Inferred | Trees)
+        assert isinstance(piece, InferredColumns | Untyped)
         for row, at in enumerate(piece.positions.to_pylist()):
             assert at not in out
-            out[at] = piece.trees[row] if isinstance(piece, Trees) else piece.tree(row)
+            out[at] = piece.trees[row] if isinstance(piece, Untyped) else piece.tree(row)
     return out
 
 

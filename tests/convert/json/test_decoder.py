@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.convert.decoded import Decoded, Inferred, Reading, Trees
+from parquet_sink.convert.decoded import Decoded, InferredColumns, Reading, Untyped
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json.decoder import JsonDecoder
 from parquet_sink.convert.json.exact import parse
@@ -33,10 +33,10 @@ def seen(decoded: Decoded) -> dict[int, object]:
     """What became of each position: its record, or why it has none."""
     found: dict[int, object] = dict(decoded.invalid)
     for piece in decoded.pieces:
-        assert isinstance(piece, Trees | Inferred)
+        assert isinstance(piece, Untyped | InferredColumns)
         for row, position in enumerate(piece.positions.to_pylist()):
             assert position not in found
-            found[position] = piece.trees[row] if isinstance(piece, Trees) else piece.tree(row)
+            found[position] = piece.trees[row] if isinstance(piece, Untyped) else piece.tree(row)
     return found
 
 
@@ -69,7 +69,7 @@ def test_records_that_are_no_json_objects_leave_the_others_together(every: int) 
         with patch.object(JsonProfile, "learn", side_effect=AssertionError):
             decoded = decoder.decode(pa.array(block, pa.binary()))
         (piece,) = decoded.pieces
-        assert isinstance(piece, Inferred)
+        assert isinstance(piece, InferredColumns)
         assert piece.rows.field("id").to_pylist() == [parse(block[at])["id"] for at in piece.positions.to_pylist()]
         assert seen(decoded) == defined(block)
 
@@ -128,7 +128,7 @@ def test_lists_are_told_also_of_a_block_after_which_the_decoder_learns_anew() ->
     decoder = JsonDecoder(Reading(), None)
     values = [b'{"a":[1],"b":1}'] * 100 + [b'{"a":[1],"b":"x"}'] * 20
     (rows, *_) = decoder.decode(pa.array(values, pa.binary())).pieces
-    assert isinstance(rows, Inferred)
+    assert isinstance(rows, InferredColumns)
     assert rows.rows[0].as_py()["a"] == "[1]"
     assert rows.lists == {"a"}
     assert decoder.learned is None or b'"a"' not in decoder.learned

@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.convert.decoded import Decoded, Decoder, Typed
+from parquet_sink.convert.decoded import Decoded, Decoder, SchemaColumns
 from parquet_sink.convert.invalid import InvalidValue, Unfit
 from parquet_sink.convert.protobuf import columns as protobuf_columns
 from parquet_sink.convert.protobuf import decoder as protobuf_decoder
@@ -213,7 +213,7 @@ def together(decoded: Decoded) -> dict[int, object]:
     """What each record became, by position."""
     found: dict[int, object] = dict(decoded.invalid)
     for piece in decoded.pieces:
-        assert isinstance(piece, Typed)
+        assert isinstance(piece, SchemaColumns)
         piece.rows.validate(full=True)
         positions = piece.positions.to_pylist()
         assert positions == sorted(positions)

@@ -9,7 +9,7 @@ import pytest
 from google.protobuf import message_factory
 from google.protobuf.message import Message
 
-from parquet_sink.convert.decoded import Decoded, Typed
+from parquet_sink.convert.decoded import Decoded, SchemaColumns
 from parquet_sink.convert.protobuf.compile import compile_schema
 from parquet_sink.convert.protobuf.decoder import decoder
 from parquet_sink.convert.protobuf.indexes import message_at
@@ -40,7 +40,7 @@ def rows(decoded: Decoded) -> list[dict[str, Any]]:
     """The rows of records that are all valid and of one message."""
     assert decoded.invalid == {}
     (piece,) = decoded.pieces
-    assert isinstance(piece, Typed)
+    assert isinstance(piece, SchemaColumns)
     found: list[dict[str, Any]] = piece.rows.to_pylist()
     return found
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.convert.decoded import Decoded, Typed
+from parquet_sink.convert.decoded import Decoded, SchemaColumns
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json import decoder as json_decoder
 from parquet_sink.convert.json import fast as json_fast
@@ -164,7 +164,7 @@ class _Given:
         self._rows = rows
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
-        return Decoded((Typed(pa.array(range(len(self._rows)), pa.int64()), self._rows),))
+        return Decoded((SchemaColumns(pa.array(range(len(self._rows)), pa.int64()), self._rows),))
 
 
 def test_with_a_schema_the_fields_of_its_types_count() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from parquet_sink.convert.decoded import Decoder, Piece, Reading, Typed
+from parquet_sink.convert.decoded import Decoder, Piece, Reading, SchemaColumns
 from parquet_sink.convert.json import decoder as json_decoder
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.transform.chain import TransformChain
@@ -78,7 +78,7 @@ def typed_records(draw: st.DrawFn) -> DecodedRecords:
         at = [position for position, one in enumerate(which) if one == number]
         if at and not pa.types.is_null(arrow):
             rows = from_plain([draw(values) for _ in at], arrow)
-            pieces.append(Typed(pa.array(at, pa.int64()), rows))
+            pieces.append(SchemaColumns(pa.array(at, pa.int64()), rows))
     return _records(draw, pieces, count)
 
 
@@ -117,7 +117,7 @@ def decoded(values: Sequence[bytes], *, discard_lists: bool = False, as_trees: b
 
 def without_columns(records: DecodedRecords) -> DecodedRecords:
     """The same records, those without a schema as trees."""
-    pieces = tuple(piece if isinstance(piece, Typed) else as_trees(piece) for piece in records.values)
+    pieces = tuple(piece if isinstance(piece, SchemaColumns) else as_trees(piece) for piece in records.values)
     return DecodedRecords(
         records.batch, records.positions, pieces, records.keys, records.headers, records.topics, records.rejected
     )

@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from parquet_sink.convert.decoded import Float32, Inferred, Int32, Piece, Trees, Typed
+from parquet_sink.convert.decoded import Float32, InferredColumns, Int32, Piece, SchemaColumns, Untyped
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.transform.fields.base import FieldTransform, TypedChange
 from parquet_sink.transform.fields.plain import to_plain
@@ -41,19 +41,19 @@ def records_of(*pieces: Piece, count: int | None = None, topic: str = "t", first
     return DecodedRecords(batch, pa.array(range(size), pa.int64()), tuple(pieces))
 
 
-def inferred(rows: pa.StructArray, trees: list[dict[str, Any]], *lists: str) -> Inferred:
+def inferred(rows: pa.StructArray, trees: list[dict[str, Any]], *lists: str) -> InferredColumns:
     """Records that were read as columns. trees: the same records."""
-    return Inferred(pa.array(range(len(trees)), pa.int64()), rows, lambda row: trees[row], frozenset(lists))
+    return InferredColumns(pa.array(range(len(trees)), pa.int64()), rows, lambda row: trees[row], frozenset(lists))
 
 
-def typed(values: list[Any], arrow: pa.DataType) -> Typed:
+def typed(values: list[Any], arrow: pa.DataType) -> SchemaColumns:
     """Records with a schema, from plain values."""
-    return Typed(pa.array(range(len(values)), pa.int64()), pa.array(values, arrow))
+    return SchemaColumns(pa.array(range(len(values)), pa.int64()), pa.array(values, arrow))
 
 
-def trees(*values: Any) -> Trees:
+def trees(*values: Any) -> Untyped:
     """Records without a schema."""
-    return Trees(pa.array(range(len(values)), pa.int64()), values)
+    return Untyped(pa.array(range(len(values)), pa.int64()), values)
 
 
 def outcomes(records: DecodedRecords, *, of_keys: bool = False) -> dict[int, object]:
@@ -62,13 +62,13 @@ def outcomes(records: DecodedRecords, *, of_keys: bool = False) -> dict[int, obj
     for piece in (records.keys or ()) if of_keys else records.values:
         positions = piece.positions.to_pylist()
         assert positions == sorted(set(positions) - found.keys())
-        if isinstance(piece, Typed):
+        if isinstance(piece, SchemaColumns):
             assert not piece.rows.null_count
             piece.rows.validate(full=True)
             found |= {
                 at: (str(piece.rows.type), value) for at, value in zip(positions, to_plain(piece.rows), strict=True)
             }
-        elif isinstance(piece, Inferred):
+        elif isinstance(piece, InferredColumns):
             _check_rows(piece)
             found |= {at: piece.tree(row) for row, at in enumerate(positions)}
         else:
@@ -76,7 +76,7 @@ def outcomes(records: DecodedRecords, *, of_keys: bool = False) -> dict[int, obj
     return {at: _comparable(found[at]) for at in sorted(found)}
 
 
-def _check_rows(piece: Inferred) -> None:
+def _check_rows(piece: InferredColumns) -> None:
     """Rows have what their trees have; fields that may be lists are left out."""
     piece.rows.validate(full=True)
     names = [field.name for field in piece.rows.type]

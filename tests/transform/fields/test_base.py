@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from parquet_sink.convert.decoded import Inferred, Typed
+from parquet_sink.convert.decoded import InferredColumns, SchemaColumns
 from parquet_sink.model.rejected import Stage
 from parquet_sink.transform.fields.base import Columns, FieldTransform, TypedChange
 from parquet_sink.transform.protocol import RecordFault, Side
@@ -60,7 +60,7 @@ class Doubled(FieldTransform):
             raise RecordFault("it is not a record")
         return _Doubled(arrow)
 
-    def inferred(self, piece: Inferred, origins: Origins) -> Columns:
+    def inferred(self, piece: InferredColumns, origins: Origins) -> Columns:
         found = columns(piece.rows, origins)
         return replace(found, doubtful=pc.or_(found.doubtful, pc.equal(found.rows.field("n"), 0)))
 
@@ -88,7 +88,7 @@ def test_each_record_by_itself(kind: str, one_by_one: bool) -> None:
         for one in out.values
         for at, value in zip(
             one.positions.to_pylist(),
-            one.rows.to_pylist() if isinstance(one, Typed | Inferred) else one.trees,
+            one.rows.to_pylist() if isinstance(one, SchemaColumns | InferredColumns) else one.trees,
             strict=True,
         )
     }
@@ -100,7 +100,7 @@ def test_rows_and_trees_of_columns_are_changed_alike() -> None:
     values = [{"n": 1}, {"n": 2}, {}]
     out = Doubled().apply(records_of(inferred(pa.array(values, ROW), [{"n": 1}, {"n": 2}, {"n": None}])))
     (piece,) = out.values
-    assert isinstance(piece, Inferred)
+    assert isinstance(piece, InferredColumns)
     assert piece.rows.to_pylist() == [piece.tree(row) for row in range(3)] == [{"n": 2}, {"n": 4}, {"n": 102}]
 
 
@@ -147,10 +147,10 @@ def test_what_is_stored_as_a_number_is_a_number() -> None:
 
             return Change(arrow)
 
-    out = Same().apply(records_of(Typed(pa.array([0, 1], pa.int64()), rows)))
+    out = Same().apply(records_of(SchemaColumns(pa.array([0, 1], pa.int64()), rows)))
     assert seen == [{"t": 2**62, "d": -(2**30), "m": [("k", 2**30)]}, {"t": None, "d": 3, "m": None}]
     (piece,) = out.values
-    assert isinstance(piece, Typed)
+    assert isinstance(piece, SchemaColumns)
     assert piece.rows.equals(rows)
 
 
@@ -169,9 +169,9 @@ def test_rows_of_one_record_keep_their_order() -> None:
     """Of a record that has become several rows each is changed, one by one or not; one that fails takes all along."""
     positions = pa.array([0, 0, 0, 1, 1, 2], pa.int64())
     rows = pa.array([{"n": value} for value in (1, 7, 3, 4, -5, 6)], ROW)
-    out = Doubled().apply(records_of(Typed(positions, rows), count=3))
+    out = Doubled().apply(records_of(SchemaColumns(positions, rows), count=3))
     assert out.rejected.keys() == {1}
     (piece,) = out.values
-    assert isinstance(piece, Typed)
+    assert isinstance(piece, SchemaColumns)
     assert piece.positions.to_pylist() == [0, 0, 0, 2]
     assert piece.rows.field("n").to_pylist() == [2, 14, 6, 12]

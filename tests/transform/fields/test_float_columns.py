@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.convert.decoded import Inferred
+from parquet_sink.convert.decoded import InferredColumns
 from parquet_sink.transform.fields.cast import Cast
 from parquet_sink.transform.fields.casting import of_floats
 from parquet_sink.transform.fields.java.numbers import of_float, of_float32
@@ -58,7 +58,7 @@ def test_whole_numbers_among_fractions_stay_columns() -> None:
     """Each is cast as it was written, and its record needs not be taken by itself; what is no number is rejected."""
     values = [b'{"n":%s}' % (b"7" if at % 10 == 3 else b"7.0" if at % 10 == 4 else b"1.5") for at in range(1_000)]
     (piece,) = made(Cast, {"spec": "n:string"}).apply(decoded(values)).values
-    assert isinstance(piece, Inferred)
+    assert isinstance(piece, InferredColumns)
     assert piece.rows.field("n").to_pylist()[:6] == ["1.5", "1.5", "1.5", "7", "7.0", "1.5"]
     texts_ = [b'{"n":"%s"}' % (b"x" if at == 5 else b" 0x1p4 " if at == 6 else b"12") for at in range(1_000)]
     found = made(Cast, {"spec": "n:float64"}).apply(decoded(texts_))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from parquet_sink.convert.decoded import Inferred
+from parquet_sink.convert.decoded import InferredColumns
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected
 from parquet_sink.rows.row_builder import RowBuilder
@@ -94,5 +94,5 @@ def test_columns_stay_columns() -> None:
     for _ in range(2):
         list(shaper.shape(RecordBatch.of("t", 0, range(len(every)), [7] * len(every), every)))
     pieces = seen.seen[-1].values
-    as_columns = sum(len(piece.positions) for piece in pieces if isinstance(piece, Inferred))
+    as_columns = sum(len(piece.positions) for piece in pieces if isinstance(piece, InferredColumns))
     assert as_columns > 0.97 * len(every)

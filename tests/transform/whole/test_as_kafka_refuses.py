@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from parquet_sink.convert.decoded import Trees
+from parquet_sink.convert.decoded import Untyped
 from parquet_sink.transform.whole.structure import HoistField, SetSchemaMetadata
 from tests.transform.fields.made import made
 from tests.transform.fields.outcomes import outcomes, records_of, trees, typed
@@ -15,7 +15,7 @@ def test_hoist_field_makes_no_nameless_field_of_a_schema() -> None:
     found = outcomes(hoist.apply(records_of(typed([{"a": 1}], pa.struct([("a", pa.int32())])))))
     assert found == outcomes_of(rejected)
     (piece,) = hoist.apply(records_of(trees({"a": 1}))).values
-    assert isinstance(piece, Trees)
+    assert isinstance(piece, Untyped)
     assert list(piece.trees) == [{"": {"a": 1}}]
 
 

@@ -13,7 +13,7 @@ from parquet_sink.config.provider import Resolved
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import read
 from parquet_sink.convert.connect_values.settings import SIMPLE_HEADER
-from parquet_sink.convert.decoded import Trees, Typed
+from parquet_sink.convert.decoded import SchemaColumns, Untyped
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.transform import headers as record_headers
 from parquet_sink.transform.records import DecodedRecords
@@ -112,12 +112,12 @@ def with_more(records: DecodedRecords, draw: st.DrawFn) -> DecodedRecords:
         pa.struct([pa.field("k", pa.int64(), nullable=False), pa.field("a", pa.string())]),
     )
     shapes: list[object] = [{"k": 5, "x": [1]}, {"k": "t", "a": None}, 7, "text", [1]]
-    trees = Trees(other, [shapes[at % 5] for at in other.to_pylist()])
+    trees = Untyped(other, [shapes[at % 5] for at in other.to_pylist()])
     raw = draw(st.lists(st.lists(st.tuples(st.sampled_from("hij"), RAW), max_size=3), min_size=count, max_size=count))
     batch = records.batch
     headers = RecordBatch.of("t", 3, range(count), [0] * count, [b""] * count, None, raw).headers
     assert headers is not None
-    keys = tuple(piece for piece in (Typed(one, typed), trees) if len(piece.positions))
+    keys = tuple(piece for piece in (SchemaColumns(one, typed), trees) if len(piece.positions))
     found, _ = record_headers.decoded(headers, SIMPLE_HEADER.open())
     return replace(records, batch=batch, keys=keys, headers=found)
 

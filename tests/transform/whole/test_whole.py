@@ -15,7 +15,7 @@ import pytest
 from parquet_sink.config.provider import Resolved
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import read
-from parquet_sink.convert.decoded import Reading, Typed
+from parquet_sink.convert.decoded import Reading, SchemaColumns
 from parquet_sink.convert.decoders import key_decoder_for
 from parquet_sink.convert.json import decoder as json
 from parquet_sink.convert.settings import ConverterSettings
@@ -179,9 +179,9 @@ def test_trees_that_a_record_with_a_schema_gets_are_text_or_refused() -> None:
         deep = [deep]
     column: list[object] = [{"at": pa.scalar(5, pa.timestamp("ms", "UTC"))}, deep, {"n": float("nan")}]
     work = Additions("KeyToValue", "fail")
-    part = Typed(pa.array([2, 5, 9]), pa.array([{"a": 1}] * 3, pa.struct([("a", pa.int64())])))
+    part = SchemaColumns(pa.array([2, 5, 9]), pa.array([{"a": 1}] * 3, pa.struct([("a", pa.int64())])))
     (found,) = work.to(part, [Group(np.arange(3), {"h": column})])
-    assert isinstance(found, Typed)
+    assert isinstance(found, SchemaColumns)
     assert found.positions.to_pylist() == [2, 9]
     assert found.rows.to_pylist() == [{"a": 1, "h": '{"at":5}'}, {"a": 1, "h": '{"n":"NaN"}'}]
     assert work.rejected.keys() == {5}

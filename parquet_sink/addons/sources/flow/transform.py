@@ -12,7 +12,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from parquet_sink.convert.decoded import Float32, Piece, Trees, Typed
+from parquet_sink.convert.decoded import Float32, Piece, SchemaColumns, Untyped
 from parquet_sink.errors import SourceFailed
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.source_records import SourceHeader, SourceRecord
@@ -87,9 +87,9 @@ def _pieces(values: Sequence[Value]) -> tuple[Piece, ...]:
 def _piece(values: list[object], places: list[int], arrow: pa.DataType | None) -> Piece:
     positions = pa.array(places, pa.int64())
     if arrow is None:
-        return Trees(positions, values)
+        return Untyped(positions, values)
     try:
-        return Typed(positions, pa.array(values, arrow))
+        return SchemaColumns(positions, pa.array(values, arrow))
     except _NOT_OF_ITS_TYPE:
         raise _wrong("a value", arrow) from None
 
@@ -126,9 +126,9 @@ def _changed(done: DecodedRecords, given: Sequence[SourceRecord]) -> dict[int, l
 def _values(pieces: Iterable[Piece]) -> dict[int, list[Value]]:
     found: dict[int, list[Value]] = defaultdict(list)
     for piece in pieces:
-        one = piece if isinstance(piece, Typed) else as_trees(piece)
-        arrow = one.rows.type if isinstance(one, Typed) else None
-        plain = to_plain(one.rows) if isinstance(one, Typed) else map(_as_written, one.trees)
+        one = piece if isinstance(piece, SchemaColumns) else as_trees(piece)
+        arrow = one.rows.type if isinstance(one, SchemaColumns) else None
+        plain = to_plain(one.rows) if isinstance(one, SchemaColumns) else map(_as_written, one.trees)
         for at, value in zip(one.positions.to_pylist(), plain, strict=True):
             found[at].append((value, arrow))
     return found
