@@ -16,7 +16,7 @@ from parquet_sink.rows.run import Run
 from parquet_sink.rows.settings import ShapeSettings
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.spark import handoff
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.targets.push.settings import PushSettings
 
 

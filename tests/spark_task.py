@@ -22,7 +22,7 @@ from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.spark import sink
 from parquet_sink.spark.handoff import Handoff
 from parquet_sink.spark.sink import Outcomes, PushWriter, RangeWriter
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.task import task as task_module
 from parquet_sink.task.outcome import RangeOutcome
 from parquet_sink.task.read_ahead import ReadInTurn

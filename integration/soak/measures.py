@@ -15,7 +15,7 @@ from integration.soak.heap import live_bytes
 from integration.soak.slopes import Point, Slope, Tolerance, slope
 from parquet_sink.files.naming import STATE_FILE
 from parquet_sink.spark.run_folder import PREFIX
-from parquet_sink.state.sqlite.store import KEPT_EVENTS
+from parquet_sink.state.sqlite import KEPT_EVENTS
 
 MB: Final = 1_000_000
 CONNECTORS: Final = 2

@@ -26,7 +26,7 @@ SEAMS = {
     "parquet_sink.task.range_flush": ("RangeFlush.acknowledge", "RangeFlush.outcome"),
     "parquet_sink.parked.files": ("Staged.commit",),
     "parquet_sink.spark.sink": ("PushWriter.write", "PushWriter.commit"),
-    "parquet_sink.state.sqlite.store": ("SqliteStore.record_accepted",),
+    "parquet_sink.state.sqlite": ("SqliteStore.record_accepted",),
     "parquet_sink.kafka.group.offsets": ("GroupOffsets._send",),
 }
 

@@ -23,7 +23,7 @@ from parquet_sink.files import naming
 from parquet_sink.model.events import Event
 from parquet_sink.planner.admission import tick_ms
 from parquet_sink.spark.slots import LEAST_SLOTS
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 
 WHOLE_S = 60
 """The simulation begins at a whole minute, so that its ticks come when Spark's do."""

@@ -13,7 +13,7 @@ from parquet_sink.model.ranges import LostOffsets
 from parquet_sink.planner.start_offsets import TopicIds
 from parquet_sink.planner.unavailable import Spawn, UnavailablePartitions
 from parquet_sink.process.threads import in_thread
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 
 
 @dataclass

@@ -32,7 +32,7 @@ from parquet_sink.planner.record_sizes import RecordSizes
 from parquet_sink.planner.recreated_topics import RecreatedTopics
 from parquet_sink.planner.start_offsets import TopicIds, topics_of
 from parquet_sink.planner.unavailable import BackgroundProbe, BrokerOutage, EndOffsets, UnavailablePartitions
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import DRAINED, PAUSE, SLOTS, STOP
 
 CHECK_S: Final = 5.0

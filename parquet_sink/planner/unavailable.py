@@ -9,7 +9,7 @@ from parquet_sink.errors import BrokersGone
 from parquet_sink.kafka.cluster.cluster import End, KafkaCluster
 from parquet_sink.model.events import ConnectorRunning, ConnectorWaiting, PartitionAvailable, PartitionUnavailable
 from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import STARTED, EventLog
 
 log = logging.getLogger(__name__)

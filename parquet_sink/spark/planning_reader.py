@@ -10,7 +10,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, Suppor
 from parquet_sink.errors import RunFilesLost, SinkError
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.spark import handoff
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 
 
 class PlanningReader(DataSourceStreamReader, SupportsTriggerAvailableNow):

@@ -43,7 +43,7 @@ from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.spark import handoff
 from parquet_sink.spark.sink import PushSink
 from parquet_sink.spark.source import KafkaRanges
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.targets.table_map import MAP_KEY
 from parquet_sink.task.frame_settings import for_frame
 from parquet_sink.worker_config.worker_file import load_worker

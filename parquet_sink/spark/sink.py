@@ -23,7 +23,7 @@ from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.spark import handoff
 from parquet_sink.spark.frame_sink import FrameSaveWriter, FrameStreamWriter, is_frame
 from parquet_sink.spark.rows import ranges_in
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.task.outcome import RangeOutcome, events_of, history_of, record_outcomes, sender_of
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from parquet_sink.process.logs import configure_worker
 from parquet_sink.settings.connector import TopicSettings
 from parquet_sink.spark import handoff, rows
 from parquet_sink.spark.planning_reader import PlanningReader
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import BEGUN, SLOTS, STARTED, WARM_UP
 
 if TYPE_CHECKING:

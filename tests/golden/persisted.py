@@ -40,8 +40,7 @@ from parquet_sink.rows.settings import ShapeSettings
 from parquet_sink.settings.record_sink import RecordSinkSettings
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.state import store
-from parquet_sink.state.sqlite import database
-from parquet_sink.state.sqlite.store import FAILURE
+from parquet_sink.state.sqlite import FAILURE, LEARNED_TABLES, RUN_TABLES
 from parquet_sink.targets.s3 import objects
 from parquet_sink.targets.s3 import target as s3_target
 from parquet_sink.task.record_steps import classes_of
@@ -222,7 +221,7 @@ def _files() -> dict[str, Any]:
 def _state() -> dict[str, Any]:
     fields = {name: [one.name, one.default] for name, one in vars(store).items() if isinstance(one, store.Field)}
     return {
-        "tables of the state": {**database.RUN_TABLES, **database.LEARNED_TABLES},
+        "tables of the state": {**RUN_TABLES, **LEARNED_TABLES},
         "fields of the state": {**fields, "FAILURE": [FAILURE, None]},
         "progress in the state": asdict(PartitionProgress("orders", 1, 5, 9, 7)),
         "acceptance in the state": asdict(Accepted("orders", 1, 5, 5, 9, "records", _AGAIN)),

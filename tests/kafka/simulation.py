@@ -28,7 +28,7 @@ from parquet_sink.planner.unavailable import BrokerOutage, Spawn, UnavailablePar
 from parquet_sink.process.threads import in_thread
 from parquet_sink.rows.settings import ShapeSettings
 from parquet_sink.settings.sink import SinkSettings
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import STARTED
 from parquet_sink.targets.push.settings import PushSettings
 from tests.factories import Clock

@@ -27,7 +27,7 @@ from parquet_sink.model.events import RecordsDelivered
 from parquet_sink.model.instance import Instance
 from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.spark import handoff
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.worker_config.offset_storage import OffsetStorageSettings
 from tests.factories import Clock
 

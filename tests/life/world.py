@@ -19,7 +19,7 @@ from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.rejected import Rejected
 from parquet_sink.parked.folder import ParkedFolder
 from parquet_sink.planner import first_timestamps, planner
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.targets import uploader
 from parquet_sink.task import range_attempt, range_flush, task
 from parquet_sink.task.read_ahead import ReadInTurn

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 from tests.factories import Clock
 from tests.planner.planner_cluster import Cluster
 

@@ -16,7 +16,7 @@ from parquet_sink.errors import AnotherInstance, KafkaFailed, OffsetsLost
 from parquet_sink.kafka.group.committed import Committed, commit_metadata
 from parquet_sink.model.instance import Instance
 from parquet_sink.planner.discovery import METADATA_S
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 from tests.factories import Clock
 from tests.kafka.simulation import KEY, WATCHFUL, Cluster, Query, done, id_of
 

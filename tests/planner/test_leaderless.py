@@ -10,7 +10,7 @@ from parquet_sink.model.ranges import PartitionProgress
 from parquet_sink.planner import unavailable
 from parquet_sink.planner.planner import Planner
 from parquet_sink.planner.unavailable import ASK_S
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 from tests.factories import Clock
 from tests.kafka.simulation import at_once
 from tests.planner.planner_cluster import KEY, SETTINGS, Cluster, Reported, planner_on

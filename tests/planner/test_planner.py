@@ -25,7 +25,7 @@ from parquet_sink.planner.admission import Range
 from parquet_sink.planner.discovery import METADATA_S, named
 from parquet_sink.planner.planner import CHECK_S, PATIENCE_S, RECOMMIT_S, Planner
 from parquet_sink.settings.connector import RestartSettings
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import DRAINED, PAUSE, SLOTS, STOP
 from tests.factories import Clock
 from tests.planner.planner_cluster import KEY, SETTINGS, Cluster, Reported, planner_on, spans

@@ -9,7 +9,7 @@ from parquet_sink.kafka.group.committed import RangePlan
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import NO_TRIES, Accepted, Again, LearnedSchema, PlannedRange
 from parquet_sink.planner.planner import Planner
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import PAUSE
 from tests.factories import Clock
 from tests.planner.planner_cluster import KEY, SETTINGS, Cluster, done, planner_on

@@ -7,7 +7,7 @@ import pytest
 from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.model.events import FlushIntervalExceeded
 from parquet_sink.planner.record_ages import LOG_S
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import PAUSE
 from tests.factories import Clock
 from tests.planner.planner_cluster import SETTINGS, Cluster, planner_on

@@ -20,7 +20,7 @@ from parquet_sink.planner.record_sizes import (
     MOST_LOOKED_AT,
     WaitingBytes,
 )
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 from tests.factories import Clock
 from tests.planner.planner_cluster import KEY, SETTINGS, Cluster, planner_on, spans
 

@@ -25,7 +25,7 @@ from parquet_sink.planner.planner import CHECK_S, RECOMMIT_S
 from parquet_sink.planner.start_offsets import is_another_topic
 from parquet_sink.planner.unavailable import ASK_S
 from parquet_sink.settings.record_sink import DeliverySettings, RecordSinkSettings
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import COMING
 from tests.factories import Clock
 from tests.kafka.simulation import KAFKA, KEY, ME, SETTINGS, WATCHFUL, Cluster, Query, at_once, done, id_of, planner_on

@@ -8,7 +8,7 @@ import pytest
 from parquet_sink.errors import TopicUnusable
 from parquet_sink.planner.discovery import METADATA_S
 from parquet_sink.planner.planner import Planner
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.targets.table_map import parse
 from tests.factories import Clock
 from tests.planner.planner_cluster import SETTINGS, Cluster, Reported, planner_on

@@ -21,7 +21,7 @@ from parquet_sink.planner.unavailable import (
     UnavailablePartitions,
 )
 from parquet_sink.process.threads import in_thread
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import STARTED
 from tests.factories import Clock
 from tests.state.memory_events import MemoryEvents

@@ -26,7 +26,7 @@ from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.spark import handoff
 from parquet_sink.spark.rows import of_range
 from parquet_sink.spark.sink import NAME, Outcomes, PushSink, PushWriter
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.task.outcome import RangeOutcome
 from tests.factories import run_of

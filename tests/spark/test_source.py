@@ -25,7 +25,7 @@ from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.spark import handoff
 from parquet_sink.spark.rows import WARM_UP, ranges_in
 from parquet_sink.spark.source import KafkaRanges, RangeSource, Work
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import SLOTS
 from parquet_sink.state.store import WARM_UP as WARM_UP_FIRST
 from parquet_sink.targets.push.settings import PushSettings

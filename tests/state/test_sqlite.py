@@ -11,8 +11,7 @@ import pytest
 from parquet_sink.errors import RunFilesLost, failure_named
 from parquet_sink.model.events import ConnectorRunning, Event, OffsetCommitted
 from parquet_sink.model.ranges import Accepted, LearnedSchema, PartitionProgress, PlannedRange
-from parquet_sink.state.sqlite.database import COMPANIONS
-from parquet_sink.state.sqlite.store import SqliteStore, learned_of
+from parquet_sink.state.sqlite import COMPANIONS, SqliteStore, learned_of
 from parquet_sink.state.store import REPORTED, SLOTS, STOP
 
 

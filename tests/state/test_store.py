@@ -14,8 +14,8 @@ from parquet_sink.model.events import ConnectorRunning, Event, FileAccepted, Fil
 from parquet_sink.model.failure import Failure
 from parquet_sink.model.ranges import Accepted, Again, LearnedSchema, PartitionProgress, PlannedRange, Tries, ValueSizes
 from parquet_sink.model.receipts import Receipt
-from parquet_sink.state.sqlite import store as sqlite_events
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state import sqlite
+from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import DRAINED, FIELDS, REPORTED, SLOTS, STARTED, STOP, EventBatch, EventLog
 from tests.state.memory_events import MemoryEvents
 
@@ -37,7 +37,7 @@ def make(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
         def log(kept: int) -> EventLog:
             if request.param == "memory":
                 return MemoryEvents(kept)
-            monkeypatch.setattr(sqlite_events, "KEPT_EVENTS", kept)
+            monkeypatch.setattr(sqlite, "KEPT_EVENTS", kept)
             return made.enter_context(closing(SqliteStore(tmp_path / f"events-{uuid4().hex}.db")))
 
         yield log

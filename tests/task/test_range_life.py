@@ -17,7 +17,7 @@ from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.spark.sink import PushWriter
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.targets.outcome import Outcome
 from parquet_sink.worker.loop import group_commit
 from tests.factories import Clock, run_of

@@ -19,7 +19,7 @@ from parquet_sink.history.sqlite.store import read_history
 from parquet_sink.history.store import HistoryQuery
 from parquet_sink.planner.admission import tick_ms
 from parquet_sink.settings.sink import SinkSettings
-from parquet_sink.state.sqlite.store import events_of
+from parquet_sink.state.sqlite import events_of
 from parquet_sink.task.record_steps import steps_for
 from parquet_sink.task.reject_policy import StopAtRejected
 

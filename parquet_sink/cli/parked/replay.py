@@ -25,7 +25,7 @@ from parquet_sink.parked.folder import ParkedFolder
 from parquet_sink.parked.locks import replaying
 from parquet_sink.parked.scan import Selection, scan
 from parquet_sink.settings.sink import SinkSettings
-from parquet_sink.state.sqlite.store import learned_of
+from parquet_sink.state.sqlite import learned_of
 from parquet_sink.targets.outcome import Health, Outcome, ProbeResult, Verdict
 from parquet_sink.task.outcome import RangeOutcome, history_of, record_uploads, sender_of
 from parquet_sink.task.replay import Replay, Replayed

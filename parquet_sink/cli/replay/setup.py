@@ -22,7 +22,7 @@ from parquet_sink.replay.plan import Cutting, Past, ReplayPlan, make_plan, of_to
 from parquet_sink.replay.selection import Selection, chosen
 from parquet_sink.replay.survey import past_of, survey
 from parquet_sink.settings.sink import SinkSettings
-from parquet_sink.state.sqlite.store import learned_of
+from parquet_sink.state.sqlite import learned_of
 from parquet_sink.targets.target_class import PUSH, TYPE, TargetClass, find_target, of_address
 from parquet_sink.validate.preflight import inspect
 

@@ -34,7 +34,7 @@ from parquet_sink.model.failure import Failure
 from parquet_sink.process.threads import in_thread
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.spark.causes import failure_of
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import BEGUN, COMING, PAUSE, SLOTS, STARTED, STOP, WARM_UP
 from parquet_sink.worker.loop.flow import flow_of
 from parquet_sink.worker.loop.request_queue import Background, at_once

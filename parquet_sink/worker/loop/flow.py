@@ -25,7 +25,7 @@ from parquet_sink.model.receipts import Archiving
 from parquet_sink.parked.names import any_parked
 from parquet_sink.settings.connector import ConnectorSettings, TopicSettings
 from parquet_sink.settings.sink import SinkSettings
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import DRAINED
 from parquet_sink.worker.herder.values import OFFSET, PARTITION, TOPIC, StoredOffset
 from parquet_sink.worker.loop import group_commit

@@ -11,7 +11,7 @@ from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import Accepted
 from parquet_sink.process.logs import concerning
 from parquet_sink.settings.connector import TopicSettings
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.worker.loop.restarts import Positions
 
 log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.files.storage import prepare, prepare_connector, remove_leftovers
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.spark import handoff
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import Field
 
 

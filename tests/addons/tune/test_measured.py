@@ -11,7 +11,7 @@ from parquet_sink.addons.tune.model import Durations, Load
 from parquet_sink.files import naming
 from parquet_sink.model.events import ConnectorRunning, Event, FileAccepted, OffsetCommitted, RangePlanned
 from parquet_sink.model.receipts import Receipt
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 from tests.factories import settings
 
 GIVEN = Durations(range_ms=50)

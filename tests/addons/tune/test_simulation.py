@@ -15,7 +15,7 @@ from parquet_sink.files.rotation import Limits, Reason
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import LearnedSchema
 from parquet_sink.planner.admission import by_task
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import SLOTS
 from tests.addons.tune.loads import any_load, steady
 from tests.factories import Clock

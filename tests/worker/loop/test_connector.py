@@ -26,7 +26,7 @@ from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import NO_TRIES, Accepted, Again, LearnedSchema, PartitionProgress
 from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.spark import handoff
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import DRAINED, PAUSE, SLOTS, STARTED
 from parquet_sink.worker.loop.connector import Connector
 from parquet_sink.worker.loop.request_queue import at_once

@@ -37,7 +37,7 @@ from parquet_sink.model.events import (
 from parquet_sink.model.failure import Failure
 from parquet_sink.model.ranges import Accepted, PartitionProgress
 from parquet_sink.model.receipts import Receipt
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.worker.loop import live_view, totals
 from parquet_sink.worker.loop.connector import Connector
 from parquet_sink.worker.loop.events import EventDispatcher
@@ -423,7 +423,7 @@ from types import SimpleNamespace
 from parquet_sink.worker.loop.status import Status
 from parquet_sink.worker.loop.live_view import STARTING, LiveView
 from parquet_sink.model.ranges import PartitionProgress
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 
 state = SqliteStore(Path(sys.argv[1]))
 state.record_progress([PartitionProgress("orders", number, 0, number * 10, None) for number in range(30)])

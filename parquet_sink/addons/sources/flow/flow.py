@@ -15,7 +15,7 @@ from parquet_sink.addons.sources.standard_input import StandardInput
 from parquet_sink.errors import ConnectorError
 from parquet_sink.model.instance import Instance
 from parquet_sink.process.logs import concerning
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import DRAINED, SENT, STARTED
 from parquet_sink.worker.loop.flow import Flow
 from parquet_sink.worker.loop.restarts import Positions

@@ -17,7 +17,7 @@ from parquet_sink.addons.sources.task import Looking, Memory, Noticing, SourceTa
 from parquet_sink.errors import RunFilesLost
 from parquet_sink.model.events import ConnectorRunning
 from parquet_sink.planner.unavailable import BrokerOutage
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import BEGUN, DRAINED, PAUSE, STARTED, STOP
 
 UNREPORTED: Final = (

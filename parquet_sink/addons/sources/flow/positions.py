@@ -11,7 +11,7 @@ from parquet_sink.addons.sources.offsets.storage import opened
 from parquet_sink.addons.sources.settings import SourceSettings
 from parquet_sink.addons.sources.task import Memory
 from parquet_sink.files import naming
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import SENT
 from parquet_sink.worker_config.offset_storage import OffsetStorageSettings
 

@@ -26,7 +26,7 @@ from parquet_sink.model.failure import Failure
 from parquet_sink.process.logs import configure_worker
 from parquet_sink.spark import handoff
 from parquet_sink.spark.planning_reader import PlanningReader
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import SENT, SLOTS
 
 if TYPE_CHECKING:

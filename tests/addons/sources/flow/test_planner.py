@@ -20,7 +20,7 @@ from parquet_sink.errors import BrokerAway, BrokersGone, RunFilesLost
 from parquet_sink.files.storage import prepare_connector
 from parquet_sink.model.failure import Failure
 from parquet_sink.settings.connector import RestartSettings
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import DRAINED, PAUSE, SENT, STARTED, STOP
 from parquet_sink.worker_config.offset_storage import OffsetStorageSettings
 from tests.factories import Clock
