@@ -18,10 +18,9 @@ from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.naming import attempt_name, file_name
 from parquet_sink.files.rotation import Reason
 from parquet_sink.net.settings import ENDPOINT
-from parquet_sink.targets.directory import storing
+from parquet_sink.targets.directory import target as directory
 from parquet_sink.targets.directory.settings import DirectorySettings
-from parquet_sink.targets.directory.storing import ABANDONED_S, PARTIAL_FOLDER, PIECE_BYTES
-from parquet_sink.targets.directory.target import DirectoryTarget, unusable
+from parquet_sink.targets.directory.target import ABANDONED_S, PARTIAL_FOLDER, PIECE_BYTES, DirectoryTarget, unusable
 from parquet_sink.targets.outcome import Health, Verdict
 from tests.factories import Clock
 
@@ -222,10 +221,11 @@ def test_a_name_that_may_not_last_is_unknown(
     (root / "t").mkdir()
 
     def fails(folder: str) -> None:
-        raise OSError(errno.EIO, "Input/output error")
+        if folder == str(root / "t"):
+            raise OSError(errno.EIO, "Input/output error")
 
     with monkeypatch.context() as patched:
-        patched.setattr(storing, "sync_folder", fails)
+        patched.setattr(directory, "sync_folder", fails)
         assert [target.push(file, SECONDS).verdict for _ in range(2)] == [Verdict.UNKNOWN] * 2
     assert target.push(file, SECONDS).verdict is Verdict.ACCEPTED
 
@@ -285,7 +285,7 @@ def test_trouble_with_the_local_file_is_not_the_targets(
 KILLED = """
 import os, signal, sys
 from parquet_sink.targets.directory.settings import DirectorySettings
-from parquet_sink.targets.directory.storing import store
+from parquet_sink.targets.directory.target import store
 from parquet_sink.targets.store import LocalFile
 count = [0]
 real = getattr(os, sys.argv[1])
@@ -328,7 +328,7 @@ def test_what_is_being_written_is_not_swept(
     fsync = os.fsync
 
     def sweeping(descriptor: int) -> None:
-        storing.sweep(str(root / "t"), 4e9 + ABANDONED_S)
+        directory.sweep(str(root / "t"), 4e9 + ABANDONED_S)
         fsync(descriptor)
 
     monkeypatch.setattr(os, "fsync", sweeping)
