@@ -14,7 +14,7 @@ from integration.numbered import numbered
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.cli.main import main
 from parquet_sink.history.locating import locate
-from parquet_sink.history.sqlite.store import read_history
+from parquet_sink.history.sqlite import read_history
 
 T0 = 1_700_000_000_000
 JSON = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "false"}

@@ -19,7 +19,7 @@ from integration.s3.server import ACCESS_KEY, REGION, SECRET_KEY, S3Server
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.cli import main as cli
 from parquet_sink.history.records import UploadRecord
-from parquet_sink.history.sqlite.store import read_history
+from parquet_sink.history.sqlite import read_history
 from parquet_sink.model.events import FileArchived
 from parquet_sink.worker.loop.status import Status
 

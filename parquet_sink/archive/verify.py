@@ -7,7 +7,7 @@ from parquet_sink.archive.archive import Archive, ArchivedFile, topic_folder
 from parquet_sink.archive.comparison import Comparison, Known, compared, expected
 from parquet_sink.archive.settings import ArchiveSettings
 from parquet_sink.archive.waiting import WaitingFolder
-from parquet_sink.history.sqlite.store import SqliteHistory
+from parquet_sink.history.sqlite import SqliteHistory
 from parquet_sink.history.store import HistoryQuery
 
 

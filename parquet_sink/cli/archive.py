@@ -99,7 +99,7 @@ def _verify(args: argparse.Namespace, settings: SinkSettings, own: "ArchiveSetti
 
     from parquet_sink.archive.verify import Verified, altered, compare
     from parquet_sink.cli.progress import ShownProgress
-    from parquet_sink.history.sqlite.store import read_history
+    from parquet_sink.history.sqlite import read_history
 
     path = Path(settings.history_file)
     try:

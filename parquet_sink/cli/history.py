@@ -21,7 +21,7 @@ from parquet_sink.errors import InvalidConfiguration, SinkError
 from parquet_sink.files.naming import HISTORY_FILE
 from parquet_sink.history.locating import Location, Place, locate
 from parquet_sink.history.records import Origin, UploadOutcome, UploadRecord
-from parquet_sink.history.sqlite.store import SqliteHistory, read_history
+from parquet_sink.history.sqlite import SqliteHistory, read_history
 from parquet_sink.history.store import HistoryQuery, HourSummary, Percentiles
 from parquet_sink.model.ranges import Attempt
 

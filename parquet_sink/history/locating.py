@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from parquet_sink.history.records import Origin, RangeRecord, UploadOutcome, UploadRecord
-from parquet_sink.history.sqlite.store import SqliteHistory
+from parquet_sink.history.sqlite import SqliteHistory
 from parquet_sink.history.store import HistoryQuery
 
 

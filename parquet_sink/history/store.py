@@ -1,6 +1,6 @@
 """What is asked of the history of uploads, and what it answers.
 
-    with closing(read_history(path)) as history:                    # parquet_sink.history.sqlite.store
+    with closing(read_history(path)) as history:                    # parquet_sink.history.sqlite
         for record in history.files(HistoryQuery(topic="orders")):
             ...
 
@@ -8,10 +8,16 @@ It is written by whatever sends files of a connector (the committer beside Spark
 history that cannot be written is told once and stops nobody. Losing it loses the history, never a record.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from math import ceil
+from typing import Final
 
-from parquet_sink.history.records import UploadOutcome
+from parquet_sink.history.records import Origin, UploadOutcome, UploadRecord
+
+HOUR_MS: Final = 3_600_000
 
 
 @dataclass(frozen=True)
@@ -85,3 +91,39 @@ class HistoryExtent:
     first_ms: int | None
     last_ms: int | None
     size_bytes: int
+
+
+def summarised(records: Iterable[UploadRecord]) -> list[HourSummary]:
+    """One for each hour in which something happened, in order of time. records: in that order."""
+    hours = groupby(records, lambda one: one.at_ms - one.at_ms % HOUR_MS)
+    return [_summary(hour_ms, list(found)) for hour_ms, found in hours]
+
+
+def _summary(hour_ms: int, records: Sequence[UploadRecord]) -> HourSummary:
+    accepted = [one for one in records if one.outcome is UploadOutcome.ACCEPTED]
+    fresh = [one.freshness_ms for one in accepted if one.origin is Origin.RUN and not one.repeat]
+    return HourSummary(
+        hour_ms=hour_ms,
+        files=len(accepted),
+        repeated=sum(one.repeat > 0 for one in accepted),
+        rows=sum(one.rows for one in accepted),
+        records=sum(one.records for one in accepted),
+        size_bytes=sum(one.size_bytes for one in accepted),
+        attempts=sum(one.attempts for one in records),
+        reasons=dict(Counter(one.reason for one in accepted)),
+        others=dict(Counter(str(one.outcome) for one in records if one.outcome is not UploadOutcome.ACCEPTED)),
+        freshness_ms=percentiles([ms for ms in fresh if ms is not None]),
+        upload_s=percentiles([one.upload_s for one in accepted]),
+    )
+
+
+def percentiles(values: Sequence[float]) -> Percentiles | None:
+    """By nearest rank: each is one of the values. None without values."""
+    if not values:
+        return None
+    ordered = sorted(values)
+
+    def at(share: int) -> float:
+        return ordered[max(ceil(share * len(ordered) / 100), 1) - 1]
+
+    return Percentiles(at(50), at(95), at(99), ordered[-1])

@@ -16,7 +16,7 @@ from typing import Final
 from parquet_sink.errors import HistoryUnusable
 from parquet_sink.history.records import RangeRecord, UploadRecord
 from parquet_sink.history.settings import HistorySettings
-from parquet_sink.history.sqlite.store import SqliteHistory, write_history
+from parquet_sink.history.sqlite import SqliteHistory, write_history
 from parquet_sink.model.receipts import Archiving
 
 log = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from parquet_sink.errors import BrokerAway, InvalidConfiguration, TopicGone
 from parquet_sink.history.records import Origin, UploadOutcome
-from parquet_sink.history.sqlite.store import SqliteHistory
+from parquet_sink.history.sqlite import SqliteHistory
 from parquet_sink.history.store import HistoryQuery
 from parquet_sink.kafka.cluster.cluster import KafkaCluster
 from parquet_sink.kafka.group.client import GroupClient

@@ -11,7 +11,7 @@ import pytest
 from parquet_sink.cli import main as cli
 from parquet_sink.files.naming import connector_folder, file_name, history_file
 from parquet_sink.history.settings import HistorySettings
-from parquet_sink.history.sqlite.store import write_history
+from parquet_sink.history.sqlite import write_history
 from parquet_sink.model.receipts import Archiving
 from tests.cli.connector_file import connector_lines
 from tests.history.uploads import span, upload

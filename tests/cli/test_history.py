@@ -11,7 +11,7 @@ import pytest
 from parquet_sink.cli.main import main
 from parquet_sink.history.records import Origin, UploadOutcome
 from parquet_sink.history.settings import HistorySettings
-from parquet_sink.history.sqlite.store import write_history
+from parquet_sink.history.sqlite import write_history
 from tests.cli.connector_file import connector_lines
 from tests.history.uploads import HOUR_MS, span, upload
 

@@ -14,7 +14,7 @@ import pytest
 from parquet_sink.cli.main import main
 from parquet_sink.cli.parked import replay as parked_drop
 from parquet_sink.cli.parked.replay import progress_lines
-from parquet_sink.history.sqlite.store import read_history
+from parquet_sink.history.sqlite import read_history
 from parquet_sink.model.rejected import Rejected, Stage
 from parquet_sink.parked.folder import ParkedFolder
 from parquet_sink.parked.locks import replaying

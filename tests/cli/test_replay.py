@@ -13,7 +13,7 @@ from parquet_sink.cli.replay import flow as replay_flow
 from parquet_sink.cli.replay import setup as replay_setup
 from parquet_sink.connectors.check import check_files
 from parquet_sink.errors import KafkaFailed
-from parquet_sink.history.sqlite.store import write_history
+from parquet_sink.history.sqlite import write_history
 from parquet_sink.history.writer import HistoryWriter
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.partitions import PartitionKey

@@ -21,8 +21,8 @@ from parquet_sink.convert.json import decoder as json_decoder
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.files import naming
 from parquet_sink.history import records as history_records
-from parquet_sink.history.sqlite import database as history_database
-from parquet_sink.history.sqlite.store import file_row
+from parquet_sink.history import sqlite as history_file
+from parquet_sink.history.sqlite import file_row
 from parquet_sink.kafka.dead_letters import HeaderWriter
 from parquet_sink.kafka.group.committed import RangePlan, commit_metadata
 from parquet_sink.model import events
@@ -232,8 +232,8 @@ def _state() -> dict[str, Any]:
 def _history() -> dict[str, Any]:
     known = history_records.known_to_dict(_PLANNED.known)
     return {
-        "tables of the history": {**history_database.TABLES, "archived": history_database._ARCHIVED_COLUMNS},
-        "version of the history": history_database.VERSION,
+        "tables of the history": {**history_file.TABLES, "archived": history_file._ARCHIVED_COLUMNS},
+        "version of the history": history_file.VERSION,
         "an upload in the history": list(file_row(_UPLOAD)),
         "an upload as JSON": _UPLOAD.to_dict(),
         "what was known, in the history": known,

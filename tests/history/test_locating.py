@@ -9,7 +9,7 @@ import pytest
 from parquet_sink.history.locating import Place, locate
 from parquet_sink.history.records import Origin, UploadOutcome
 from parquet_sink.history.settings import HistorySettings
-from parquet_sink.history.sqlite.store import SqliteHistory, write_history
+from parquet_sink.history.sqlite import SqliteHistory, write_history
 from tests.history.uploads import span, upload
 
 

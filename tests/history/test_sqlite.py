@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parquet_sink.errors import HistoryUnusable
+from parquet_sink.history import sqlite as history_file
 from parquet_sink.history.records import Origin, UploadOutcome, UploadRecord
 from parquet_sink.history.settings import HistorySettings
-from parquet_sink.history.sqlite import database
-from parquet_sink.history.sqlite.store import SqliteHistory, percentiles, read_history, summarised, write_history
-from parquet_sink.history.store import ALL, HistoryQuery, HourSummary, Percentiles
+from parquet_sink.history.sqlite import SqliteHistory, read_history, write_history
+from parquet_sink.history.store import ALL, HistoryQuery, HourSummary, Percentiles, percentiles, summarised
 from parquet_sink.model.ranges import LearnedSchema
 from parquet_sink.model.receipts import Archiving
 from tests.history.uploads import HOUR_MS, span, upload
@@ -204,7 +204,7 @@ def test_a_history_is_read_where_nothing_may_be_written(tmp_path: Path, monkeypa
     path = tmp_path / "history.db"
     with closing(write_history(path, HistorySettings())) as history:
         history.append_files([upload()])
-    really = database._opened_read_only
+    really = history_file._opened_read_only
 
     def refusing(path: Path, options: str) -> sqlite3.Connection:
         if "immutable" in options:
@@ -213,7 +213,7 @@ def test_a_history_is_read_where_nothing_may_be_written(tmp_path: Path, monkeypa
         error.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
         raise error
 
-    monkeypatch.setattr(database, "_opened_read_only", refusing)
+    monkeypatch.setattr(history_file, "_opened_read_only", refusing)
     with closing(read_history(path)) as history:
         assert list(history.files()) == [upload()]
     path.with_name("history.db-wal").write_bytes(b"what is in it would be missing")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from parquet_sink.history.settings import HistorySettings
-from parquet_sink.history.sqlite.store import read_history, write_history
+from parquet_sink.history.sqlite import read_history, write_history
 from parquet_sink.history.writer import PRUNE_FILES, HistoryWriter, writer_for
 from tests.history.uploads import HOUR_MS, span, upload
 

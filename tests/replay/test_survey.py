@@ -9,7 +9,7 @@ import pytest
 from parquet_sink.errors import BrokerAway, InvalidConfiguration, TopicGone
 from parquet_sink.history.records import Origin, UploadOutcome
 from parquet_sink.history.settings import HistorySettings
-from parquet_sink.history.sqlite.store import write_history
+from parquet_sink.history.sqlite import write_history
 from parquet_sink.kafka.group.committed import Committed
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.partitions import PartitionKey

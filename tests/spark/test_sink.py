@@ -13,7 +13,7 @@ from pyspark.sql.types import IntegerType, LongType, StringType, StructField, St
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import ConnectorError, Defect, RunFilesLost, failure_named
 from parquet_sink.files.settings import FileSettings
-from parquet_sink.history.sqlite.store import read_history
+from parquet_sink.history.sqlite import read_history
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.model.events import FileAccepted, FileFailed
 from parquet_sink.model.failure import Failure

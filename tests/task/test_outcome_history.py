@@ -10,7 +10,7 @@ from parquet_sink import __version__
 from parquet_sink.errors import UploadExhausted, UploadPostponed, UploadRefused, failure_named
 from parquet_sink.history.records import Origin, Sender, UploadOutcome
 from parquet_sink.history.settings import HistorySettings
-from parquet_sink.history.sqlite.store import SqliteHistory, read_history
+from parquet_sink.history.sqlite import SqliteHistory, read_history
 from parquet_sink.history.writer import HistoryWriter
 from parquet_sink.model.failure import Failure
 from parquet_sink.model.ranges import Again, Attempt, LearnedSchema, PlannedRange, Tries

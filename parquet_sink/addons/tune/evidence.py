@@ -15,7 +15,7 @@ from parquet_sink.addons.tune.sampling import PartitionSample, Progress, Sample,
 from parquet_sink.errors import HistoryUnusable, NothingSampled
 from parquet_sink.files import naming
 from parquet_sink.history.records import UploadRecord
-from parquet_sink.history.sqlite.store import read_history
+from parquet_sink.history.sqlite import read_history
 from parquet_sink.history.store import HistoryQuery
 from parquet_sink.planner.admission import tick_ms
 from parquet_sink.settings.sink import SinkSettings

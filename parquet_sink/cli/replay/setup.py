@@ -14,7 +14,7 @@ from parquet_sink.errors import HistoryUnusable, InvalidConfiguration
 from parquet_sink.files import naming
 from parquet_sink.files.naming import parts_of
 from parquet_sink.files.settings import CODEC
-from parquet_sink.history.sqlite.store import read_history
+from parquet_sink.history.sqlite import read_history
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import LearnedSchema
 from parquet_sink.replay.copies import copies_of

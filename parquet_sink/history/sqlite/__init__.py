@@ -1,1 +1,0 @@
-"""The history as an SQLite file beside the connector's state."""
