@@ -2,10 +2,9 @@
 
 import os
 import threading
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final, Generic, TypeVar
-
-from parquet_sink.process.lru_cache import LruCache
 
 MOST_KEPT: Final = 16
 
@@ -22,16 +21,17 @@ class PerProcess(Generic[K, V]):
     """
 
     def __init__(self, make: Callable[[K], V], most: int = MOST_KEPT) -> None:
-        self._make = make
-        self._kept: LruCache[tuple[int, K], V] = LruCache(most)
+        self._make, self._most = make, most
+        self._kept: OrderedDict[tuple[int, K], V] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, key: K) -> V:
         """The value of a key, which counts as used then. Raises what `make` raises."""
         at = (os.getpid(), key)
         with self._lock:
-            found = self._kept.get(at)
-            if found is None:
-                found = self._make(key)
-                self._kept.put(at, found)
-            return found
+            if at not in self._kept:
+                self._kept[at] = self._make(key)
+                if len(self._kept) > self._most:
+                    self._kept.popitem(last=False)
+            self._kept.move_to_end(at)
+            return self._kept[at]
