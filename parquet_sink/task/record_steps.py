@@ -54,9 +54,12 @@ def steps_for(settings: SinkSettings, policy: RejectPolicy) -> RecordSteps:
     if settings.shape.raw:
         return RecordSteps(policy=policy, raw=True)
     from parquet_sink.convert.decoders import decoder_for, key_decoder_for
-    from parquet_sink.transform.building import chain_for
 
-    transforms = chain_for(settings.transforms, settings.key, settings.header)
+    transforms = None
+    if settings.transforms:
+        from parquet_sink.transform.building import chain_for
+
+        transforms = chain_for(settings.transforms, settings.key, settings.header)
     tombstone_keys = None if settings.shape.tombstone_column is None else key_decoder_for(settings.key)
     return RecordSteps(decoder_for(settings.value), transforms, policy, tombstone_keys)
 
