@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
-from parquet_sink.config.handover import dump_with_secrets, load_with_secrets
+from parquet_sink.config.secret import dump_with_secrets, load_with_secrets
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.files import naming
 from parquet_sink.files.storage import prepare_connector

@@ -25,12 +25,11 @@ from parquet_sink.config.declared import (
     names_of,
 )
 from parquet_sink.config.docs import row_of
-from parquet_sink.config.handover import dump_with_secrets, load_with_secrets
 from parquet_sink.config.key import Key, Origin, Type
 from parquet_sink.config.machine import Machine
 from parquet_sink.config.provider import Resolved
 from parquet_sink.config.report import Report
-from parquet_sink.config.secret import STARS, Secret
+from parquet_sink.config.secret import STARS, Secret, dump_with_secrets, load_with_secrets
 from parquet_sink.config.values import Values, read
 
 MACHINE = Machine(working_dir="/home/u", tmp_dir="/var/tmp")

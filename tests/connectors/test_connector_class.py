@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from parquet_sink import plugins
-from parquet_sink.config.handover import dump_with_secrets, load_with_secrets
 from parquet_sink.config.machine import Machine
+from parquet_sink.config.secret import dump_with_secrets, load_with_secrets
 from parquet_sink.connectors.connector_class import CONNECTOR_CLASSES, find_class
 from parquet_sink.connectors.documentation import help_text, markdown
 from parquet_sink.connectors.ems.sink import EmsSink

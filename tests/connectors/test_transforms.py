@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from parquet_sink.config.class_settings import ClassSettings
-from parquet_sink.config.handover import dump_with_secrets, load_with_secrets
-from parquet_sink.config.secret import Secret
+from parquet_sink.config.secret import Secret, dump_with_secrets, load_with_secrets
 from parquet_sink.transform.settings import StepSettings
 from tests.connectors.ems.connector_files import CANARY, load_file, settings_of
 

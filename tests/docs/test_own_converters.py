@@ -10,7 +10,7 @@ import pytest
 from parquet_sink.addons.sources.encoding.encoders import encoder_for
 from parquet_sink.addons.sources.encoding.faults import NotEncodable
 from parquet_sink.addons.sources.settings import SourceSettings
-from parquet_sink.config.handover import dump_with_secrets, load_with_secrets
+from parquet_sink.config.secret import dump_with_secrets, load_with_secrets
 from parquet_sink.connectors.loading import load
 from parquet_sink.convert.decoded import Untyped
 from parquet_sink.convert.decoders import decoder_for

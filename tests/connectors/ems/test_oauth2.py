@@ -2,8 +2,7 @@
 
 import pytest
 
-from parquet_sink.config.handover import dump_with_secrets, load_with_secrets
-from parquet_sink.config.secret import Secret, digest
+from parquet_sink.config.secret import Secret, digest, dump_with_secrets, load_with_secrets
 from parquet_sink.net.settings import ClientCredentials
 from tests.connectors.ems.connector_files import CANARY, E, load_file, settings_of
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from parquet_sink.addons.sources.settings import SourceSettings
-from parquet_sink.config.handover import dump_with_secrets, load_with_secrets
 from parquet_sink.config.machine import Machine
+from parquet_sink.config.secret import dump_with_secrets, load_with_secrets
 from parquet_sink.connectors.check import check_files
 from parquet_sink.connectors.loading import Loaded, load
 from parquet_sink.convert.connect_values.settings import SIMPLE_HEADER
