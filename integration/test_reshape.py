@@ -20,8 +20,7 @@ from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected
 from parquet_sink.rows.raw import RawRowBuilder
 from parquet_sink.rows.run import Run
-from parquet_sink.task.record_steps import steps_for
-from parquet_sink.task.reject_policy import StopAtRejected
+from parquet_sink.task.record_steps import StopAtRejected, steps_for
 
 COUNT: Final = 60
 FORMATS_COMPARED: Final = ("json", "avro", "json_envelope", "json_schema", "protobuf", "nested", "json_sha256")

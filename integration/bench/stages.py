@@ -29,8 +29,7 @@ from parquet_sink.process.memory import collect_garbage_rarely
 from parquet_sink.rows.run import Run
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.settings import Target
-from parquet_sink.task.record_steps import RecordSteps, steps_for
-from parquet_sink.task.reject_policy import StopAtRejected
+from parquet_sink.task.record_steps import RecordSteps, StopAtRejected, steps_for
 
 ROUNDS: Final = 4
 SEND_S: Final = 60.0

@@ -57,8 +57,7 @@ def run(args: argparse.Namespace) -> int:
         print(warning, file=sys.stderr)
     (settings,) = checked.require()
     record = _record(args, settings)
-    from parquet_sink.task.record_steps import steps_for
-    from parquet_sink.task.reject_policy import StopAtRejected
+    from parquet_sink.task.record_steps import StopAtRejected, steps_for
     from parquet_sink.task.trial import timestamp_text, trial
 
     found = trial(record, steps_for(settings, StopAtRejected()), settings.shape)

@@ -42,8 +42,7 @@ from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.settings import TargetSettings, needs_timestamp
 from parquet_sink.targets.uploader import NOT_COMMITTED
 from parquet_sink.task.outcome import RangeOutcome
-from parquet_sink.task.record_steps import steps_for
-from parquet_sink.task.reject_policy import stopped_by
+from parquet_sink.task.record_steps import steps_for, stopped_by
 from parquet_sink.task.replay import flush_to_the_end
 from parquet_sink.task.task import TaskFlush, from_kafka
 

@@ -22,7 +22,7 @@ from parquet_sink.model.rejected import Rejected, stage_name
 from parquet_sink.settings.record_sink import RecordSinkSettings
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.task.outcome import RangeOutcome
-from parquet_sink.task.reject_policy import RejectPolicy
+from parquet_sink.task.record_steps import RejectPolicy
 
 log = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ For each range [start, end):
 
   1. its batches are read in offset order, perhaps ahead of what is put  (`task.read_ahead`), a small range
      perhaps together with others                                        (`kafka.small_ranges`)
-  2. records are decoded and transformed; of one that fails the policy   (`transform.chain`, `task.reject_policy`)
+  2. records are decoded and transformed; of one that fails the policy   (`transform.chain`, `task.record_steps`)
      decides: the range ends before it, or it is diverted
   3. the sink takes the others, batch by batch                           (`RecordSink.put`)
   4. the sink has all of them durably                                    (`RecordSink.flush`)

@@ -4,7 +4,7 @@ For each range [start, end):
 
   1. its batches are read in offset order, perhaps ahead of what is written (`task.read_ahead`), a small range
      perhaps together with others                                        (`kafka.small_ranges`)
-  2. records become rows; of one without a row the policy decides:       (`rows.row_builder`, `task.reject_policy`)
+  2. records become rows; of one without a row the policy decides:       (`rows.row_builder`, `task.record_steps`)
      the range is planned again to end before it, or it is diverted
   3. rows become local files; a finished file's footer is verified       (`files.accumulator`)
   4. a file is sent, then archived where there is an archive; the next   (`targets.uploader`, `archive.target`)

@@ -26,8 +26,7 @@ from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import Header, RecordBatch, RecordParts
 from parquet_sink.model.rejected import Rejected
 from parquet_sink.task.outcome import RangeOutcome
-from parquet_sink.task.record_steps import classes_of, steps_for
-from parquet_sink.task.reject_policy import DivertPolicy
+from parquet_sink.task.record_steps import DivertPolicy, classes_of, steps_for
 from parquet_sink.task.task import TaskFlush
 from parquet_sink.worker_config.worker import Worker
 from tests.connectors.ems.connector_files import MACHINE

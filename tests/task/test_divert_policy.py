@@ -10,8 +10,7 @@ from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordParts
 from parquet_sink.model.rejected import Rejected, Stage
 from parquet_sink.settings.connector import ErrorSettings
-from parquet_sink.task.record_steps import RecordSteps
-from parquet_sink.task.reject_policy import DivertPolicy
+from parquet_sink.task.record_steps import DivertPolicy, RecordSteps
 from tests.task.fakes import SPAN, Run, Target, block, good
 
 REJECTED = Rejected("orders", 0, 7, Stage.SHAPE, "it has no primary key", b"k", b"v", (), 5)

@@ -24,8 +24,7 @@ from parquet_sink.model.rejected import Rejected
 from parquet_sink.settings.connector import ErrorSettings
 from parquet_sink.targets.outcome import Outcome, Verdict
 from parquet_sink.task.outcome import RangeOutcome
-from parquet_sink.task.record_steps import RecordSteps
-from parquet_sink.task.reject_policy import DivertPolicy
+from parquet_sink.task.record_steps import DivertPolicy, RecordSteps
 from tests.task.fakes import SPAN, UNKNOWN, Run, Target, block, good
 
 ALL = ErrorSettings(invalid_records=True, refused_files=True)

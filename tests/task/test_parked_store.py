@@ -17,8 +17,7 @@ from parquet_sink.parked.folder import ParkedFolder, ParkedStore
 from parquet_sink.parked.scan import scan
 from parquet_sink.parked.settings import ParkedSettings
 from parquet_sink.settings.connector import ErrorSettings
-from parquet_sink.task.record_steps import RecordSteps, policy_for
-from parquet_sink.task.reject_policy import DivertPolicy, StopAtRejected
+from parquet_sink.task.record_steps import DivertPolicy, RecordSteps, StopAtRejected, policy_for
 from tests.parked.records import offsets, rejected
 from tests.task.fakes import BAD_FILE, SPAN, Run, Target, block, good, made
 

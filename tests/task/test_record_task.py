@@ -14,8 +14,8 @@ from parquet_sink.settings.connector import ErrorSettings, RestartSettings
 from parquet_sink.settings.record_sink import DeliverySettings, RecordSinkSettings
 from parquet_sink.task import record_steps
 from parquet_sink.task.outcome import RangeOutcome, events_of
+from parquet_sink.task.record_steps import DivertPolicy
 from parquet_sink.task.record_task import PutRetry, RecordTask
-from parquet_sink.task.reject_policy import DivertPolicy
 from tests.task.fakes import SPAN, block, good, part
 from tests.task.record_doubles import Kept, Setup
 

@@ -21,8 +21,7 @@ from parquet_sink.targets.outcome import Outcome, Verdict
 from parquet_sink.targets.settings import RetrySettings
 from parquet_sink.targets.uploader import Deliverer
 from parquet_sink.task.range_flush import FileRecords
-from parquet_sink.task.record_steps import RecordSteps
-from parquet_sink.task.reject_policy import DivertPolicy
+from parquet_sink.task.record_steps import DivertPolicy, RecordSteps
 from tests.task.fakes import (
     ACCEPTED,
     BAD_FILE,

@@ -7,8 +7,8 @@ import pytest
 
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.rejected import Rejected, Stage
-from parquet_sink.task import reject_policy
-from parquet_sink.task.reject_policy import (
+from parquet_sink.task import record_steps
+from parquet_sink.task.record_steps import (
     AT_ONCE,
     LONGEST,
     MOST_HEADERS,
@@ -74,7 +74,7 @@ def test_what_is_left_out_is_told_now_and_then(
 ) -> None:
     """Not with every line, or there would be twice as many of them; none of the records is forgotten."""
     clock = Clock(1_000.0)
-    monkeypatch.setattr(reject_policy, "_limits", {"sink": LineLimit(clock.now)})
+    monkeypatch.setattr(record_steps, "_limits", {"sink": LineLimit(clock.now)})
     policy = LoggedRejects(StopAtRejected(), "sink", False, CLASSES)
     with caplog.at_level(logging.ERROR):
         for _ in range(6_000):
@@ -91,7 +91,7 @@ def test_each_record_is_logged_and_decided_by_the_other_policy(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, content: bool
 ) -> None:
     """From task to task the bound is one; at a task's end the log says how many lines are missing."""
-    monkeypatch.setattr(reject_policy, "_limits", {})
+    monkeypatch.setattr(record_steps, "_limits", {})
     with caplog.at_level(logging.ERROR):
         for _ in range(3):
             policy = LoggedRejects(StopAtRejected(), "sink", content, CLASSES)

@@ -12,8 +12,7 @@ from parquet_sink.errors import InvalidRecord, KafkaFailed, StorageFailed
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import VALUES_ONLY, Header, RecordBatch, RecordParts
 from parquet_sink.model.rejected import Rejected
-from parquet_sink.task.record_steps import RecordSteps
-from parquet_sink.task.reject_policy import StopAtRejected
+from parquet_sink.task.record_steps import RecordSteps, StopAtRejected
 from tests.task.fakes import (
     ACCEPTED,
     CUT,

@@ -10,8 +10,7 @@ import pytest
 
 from parquet_sink.cli.try_record import lines, to_json
 from parquet_sink.model.records import RecordBatch
-from parquet_sink.task.record_steps import steps_for
-from parquet_sink.task.reject_policy import StopAtRejected
+from parquet_sink.task.record_steps import StopAtRejected, steps_for
 from parquet_sink.task.trial import NOT_DECODABLE, NOT_DECODED, Shown, Trial, as_json, of_array, trial
 from tests.connectors.ems.connector_files import E, settings_of
 

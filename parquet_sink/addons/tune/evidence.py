@@ -20,8 +20,7 @@ from parquet_sink.history.store import HistoryQuery
 from parquet_sink.planner.admission import tick_ms
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.state.sqlite import events_of
-from parquet_sink.task.record_steps import steps_for
-from parquet_sink.task.reject_policy import StopAtRejected
+from parquet_sink.task.record_steps import StopAtRejected, steps_for
 
 READ_US: Final = 1.1
 """CPU time of taking a record from the Kafka client: measured, see `kafka.client.options.reader_options`."""
