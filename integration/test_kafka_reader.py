@@ -19,7 +19,7 @@ from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.errors import TopicGone
 from parquet_sink.kafka.range_reader import RangeReader
 from parquet_sink.kafka.settings import KafkaSettings
-from parquet_sink.kafka.small_ranges import SmallRanges
+from parquet_sink.kafka.several_ranges import SmallRanges
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordParts
 from parquet_sink.worker.loop.status import Status

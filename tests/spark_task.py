@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_sink.connectors.check import check_files
+from parquet_sink.kafka.several_ranges import ReadInTurn
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import LearnedSchema, PlannedRange
 from parquet_sink.settings.sink import SinkSettings
@@ -25,7 +26,6 @@ from parquet_sink.spark.sink import Outcomes, PushWriter, RangeWriter
 from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.task import task as task_module
 from parquet_sink.task.outcome import RangeOutcome
-from parquet_sink.task.read_ahead import ReadInTurn
 from parquet_sink.task.record_steps import RecordSteps
 from parquet_sink.task.task import Read, TaskFlush
 from tests.cli.connector_file import connector_lines

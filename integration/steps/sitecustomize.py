@@ -18,7 +18,7 @@ from integration.patching import install
 FOLDER = os.environ.get("PARQUET_SINK_TEST_SEAMS")
 SEAMS = {
     "parquet_sink.kafka.range_reader": ("RangeReader._acquire", "RangeReader._release"),
-    "parquet_sink.kafka.small_ranges": ("read_together",),
+    "parquet_sink.kafka.several_ranges": ("read_together",),
     "parquet_sink.rows.row_builder": ("RowBuilder.shape",),
     "parquet_sink.files.accumulator": ("Accumulator.add", "Accumulator._close"),
     "parquet_sink.targets.push.target": ("PushTarget.push",),

@@ -2,8 +2,8 @@
 
 For each range [start, end):
 
-  1. its batches are read in offset order, perhaps ahead of what is put  (`task.read_ahead`), a small range
-     perhaps together with others                                        (`kafka.small_ranges`)
+  1. its batches are read in offset order, perhaps ahead of what is put, a small range (`kafka.several_ranges`)
+     perhaps together with others
   2. records are decoded and transformed; of one that fails the policy   (`transform.chain`, `task.record_steps`)
      decides: the range ends before it, or it is diverted
   3. the sink takes the others, batch by batch                           (`RecordSink.put`)

@@ -2,8 +2,8 @@
 
 For each range [start, end):
 
-  1. its batches are read in offset order, perhaps ahead of what is written (`task.read_ahead`), a small range
-     perhaps together with others                                        (`kafka.small_ranges`)
+  1. its batches are read in offset order, perhaps ahead of what is written, a small   (`kafka.several_ranges`)
+     range perhaps together with others
   2. records become rows; of one without a row the policy decides:       (`rows.row_builder`, `task.record_steps`)
      the range is planned again to end before it, or it is diverted
   3. rows become local files; a finished file's footer is verified       (`files.accumulator`)
@@ -34,7 +34,7 @@ from typing import Generic, TypeVar
 from parquet_sink.archive.target import archived
 from parquet_sink.kafka.range_reader import RangeReader
 from parquet_sink.kafka.settings import KafkaSettings
-from parquet_sink.kafka.small_ranges import SmallRanges
+from parquet_sink.kafka.several_ranges import SmallRanges, reading
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import LostOffsets, PlannedRange
 from parquet_sink.model.receipts import Receipt
@@ -46,7 +46,6 @@ from parquet_sink.targets.uploader import Deliverer, OrderedUploader, target_for
 from parquet_sink.task.outcome import RangeOutcome
 from parquet_sink.task.range_attempt import RangeAttempt
 from parquet_sink.task.range_flush import ALL_PARTS, RangeFlush
-from parquet_sink.task.read_ahead import reading
 from parquet_sink.task.record_steps import RecordSteps, policy_for, steps_for
 
 log = logging.getLogger(__name__)

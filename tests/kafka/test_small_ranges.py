@@ -9,11 +9,11 @@ from confluent_kafka import KafkaError, TopicPartition
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.kafka import batch_builder, consumer_cache, small_ranges
+from parquet_sink.kafka import batch_builder, consumer_cache, several_ranges
 from parquet_sink.kafka.batch_builder import BATCH_BYTES, BATCH_RECORDS, BatchBuilder
 from parquet_sink.kafka.consumer_cache import ConsumerCache
 from parquet_sink.kafka.settings import KafkaSettings
-from parquet_sink.kafka.small_ranges import SMALL_RECORDS, TOGETHER_BYTES, TOGETHER_RANGES, SmallRanges
+from parquet_sink.kafka.several_ranges import SMALL_RECORDS, TOGETHER_BYTES, TOGETHER_RANGES, SmallRanges
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import VALUES_ONLY, RecordBatch
@@ -89,7 +89,7 @@ class Broker:
 def ours(monkeypatch: pytest.MonkeyPatch) -> None:
     """Messages are ours."""
     monkeypatch.setattr(batch_builder, "Message", Message)
-    for module in (batch_builder, small_ranges):
+    for module in (batch_builder, several_ranges):
         monkeypatch.setattr(module, "message_offset", Message.offset)
     monkeypatch.setattr(batch_builder, "_value", Message.value)
 
@@ -98,8 +98,8 @@ def read(monkeypatch: pytest.MonkeyPatch, broker: Broker, ranges: Sequence[Plann
     """Of each range its batches; None where they are left to its own reader."""
     cache = ConsumerCache()
     cache._sweeping.set()
-    monkeypatch.setattr(small_ranges, "consumers", cache)
-    monkeypatch.setattr(small_ranges, "time", broker.clock)
+    monkeypatch.setattr(several_ranges, "consumers", cache)
+    monkeypatch.setattr(several_ranges, "time", broker.clock)
     monkeypatch.setattr(consumer_cache.client_options, "build", lambda kind, settings: broker)
     reader = SmallRanges(KAFKA, ranges, VALUES_ONLY)
     return [reader.take(one) for one in ranges]
@@ -209,7 +209,7 @@ def test_one_of_which_nothing_comes_is_left_to_its_own_reader(monkeypatch: pytes
     first, _, third = whole(broker)
     longer = PlannedRange("orders", 1, 0, 9, "interval")
     assert read(monkeypatch, broker, [first, longer, third]) == [None, None, expected(broker, third)]
-    assert small_ranges.QUIET_S <= broker.clock.seconds - Clock().seconds <= small_ranges.QUIET_S + 1
+    assert several_ranges.QUIET_S <= broker.clock.seconds - Clock().seconds <= several_ranges.QUIET_S + 1
 
 
 def test_what_is_held_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

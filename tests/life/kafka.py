@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition, Uuid
 
-from parquet_sink.kafka import range_reader, small_ranges
+from parquet_sink.kafka import range_reader, several_ranges
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client import renewal
 from parquet_sink.kafka.cluster import cluster, requests
@@ -129,7 +129,7 @@ class Kafka:
 
     def patches(self) -> list[tuple[object, str, object]]:
         """What the sink's modules are given, so that their clients and their time are these."""
-        cache, readers = ConsumerCache(), (range_reader, small_ranges)
+        cache, readers = ConsumerCache(), (range_reader, several_ranges)
         cache._sweeping.set()
         return [
             (client_options, "build", self.client),

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from parquet_sink.convert import decoders
-from parquet_sink.kafka import range_reader, small_ranges
+from parquet_sink.kafka import range_reader, several_ranges
+from parquet_sink.kafka.several_ranges import ReadInTurn
 from parquet_sink.model.events import Event
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.rejected import Rejected
@@ -22,7 +23,6 @@ from parquet_sink.planner import first_timestamps, planner
 from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.targets import uploader
 from parquet_sink.task import range_attempt, range_flush, task
-from parquet_sink.task.read_ahead import ReadInTurn
 from parquet_sink.worker.loop import connector as connector_module
 from tests.factories import Clock
 from tests.life.effects import Effects
@@ -76,7 +76,7 @@ class World:
         for owner, name, double in [
             *self.kafka.patches(),
             *((module, "time", clock) for module in (first_timestamps, connector_module, range_attempt)),
-            *((module, "give_back", lambda: None) for module in (range_reader, small_ranges, task)),
+            *((module, "give_back", lambda: None) for module in (range_reader, several_ranges, task)),
             (planner, "kafka_planner", partial(planner.kafka_planner, now=clock.now, sleep=clock.sleep)),
             (task, "reading", ReadInTurn),
             (task, "target_for", lambda settings: self.target),

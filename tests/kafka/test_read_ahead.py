@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from parquet_sink.kafka.several_ranges import SWITCH_S, ReadAhead, ReadInTurn, reading
 from parquet_sink.model.ranges import LearnedSchema, PlannedRange
 from parquet_sink.model.records import RecordBatch
-from parquet_sink.task.read_ahead import SWITCH_S, ReadAhead, ReadInTurn, reading
 
 RANGES = [PlannedRange("t", number, 0, 10 * size, "records") for number, size in enumerate((3, 0, 1))]
 
