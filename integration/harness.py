@@ -17,9 +17,8 @@ from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.target.process import TargetProcess
 from parquet_sink.connectors.loading import load
 from parquet_sink.model.events import Event, FileAccepted, FileFailed, OffsetsPassedOver
-from parquet_sink.model.failure import Failure
 from parquet_sink.model.ranges import PartitionProgress
-from parquet_sink.model.receipts import Receipt
+from parquet_sink.model.receipts import Failure, Receipt
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.spark import session
 from parquet_sink.worker.loop.connector import Connector

@@ -15,7 +15,7 @@ from integration.soak.report import Report, table
 from integration.soak.slopes import BLOCKS, Point, Slope, Tolerance, slope
 from parquet_sink.files.naming import STATE_FILE
 from parquet_sink.model.events import ConnectorFailed
-from parquet_sink.model.failure import Failure
+from parquet_sink.model.receipts import Failure
 from parquet_sink.state.sqlite import SqliteStore
 
 MB = 1_000_000

@@ -50,9 +50,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import ClassVar, Final, Self
 
-from parquet_sink.model.failure import FATAL, Failure, Reaction, Restart
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import NO_TRIES, Again, AttemptCount
+from parquet_sink.model.receipts import FATAL, Failure, Reaction, Restart
 
 RESET_TOOL: Final = "kafka-consumer-groups (or: parquet-sink kafka --tool consumer-groups)"
 """What moves a group's offsets, for messages."""

@@ -21,8 +21,8 @@ from parquet_sink.errors import (
     UploadRefused,
     failure_named,
 )
-from parquet_sink.model.failure import Failure, Reaction, Restart
 from parquet_sink.model.ranges import Again, Tries
+from parquet_sink.model.receipts import Failure, Reaction, Restart
 
 
 def classes(base: type[SinkError] = SinkError) -> Iterator[type[SinkError]]:

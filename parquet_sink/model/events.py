@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from parquet_sink.model.failure import Failure
 from parquet_sink.model.ranges import AttemptCount, LossCause, Trying
-from parquet_sink.model.receipts import Archiving, Receipt
+from parquet_sink.model.receipts import Archiving, Failure, Receipt
 
 
 @dataclass(frozen=True)

@@ -25,10 +25,9 @@ from parquet_sink.archive.archive import Archive
 from parquet_sink.errors import ArchiveUnusable, ConnectorError, StorageFailed, TopicUnusable
 from parquet_sink.files.storage import TEMPORARY
 from parquet_sink.kafka.settings import KafkaSettings
-from parquet_sink.model.failure import Failure
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PlannedRange
-from parquet_sink.model.receipts import Receipt
+from parquet_sink.model.receipts import Failure, Receipt
 from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.model.rejected import Rejected, Stage
 from parquet_sink.replay.copies import Copy, ReplayFile

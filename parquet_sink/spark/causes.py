@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from parquet_sink.errors import Defect, MachineBusy, SinkError, StorageFailed, failure_named
-from parquet_sink.model.failure import Failure
+from parquet_sink.model.receipts import Failure
 
 LONGEST: Final = 600
 """Characters of a foreign error that an operator sees; all of it goes to the log at DEBUG."""

@@ -15,8 +15,8 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, Writ
 
 from parquet_sink.connectors.kinds import part
 from parquet_sink.errors import ConnectorError, Defect
-from parquet_sink.model.failure import Failure
 from parquet_sink.model.ranges import Accepted, LearnedSchema, PlannedRange, ValueSizes
+from parquet_sink.model.receipts import Failure
 from parquet_sink.settings.connector import TopicSettings
 from parquet_sink.settings.record_sink import RecordSinkSettings
 from parquet_sink.settings.sink import SinkSettings

@@ -18,9 +18,9 @@ from typing import Final, TypeVar
 
 from parquet_sink.errors import RunFilesLost, StorageFailed
 from parquet_sink.model.events import Event, event_from_json
-from parquet_sink.model.failure import Failure
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import Accepted, Again, LearnedSchema, PartitionProgress, PlannedRange, ValueSizes
+from parquet_sink.model.receipts import Failure
 from parquet_sink.state.store import REPORTED, EventBatch, Field, T
 
 log = logging.getLogger(__name__)

@@ -28,9 +28,9 @@ from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
 from parquet_sink.files.rotation import Limits, Reason
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.files.storage import remove_unsent, sweep
-from parquet_sink.model.failure import Failure
 from parquet_sink.model.frames import FrameSlice
 from parquet_sink.model.ranges import NO_TRIES
+from parquet_sink.model.receipts import Failure
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected
 from parquet_sink.process.logs import configure_worker

@@ -4,9 +4,8 @@ from dataclasses import dataclass, replace
 
 from parquet_sink.config.key import ems
 from parquet_sink.errors import InvalidConfiguration
-from parquet_sink.model.failure import Failure
 from parquet_sink.model.frames import FrameSlice
-from parquet_sink.model.receipts import Receipt
+from parquet_sink.model.receipts import Failure, Receipt
 from parquet_sink.settings.sink import SinkSettings
 
 _NEWER = (

@@ -19,9 +19,8 @@ from parquet_sink.model.events import (
     RecordsDelivered,
     RecordsSetAside,
 )
-from parquet_sink.model.failure import Failure
 from parquet_sink.model.ranges import Again, LearnedSchema, LossCause, LostOffsets, PlannedRange
-from parquet_sink.model.receipts import Receipt
+from parquet_sink.model.receipts import Failure, Receipt
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.settings import address_of
 

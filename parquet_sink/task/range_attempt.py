@@ -14,9 +14,8 @@ from parquet_sink.errors import ConnectorError, ConverterFailed
 from parquet_sink.files import naming
 from parquet_sink.files.lock import PartitionClaim
 from parquet_sink.model.events import RecordsDelivered, RecordsSetAside
-from parquet_sink.model.failure import Failure
 from parquet_sink.model.ranges import Again, LearnedSchema, LostOffsets, PlannedRange, Tries, Trying
-from parquet_sink.model.receipts import Receipt
+from parquet_sink.model.receipts import Failure, Receipt
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected, stage_name
 from parquet_sink.settings.record_sink import RecordSinkSettings

@@ -27,9 +27,8 @@ from parquet_sink.errors import StorageFailed, TopicUnusable
 from parquet_sink.files.rotation import Reason
 from parquet_sink.files.storage import TEMPORARY, storage_trouble
 from parquet_sink.kafka.settings import KafkaSettings
-from parquet_sink.model.failure import Failure
 from parquet_sink.model.ranges import LearnedSchema, PlannedRange, Trying
-from parquet_sink.model.receipts import Receipt
+from parquet_sink.model.receipts import Failure, Receipt
 from parquet_sink.model.records import VALUES_ONLY, RecordBatch, RecordParts
 from parquet_sink.model.rejected import Rejected
 from parquet_sink.parked.files import PARKING, ParkedFile

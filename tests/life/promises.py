@@ -16,8 +16,8 @@ from enum import StrEnum
 
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.model.events import Event, OffsetsPassedOver
-from parquet_sink.model.failure import Failure
 from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.model.receipts import Failure
 from parquet_sink.model.rejected import Rejected, Stage
 from tests.life.kafka import Kafka, Log
 from tests.life.records import Kind, Record

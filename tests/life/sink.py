@@ -9,7 +9,7 @@ from parquet_sink.files.naming import connector_folder
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.history.settings import HistorySettings
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
-from parquet_sink.model.failure import Failure
+from parquet_sink.model.receipts import Failure
 from parquet_sink.rows.settings import ShapeSettings
 from parquet_sink.settings.connector import ErrorSettings, RestartSettings
 from parquet_sink.settings.sink import SinkSettings

@@ -19,8 +19,8 @@ from parquet_sink.files.rotation import Reason
 from parquet_sink.kafka.group.committed import RangePlan
 from parquet_sink.kafka.settings import DeadLetterSettings, FlushSettings
 from parquet_sink.model.events import OffsetCommitted, OffsetsPassedOver, RangePlanned
-from parquet_sink.model.failure import Restart
 from parquet_sink.model.ranges import Accepted, Again, LearnedSchema, Tries
+from parquet_sink.model.receipts import Restart
 from parquet_sink.planner.admission import Range
 from parquet_sink.planner.discovery import METADATA_S, named
 from parquet_sink.planner.planner import CHECK_S, PATIENCE_S, RECOMMIT_S, Planner

@@ -6,8 +6,8 @@ import pytest
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from parquet_sink.errors import ConnectorError, InvalidConfiguration
-from parquet_sink.model.failure import Failure
 from parquet_sink.model.frames import FrameSlice
+from parquet_sink.model.receipts import Failure
 from parquet_sink.spark import frame_sink, handoff, program
 from parquet_sink.spark.frame_sink import FrameSaveWriter, FrameStreamWriter, Written
 from parquet_sink.spark.sink import PushSink

@@ -16,9 +16,8 @@ from parquet_sink.files.settings import FileSettings
 from parquet_sink.history.sqlite import read_history
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.model.events import FileAccepted, FileFailed
-from parquet_sink.model.failure import Failure
 from parquet_sink.model.ranges import Accepted, Again, LearnedSchema, PlannedRange, Tries, ValueSizes
-from parquet_sink.model.receipts import Receipt
+from parquet_sink.model.receipts import Failure, Receipt
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.rows.settings import ShapeSettings

@@ -13,7 +13,7 @@ from parquet_sink.addons.sources.settings import SourceSettings
 from parquet_sink.errors import ConnectorError
 from parquet_sink.files.storage import prepare_connector
 from parquet_sink.model.events import RecordsDelivered, SourcePolled
-from parquet_sink.model.failure import Failure
+from parquet_sink.model.receipts import Failure
 from parquet_sink.spark import handoff
 from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import SENT

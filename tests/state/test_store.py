@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from parquet_sink.errors import failure_named
 from parquet_sink.model.events import ConnectorRunning, Event, FileAccepted, FileFailed, OffsetCommitted
-from parquet_sink.model.failure import Failure
 from parquet_sink.model.ranges import Accepted, Again, LearnedSchema, PartitionProgress, PlannedRange, Tries, ValueSizes
-from parquet_sink.model.receipts import Receipt
+from parquet_sink.model.receipts import Failure, Receipt
 from parquet_sink.state import sqlite
 from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import DRAINED, FIELDS, REPORTED, SLOTS, STARTED, STOP, EventBatch, EventLog

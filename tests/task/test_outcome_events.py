@@ -16,9 +16,8 @@ from parquet_sink.model.events import (
     RecordsSetAside,
     event_from_json,
 )
-from parquet_sink.model.failure import Failure
 from parquet_sink.model.ranges import Again, AttemptCount, LearnedSchema, LossCause, LostOffsets, PlannedRange, Tries
-from parquet_sink.model.receipts import Receipt
+from parquet_sink.model.receipts import Failure, Receipt
 from parquet_sink.task.outcome import RangeOutcome, events_of
 
 PLANNED = PlannedRange("orders", 3, 0, 100, "records")

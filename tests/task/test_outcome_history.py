@@ -12,9 +12,8 @@ from parquet_sink.history.records import Origin, Sender, UploadOutcome
 from parquet_sink.history.settings import HistorySettings
 from parquet_sink.history.sqlite import SqliteHistory, read_history
 from parquet_sink.history.writer import HistoryWriter
-from parquet_sink.model.failure import Failure
 from parquet_sink.model.ranges import Again, Attempt, LearnedSchema, PlannedRange, Tries
-from parquet_sink.model.receipts import Receipt
+from parquet_sink.model.receipts import Failure, Receipt
 from parquet_sink.targets.directory.settings import DirectorySettings
 from parquet_sink.task.outcome import RangeOutcome, record_outcomes, record_uploads, sender_of
 from tests.factories import settings

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from parquet_sink.convert.decoded import Decoded
 from parquet_sink.errors import ConnectorError, ConverterFailed, RetryLater, TransformFailed
-from parquet_sink.model.failure import Failure
 from parquet_sink.model.ranges import Again, Tries, Trying
+from parquet_sink.model.receipts import Failure
 from parquet_sink.task.range_attempt import TransformRetry
 from parquet_sink.task.record_steps import RecordSteps
 from parquet_sink.transform.building import NamedTransform

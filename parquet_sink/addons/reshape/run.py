@@ -19,9 +19,8 @@ from parquet_sink.addons.reshape.reading import blocks, merged, tables
 from parquet_sink.addons.reshape.spans import RawFile, RawRange
 from parquet_sink.files.rotation import Reason
 from parquet_sink.kafka.settings import KafkaSettings
-from parquet_sink.model.failure import Failure
 from parquet_sink.model.ranges import PlannedRange
-from parquet_sink.model.receipts import Receipt
+from parquet_sink.model.receipts import Failure, Receipt
 from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.task.outcome import RangeOutcome

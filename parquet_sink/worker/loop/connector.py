@@ -30,7 +30,7 @@ from parquet_sink.model.events import (
     ConnectorStopping,
     Event,
 )
-from parquet_sink.model.failure import Failure
+from parquet_sink.model.receipts import Failure
 from parquet_sink.process.threads import in_thread
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.spark.causes import failure_of

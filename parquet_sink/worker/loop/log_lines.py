@@ -15,8 +15,7 @@ from parquet_sink.model.events import (
     RecordsSetAside,
     SourcePolled,
 )
-from parquet_sink.model.failure import Failure
-from parquet_sink.model.receipts import Receipt
+from parquet_sink.model.receipts import Failure, Receipt
 from parquet_sink.process.logs import about
 from parquet_sink.worker.loop.status import Status, status_after
 

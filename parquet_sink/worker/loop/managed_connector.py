@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from parquet_sink.connectors.loading import Loaded
-from parquet_sink.model.failure import Failure
+from parquet_sink.model.receipts import Failure
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.worker.herder.store import StoredConnector
 from parquet_sink.worker.herder.values import ConnectorInfo, ConnectorStatus, State, TargetState, TaskStatus

@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from parquet_sink.model.failure import Failure, Restart
 from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.model.receipts import Failure, Restart
 from parquet_sink.settings.connector import RestartSettings
 
 NOTICED_S: Final = 2.0

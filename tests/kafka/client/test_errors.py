@@ -5,7 +5,7 @@ from confluent_kafka import KafkaError
 
 from parquet_sink.errors import BrokerAway, KafkaFailed, KafkaRefused
 from parquet_sink.kafka.client.errors import MEMBERS_ONLY, PASSING, REFUSALS, UNKNOWN, failure
-from parquet_sink.model.failure import Restart
+from parquet_sink.model.receipts import Restart
 
 
 @pytest.mark.parametrize("code", sorted(PASSING))

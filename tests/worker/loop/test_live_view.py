@@ -34,9 +34,8 @@ from parquet_sink.model.events import (
     RecordsSetAside,
     TopicsMissing,
 )
-from parquet_sink.model.failure import Failure
 from parquet_sink.model.ranges import Accepted, PartitionProgress
-from parquet_sink.model.receipts import Receipt
+from parquet_sink.model.receipts import Failure, Receipt
 from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.worker.loop import live_view, totals
 from parquet_sink.worker.loop.connector import Connector

@@ -16,7 +16,7 @@ from parquet_sink.targets.settings import place_of
 if TYPE_CHECKING:  # loaded once the connector file was found right
     from parquet_sink.addons.reshape.marks import Marks
     from parquet_sink.addons.reshape.spans import RawFile, RawRange
-    from parquet_sink.model.failure import Failure
+    from parquet_sink.model.receipts import Failure
 
 INTERRUPTED: Final = 130
 _NO_FOLDER: Final = (

@@ -10,7 +10,7 @@ from typing import Any, Final
 from parquet_sink.addons.reshape.run import Reshaped
 from parquet_sink.addons.reshape.spans import RawRange
 from parquet_sink.files.storage import TEMPORARY
-from parquet_sink.model.failure import Failure
+from parquet_sink.model.receipts import Failure
 from parquet_sink.targets.uploader import NOT_COMMITTED
 
 PROGRESS_S: Final = 5.0

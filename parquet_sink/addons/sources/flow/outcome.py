@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from parquet_sink.addons.sources.flow.record_sender import Delivered
 from parquet_sink.addons.sources.offsets.connect_form import Places
 from parquet_sink.addons.sources.task import Memory
-from parquet_sink.model.failure import Failure
 from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.model.receipts import Failure
 from parquet_sink.model.source_records import Place
 
 

@@ -22,7 +22,7 @@ from parquet_sink.addons.sources.flow.reached import SourceReached
 from parquet_sink.addons.sources.settings import SourceSettings
 from parquet_sink.errors import ConnectorError
 from parquet_sink.model.events import Event, RecordsDelivered, SourcePolled
-from parquet_sink.model.failure import Failure
+from parquet_sink.model.receipts import Failure
 from parquet_sink.process.logs import configure_worker
 from parquet_sink.spark import handoff
 from parquet_sink.spark.planning_reader import PlanningReader

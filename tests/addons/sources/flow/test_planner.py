@@ -18,7 +18,7 @@ from parquet_sink.addons.sources.settings import SourceSettings
 from parquet_sink.addons.sources.task import Memory, Reached
 from parquet_sink.errors import BrokerAway, BrokersGone, RunFilesLost
 from parquet_sink.files.storage import prepare_connector
-from parquet_sink.model.failure import Failure
+from parquet_sink.model.receipts import Failure
 from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import DRAINED, PAUSE, SENT, STARTED, STOP
