@@ -8,6 +8,8 @@ from parquet_sink.config.key import Check, Origin, ems
 from parquet_sink.config.machine import Machine
 from parquet_sink.config.report import quoted
 from parquet_sink.config.values import Values
+from parquet_sink.plugins import named
+from parquet_sink.targets.settings import Target
 from parquet_sink.targets.store import StoreSettings
 from parquet_sink.targets.target_class import ARCHIVE, keeps_files, of_address
 
@@ -71,6 +73,11 @@ class ArchiveSettings:
     def address(self) -> str:
         """Where it is, for people."""
         return self.place.address
+
+    def behind(self, target: Target) -> Target:
+        """The target, whose accepted files are archived; what does that is loaded here, where there is an archive."""
+        made: Target = named("parquet_sink.archive.target:archived")(target, self)
+        return made
 
 
 def why_same(archive: str, target: str | None) -> str | None:

@@ -154,13 +154,11 @@ def _open(settings: ArchiveSettings) -> tuple[Archive, AcceptedFiles]:
 _archives: Final = PerProcess(_open)
 
 
-def archived(target: Target, settings: ArchiveSettings | None) -> Target:
-    """The target as it is where there is no archive; else one whose accepted files are archived.
+def archived(target: Target, settings: ArchiveSettings) -> Target:
+    """The target, whose accepted files are archived.
 
     A process keeps an archive, with what it remembers of files on their way there.
     """
-    if settings is None:
-        return target
     archive, accepted = _archives.get(settings)
     if settings.required:
         return ArchivedTarget(target, archive, accepted)

@@ -19,7 +19,6 @@ from contextlib import suppress
 
 import pyarrow as pa
 
-from parquet_sink.archive.target import archived
 from parquet_sink.config.key import ems
 from parquet_sink.convert.decoded import Decoded, SchemaColumns
 from parquet_sink.errors import ConnectorError, InvalidRecord
@@ -135,7 +134,9 @@ class FrameFlush:
     def __init__(self, settings: SinkSettings, frame: FrameSlice) -> None:
         configure_worker(settings.name)
         self._settings, self._frame = for_frame(settings), frame
-        target = archived(target_for(settings.target), settings.archive)
+        target = target_for(settings.target)
+        if settings.archive is not None:
+            target = settings.archive.behind(target)
         keep_files = self._files.keep_files
         deliverer = Deliverer(settings.name, target, settings.retry, keep_files=keep_files, waits_here=True)
         self._uploader = OrderedUploader(deliverer)

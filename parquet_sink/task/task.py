@@ -31,7 +31,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Generic, TypeVar
 
-from parquet_sink.archive.target import archived
 from parquet_sink.kafka.range_reader import RangeReader
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.kafka.several_ranges import SmallRanges, reading
@@ -127,7 +126,9 @@ class TaskFlush(RangesTask[RangeFlush]):
     ) -> None:
         super().__init__(settings.name, settings.kafka, read)
         self._settings, self._given, self._replans, self._repeated = settings, steps, replans, repeated
-        target = archived(target_for(settings.target), settings.archive)
+        target = target_for(settings.target)
+        if settings.archive is not None:
+            target = settings.archive.behind(target)
         deliverer = Deliverer(settings.name, target, settings.retry, keep_files=settings.files.keep_files)
         self._uploader = OrderedUploader(deliverer, passes_over=settings.errors.refused_files)
 
