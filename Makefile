@@ -11,13 +11,16 @@ ARGS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 BIN := $(VENV)/bin
+DEMO_READY := $(VENV)/demo-ready
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
 unexport PYTHONDONTWRITEBYTECODE # tests start the program some hundred times; it is not to be compiled for each
 .PHONY: demo quick unit test slow soak bench crash faults lint types docs jars clean help
 
-demo: jars ## see it work: broker, target, an order stream, the sink, and the proof
+# The archives of Java's classes that `jars` makes cost more than they save at a first start.
+demo: $(DEMO_READY) ## see it work: broker, target, an order stream, the sink, and the proof
+	$(BIN)/python -m parquet_sink.addons.devkit.jars > /dev/null
 	$(BIN)/parquet-sink demo $(ARGS)
 
 unit: $(READY) ## unit tests only: no network, no Java; about three minutes on 2 cores
@@ -63,7 +66,7 @@ jars: $(READY) ## fetch Kafka's jars into the user's cache, and make the CDS arc
 	@$(BIN)/python -m parquet_sink.spark.make_archive > /dev/null || true # likewise
 
 # The checks stand here and not in Python, because they tell what is missing before there is a Python to tell it.
-$(READY): pyproject.toml parquet_sink/kafka/native_reader.c
+$(DEMO_READY): pyproject.toml parquet_sink/kafka/native_reader.c
 	@command -v "$(PYTHON)" > /dev/null || { \
 	  echo "Python 3.11 or newer is needed, and $(PYTHON) was not found. Install it, or name one: make PYTHON=/path/to/python3" >&2; exit 2; }
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
@@ -76,6 +79,10 @@ $(READY): pyproject.toml parquet_sink/kafka/native_reader.c
 	  [ "$${version:-0}" -ge 17 ] || { \
 	  echo "Java 17 or newer is needed, and $$java is version $${version:-unknown}. Install a newer one, or set JAVA_HOME." >&2; exit 2; }
 	"$(PYTHON)" -m venv "$(VENV)"
+	$(BIN)/python -m pip install --disable-pip-version-check -e '.[target]'
+	@touch $@
+
+$(READY): $(DEMO_READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[target,worker,traces,sql,s3,plot,dev]'
 	@touch $@
 
