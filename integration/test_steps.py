@@ -20,6 +20,7 @@ from integration.oracle.judge import Stop, judge
 from integration.oracle.load import Load
 from integration.oracle.oracle import Oracle
 from integration.sink_process import TABLE, SinkProcess, connector, dead_letters_of
+from integration.steps.sitecustomize import SEAMS
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.target.process import TargetProcess
 
@@ -45,8 +46,8 @@ PROCESS = {
     "after 1": Step("RangeReader._release", "after"),
     "before 2, rows": Step("RowBuilder.shape", "before"),
     "after 2": Step("Accumulator.add", "before"),
-    "before 3, local files": Step("Accumulator._close_file", "before"),
-    "after 3": Step("Accumulator._close_file", "after"),
+    "before 3, local files": Step("Accumulator._close", "before"),
+    "after 3": Step("Accumulator._close", "after"),
     "before 4, upload": Step("PushTarget.push", "before"),
     "after 4": Step("PushTarget.push", "after"),
     "before 5, removal": Step("after_acceptance", "before"),
@@ -143,6 +144,12 @@ def bench(
     made = Bench(broker, target, topic(partitions, prefix="steps"), partitions, tmp_path)
     yield made
     made.close()
+
+
+def test_each_step_has_a_seam() -> None:
+    """A step whose function was renamed is named at once, not by a wait that ends."""
+    named = {step.seam for steps in (PROCESS, TOGETHER, WHOLE) for step in steps.values()}
+    assert named <= {seam for seams in SEAMS.values() for seam in seams}
 
 
 @pytest.mark.timeout(1_200)  # less than a minute where it is quiet

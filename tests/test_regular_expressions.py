@@ -51,7 +51,9 @@ def held() -> dict[Key, set[str]]:
         if info.name.endswith("__main__"):
             continue
         module = importlib.import_module(info.name)
-        source = Path(module.__file__ or "").read_text(encoding="utf-8")
+        if not str(module.__file__).endswith(".py"):  # built from C
+            continue
+        source = Path(str(module.__file__)).read_text(encoding="utf-8")
         searched = set(re.findall(rf"\b(\w+)(?:\[[^\]]*\])?\.(?:{'|'.join(ANYWHERE)})\(", source))
         for name, value in vars(module).items():
             for one in _patterns(value, 4):
