@@ -15,7 +15,6 @@ DEMO_READY := $(VENV)/demo-ready
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-unexport PYTHONDONTWRITEBYTECODE # tests start the program some hundred times; it is not to be compiled for each
 .PHONY: demo quick unit test slow soak bench crash faults lint types docs jars clean help
 
 # The archives of Java's classes that `jars` makes cost more than they save at a first start.

@@ -23,11 +23,12 @@ HEADER_BYTES: Final = 64
 
 message_offset: Callable[[Message], int] = Message.offset  # type: ignore[assignment]
 """Of a record: it always has one; only events may not."""
-_TIMESTAMP_TYPES: Final = {
+TIMESTAMP_TYPES: Final = {
     TIMESTAMP_NOT_AVAILABLE: "NoTimestampType",
     TIMESTAMP_CREATE_TIME: "CreateTime",
     TIMESTAMP_LOG_APPEND_TIME: "LogAppendTime",
 }
+"""Kafka's names of the kinds of timestamps, by the client's numbers 0, 1 and 2."""
 _value: Callable[[Message], bytes | None] = Message.value
 _key: Callable[[Message], bytes | None] = Message.key
 _client_headers: Callable[[Message], list[Header] | None] = Message.headers  # type: ignore[assignment]
@@ -174,7 +175,7 @@ class KeptMessages:
         return _key(self._messages[index])
 
     def timestamp_type(self, index: int) -> str:
-        return _TIMESTAMP_TYPES[self._messages[index].timestamp()[0]]
+        return TIMESTAMP_TYPES[self._messages[index].timestamp()[0]]
 
     def headers(self, index: int) -> tuple[Header, ...] | None:
         if index not in self._headers:
@@ -193,7 +194,7 @@ def next_poll(messages: Sequence[Message], asked: int) -> int:
 def _names_of(kinds: Sequence[int]) -> str | list[str]:
     """Of timestamps, which are nearly always of one kind."""
     first, *others = set(kinds)
-    return [_TIMESTAMP_TYPES[kind] for kind in kinds] if others else _TIMESTAMP_TYPES[first]
+    return [TIMESTAMP_TYPES[kind] for kind in kinds] if others else TIMESTAMP_TYPES[first]
 
 
 def headers_of(messages: Sequence[Message]) -> list[Sequence[Header] | None]:

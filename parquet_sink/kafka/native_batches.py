@@ -1,18 +1,16 @@
 """Batches of records read in C: what `kafka/native.py` found fit for use, as `RecordBatch`es."""
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError
 
 from parquet_sink.kafka import native
-from parquet_sink.kafka.batch_builder import BATCH_BYTES, BATCH_RECORDS, HEADER_BYTES
+from parquet_sink.kafka.batch_builder import BATCH_BYTES, BATCH_RECORDS, HEADER_BYTES, TIMESTAMP_TYPES
 from parquet_sink.model.records import HEADER_FIELDS, HEADERS, Header, RecordBatch, RecordParts
 
-KINDS: Final = ("NoTimestampType", "CreateTime", "LogAppendTime")
-"""Of timestamps, by librdkafka's numbers."""
 _NOTHING, _FULL, _END, _EVENT = range(4)
 """How `fill` ends."""
 
@@ -135,7 +133,7 @@ class _Kept:
         return self._headers.at(index)
 
     def timestamp_type(self, index: int) -> str:
-        return KINDS[self._kinds[index]]
+        return TIMESTAMP_TYPES[self._kinds[index]]
 
 
 def _offsets(ends: np.ndarray) -> pa.Buffer:
@@ -154,5 +152,5 @@ def _bitmap(present: bytes) -> pa.Buffer | None:
 def _kinds(kinds: bytes) -> pa.StringArray:
     numbers = np.frombuffer(kinds, np.int8)
     if numbers.min() == numbers.max():
-        return pa.repeat(KINDS[numbers[0]], len(numbers))
-    return pa.array(KINDS).take(pa.array(numbers))
+        return pa.repeat(TIMESTAMP_TYPES[numbers[0]], len(numbers))
+    return pa.array(list(TIMESTAMP_TYPES.values())).take(pa.array(numbers))

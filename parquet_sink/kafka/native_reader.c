@@ -2,8 +2,8 @@
  *
  * Nothing is linked: the functions are looked up in the library that confluent-kafka brings and has loaded. They read
  * the topic-partition's own queue of a consumer that confluent-kafka made. Logs, errors of the client, and callbacks
- * stay in the consumer's main queue, which confluent-kafka serves. `native.py` checks all of this when it is loaded,
- * and has the Python side.
+ * stay in the consumer's main queue, which confluent-kafka serves. `native.py` checks all of this before it is used,
+ * `native_batches.py` has the Python side.
  *
  * Declarations below are those of librdkafka's rdkafka.h that are the same in all versions 1.x and 2.x.
  */
@@ -47,7 +47,7 @@ static struct {
 } rd;
 
 enum { MOST_PENDING = 1000 }; /* messages taken from librdkafka at once */
-enum { NOTHING, FULL, END, EVENT, NO_MEMORY }; /* how `fill` ended; native.py has the same */
+enum { NOTHING, FULL, END, EVENT, NO_MEMORY }; /* how `fill` ended; native_batches.py has the same */
 
 /* Bytes that grow. */
 typedef struct {
@@ -158,28 +158,23 @@ static int is_utf8(const unsigned char *text, size_t size)
 }
 
 /* Appends a record's headers; all of them are left out, and the record has none that can be read, if a name is not
- * UTF-8. Gives the bytes that they count; -1 when memory is short. */
-static int64_t append_headers(Batch *self, const rd_kafka_message_t *message)
+ * UTF-8. -1 when memory is short. */
+static int append_headers(Batch *self, const rd_kafka_message_t *message)
 {
     rd_kafka_headers_t *headers;
     const char *name;
     const void *value;
-    size_t size, count = 0;
+    size_t size;
     char readable = 1;
-    int64_t bytes = 0;
     if (rd.headers(message, &headers) == 0) {
         for (size_t i = 0; readable && rd.header_at(headers, i, &name, &value, &size) == 0; i++)
             readable = (char)is_utf8((const unsigned char *)name, strlen(name));
-        for (size_t i = 0; readable && rd.header_at(headers, i, &name, &value, &size) == 0; i++, count++) {
+        for (size_t i = 0; readable && rd.header_at(headers, i, &name, &value, &size) == 0; i++)
             if (append_string(&self->header_names, name, strlen(name)) < 0 || append_string(&self->header_values, value, size) < 0)
                 return -1;
-            bytes += self->header_bytes + (int64_t)strlen(name) + (int64_t)(value == NULL ? 0 : size);
-        }
     }
     int64_t end = (int64_t)(self->header_names.ends.size / sizeof(int64_t));
-    if (append(&self->header_ends, &end, sizeof end) < 0 || append(&self->headers_present, &readable, 1) < 0)
-        return -1;
-    return bytes;
+    return append(&self->header_ends, &end, sizeof end) < 0 || append(&self->headers_present, &readable, 1) < 0 ? -1 : 0;
 }
 
 /* What a record counts. Headers are looked at without being kept, because a record that does not fit any more belongs
