@@ -167,7 +167,7 @@ def test_a_stop_archives_what_waits(
     command.until(lambda: f"connector {sink.name}: running" in command.said)
     archive.rename(tmp_path / "away")
     broker.produce(name, numbered(40))
-    command.until(lambda: command.said.count("is accepted, and not archived yet") == 4)
+    command.until(lambda: "is accepted, and not archived yet" in command.said)  # one to four at once
     command.until(lambda: sink.offsets(name) == [40])
     (tmp_path / "away").rename(archive)
     command.signal()
