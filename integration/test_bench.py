@@ -99,6 +99,7 @@ def test_last_line_has_the_figures_of_each_topic() -> None:
         "cpu_us_per_record": 3.0,
         "peak_rss_mb": 2400,
         "first_file_s": 7.2,
+        "files": 1,
     }
 
 

@@ -9,13 +9,28 @@ import signal
 import sys
 import time
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Final
 
-from integration.bench import backlog, by_format, figures, freshness, idle, invalid, replay, stages, start, throughput
+from integration.bench import (
+    backlog,
+    by_format,
+    figures,
+    freshness,
+    idle,
+    invalid,
+    replay,
+    stages,
+    start,
+    throughput,
+    wide,
+)
 from integration.bench.parts import Stand, report, stand
 from integration.bench.sizes import Sizes, from_environment
 from parquet_sink import __version__
 from parquet_sink.errors import SinkError
+
+UNDER_ITS_NAME: Final = {"backlog": backlog.run, "invalid": invalid.run, "replay": replay.run, "wide": wide.run}
+"""Parts whose figures stand in the last line by their names."""
 
 
 def main() -> int:
@@ -55,12 +70,8 @@ def measure(ready: Stand, sizes: Sizes) -> dict[str, Any]:
             found.update(idle.run(ready))
         elif part == "stages":
             found["stages_us"] = stages.run(ready, ready.orders(1))
-        elif part == "backlog":
-            found["backlog"] = backlog.run(ready)
-        elif part == "invalid":
-            found["invalid"] = invalid.run(ready)
-        elif part == "replay":
-            found["replay"] = replay.run(ready)
+        else:
+            found[part] = UNDER_ITS_NAME[part](ready)
     return found
 
 

@@ -115,6 +115,7 @@ def of_passes(passes: Sequence[Pass], first_file_s: float, peak_bytes: int) -> d
         "cpu_us_per_record": round(statistics.median(p.cpu_us_per_record for p in passes), 2),
         "peak_rss_mb": megabytes(peak_bytes),
         "first_file_s": round(first_file_s, 1),
+        "files": len(passes[-1].files),
     }
 
 

@@ -10,7 +10,7 @@ from integration.bench.named_transforms import TRANSFORMS
 from integration.bench.targets import TARGETS
 from parquet_sink.errors import InvalidConfiguration
 
-PARTS: Final = ("start", "4", "1", "freshness", "idle", "backlog", "stages", "invalid", "replay")
+PARTS: Final = ("start", "4", "1", "freshness", "idle", "backlog", "stages", "invalid", "replay", "wide")
 WITH_TRANSFORMS: Final = ("json", "avro")
 """Formats that transforms are measured with where none is named: one without a schema, one with it."""
 MODES: Final = ("shaped", "raw")
@@ -20,7 +20,7 @@ BESIDE: Final[Mapping[str, Mapping[str, Any]]] = {
     "headers": {"key": b"order-00004711", "headers": [("source", b"shop-eu-1"), ("traceparent", b"00-" + 52 * b"a")]},
 }
 """What an order may have beside its value, by the words of BESIDE=."""
-USUAL: Final = tuple(part for part in PARTS if part not in ("backlog", "invalid", "replay"))
+USUAL: Final = tuple(part for part in PARTS if part not in ("backlog", "invalid", "replay", "wide"))
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class Sizes:
     """Counts are records unless their name says otherwise."""
 
     records: int = 2_000_000
+    wide_records: int = 4_000_000
     passes: int = 3
     warm_up_passes: int = 1
     commit_records: int = 250_000
@@ -84,11 +85,13 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Sizes:
         return text
 
     base = Sizes()
+    records = number("RECORDS", base.records, 1_000)
     transforms = _transforms(environment.get("TRANSFORMS", ""), problems)
     formats = _formats(environment.get("FORMAT", ""), problems) or (WITH_TRANSFORMS if transforms else ())
     backlog = number("BACKLOG", 0, 0)
     sizes = Sizes(
-        records=number("RECORDS", base.records, 1_000),
+        records=records,
+        wide_records=records if environment.get("RECORDS", "").strip() else base.wide_records,
         passes=number("PASSES", base.passes),
         warm_up_passes=number("WARM_UP_PASSES", base.warm_up_passes),
         commit_records=number("COMMIT_RECORDS", base.commit_records),
