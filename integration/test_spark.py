@@ -101,6 +101,20 @@ def test_a_kept_checkpoint_and_a_topic_made_anew(
     assert sink.offsets(name) == [12]
 
 
+def test_a_checkpoint_has_no_files_of_checksums(
+    sink: Sink, broker: Broker, topic: TopicFactory, tmp_path: Path
+) -> None:
+    """Each would cost a program that Java starts for its rights, twice in a micro-batch, and none is ever read."""
+    name = topic()
+    parquet_sink.register(sink.spark)
+    broker.produce(name, numbered(10))
+    once(sink, broker, connector_file(sink, name, tmp_path), tmp_path / "c")
+    assert numbers(sink.rows()) == list(range(10))
+    files = [path.name for path in (tmp_path / "c").rglob("*") if path.is_file()]
+    assert files
+    assert not [one for one in files if one.endswith(".crc")]
+
+
 def test_a_micro_batch_that_spark_repeats(sink: Sink, broker: Broker, topic: TopicFactory, tmp_path: Path) -> None:
     """A failed micro-batch comes again as it was; after a reset the group's offsets decide, and no record is lost."""
     name = topic()

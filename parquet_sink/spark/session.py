@@ -47,6 +47,11 @@ SETTINGS: Final = {
     "spark.sql.adaptive.enabled": "false",  # it may merge our ranges into fewer tasks
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.streaming.minBatchesToRetain": "2",
+    # Without Hadoop's native library a link is looked at, and rights are set, by a program that Java starts.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",  # no file of checksums beside each
     "spark.sql.streaming.numRecentProgressUpdates": "2",
     "spark.sql.streaming.metricsEnabled": "false",
     "spark.sql.streaming.stopTimeout": "10s",
