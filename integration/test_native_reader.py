@@ -8,6 +8,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from integration.conftest import TopicFactory
+from integration.random_records import PARTS, assert_equal, send
 from integration.raw_producer import send_with_header
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.errors import OffsetsLost
@@ -15,15 +16,6 @@ from parquet_sink.kafka import batch_builder, native, native_batches
 from parquet_sink.kafka.range_reader import RangeReader
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.records import RecordBatch, RecordParts
-
-PARTS = (
-    RecordParts(),
-    RecordParts(keys=True),
-    RecordParts(headers=True, timestamp_types=True),
-    RecordParts(single=True),
-    RecordParts(keys=True, headers=True, single=True, timestamp_types=True),
-)
-READABLE = ("", "a", "größe", "name", "x" * 300, "\U0001f600")
 
 pytestmark = pytest.mark.skipif(native.not_there() != "", reason=native.not_there())
 
@@ -63,22 +55,6 @@ def both(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[
     return read
 
 
-def assert_equal(one: RecordBatch, other: RecordBatch, parts: RecordParts) -> None:
-    """Arrays, their types and validity, and what single records are asked for."""
-    for name in ("offsets", "timestamps", "values", "keys", "headers", "timestamp_types"):
-        ours, theirs = getattr(one, name), getattr(other, name)
-        assert (ours is None) == (theirs is None), name
-        if ours is not None:
-            ours.validate(full=True)
-            assert ours.type == theirs.type
-            assert ours.equals(theirs), name
-    if parts.single:
-        for index in range(len(one)):
-            assert one.key_of(index) == other.key_of(index)
-            assert one.headers_of(index) == other.headers_of(index)
-            assert one.timestamp_type_of(index) == other.timestamp_type_of(index)
-
-
 def end_of(broker: Broker, topic: str) -> int:
     """Of its only topic-partition."""
     consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "end"})
@@ -86,30 +62,6 @@ def end_of(broker: Broker, topic: str) -> int:
         return consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=20)[1]
     finally:
         consumer.close()
-
-
-def some_bytes(source: random.Random, largest: int) -> bytes | None:
-    """None, none, one, some or many."""
-    size = source.choice((None, 0, 1, source.randrange(200), source.randrange(largest)))
-    return None if size is None else source.randbytes(size)
-
-
-def some_headers(source: random.Random) -> list[tuple[str, bytes | None]]:
-    """Names that can be read; values may be null."""
-    count = source.choice((0, 0, 1, 3, 20))
-    return [(source.choice(READABLE), some_bytes(source, 100)) for _ in range(count)]
-
-
-def send(producer: Producer, topic: str, source: random.Random, count: int, largest: int = 2_000) -> None:
-    """Waits until the broker has all of them."""
-    for number in range(count):
-        headers = some_headers(source)
-        producer.produce(
-            topic, some_bytes(source, largest), some_bytes(source, 50), timestamp=1 + number, headers=headers
-        )
-        if number % 500 == 0:
-            producer.poll(0)
-    assert producer.flush(30) == 0
 
 
 def test_the_installed_client_fits() -> None:

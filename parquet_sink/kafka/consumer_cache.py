@@ -89,12 +89,15 @@ class ConsumerCache:
         self._waiting: dict[int, CachedConsumer] = {}
         self._sweeping = threading.Event()
 
-    def take(self, kafka: KafkaSettings, *, fresh: bool = False, in_c: bool = False) -> CachedConsumer:
+    def take(
+        self, kafka: KafkaSettings, *, fresh: bool = False, in_c: bool = False, several: bool = False
+    ) -> CachedConsumer:
         """The consumer for these settings, or a new one. fresh: a new one, whatever waits.
 
         in_c: its records are read in C, so that those of topic-partitions it ever had no longer come by itself.
+        several: of several topic-partitions at once, each with a queue of its own.
         """
-        settings = client_options.reader_options(kafka)
+        settings = client_options.reader_options(kafka, several=several)
         key = client_options.fingerprint({**settings, "": in_c})
         found = self._waiting.pop(key, None)
         if found is not None and not fresh:

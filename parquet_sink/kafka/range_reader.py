@@ -22,10 +22,11 @@ from parquet_sink.kafka.client.rights import to_read, to_see_group
 from parquet_sink.kafka.consumer_cache import CachedConsumer, Position, consumers
 from parquet_sink.kafka.leader_epochs import is_truncation, offsets_deleted
 from parquet_sink.kafka.native_batches import NativeBuilder
+from parquet_sink.kafka.ranges_ahead import RangesAhead
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.ranges import LossCause, LostOffsets
 from parquet_sink.model.records import VALUES_ONLY, RecordBatch, RecordParts
-from parquet_sink.process.memory import give_back
+from parquet_sink.process.memory import give_back_at_times
 from parquet_sink.process.threads import in_thread
 
 log = logging.getLogger(__name__)
@@ -103,7 +104,7 @@ class RangeReader:
     the range belongs to; "" when not known. accepted: offsets below were delivered by an earlier attempt, so it is no
     loss when they are gone. epoch: the leader epoch of what is before the start, so that the leader is asked whether
     the log is the same; -1: not. parts: what of a record is read beside its value; keys and headers that nobody asks
-    for cost nothing.
+    for cost nothing. ahead: what may have fetched the range beforehand.
     """
 
     def __init__(
@@ -118,11 +119,12 @@ class RangeReader:
         accepted: int = 0,
         epoch: int = -1,
         parts: RecordParts = VALUES_ONLY,
+        ahead: RangesAhead | None = None,
     ) -> None:
         self._kafka, self.topic, self.partition, self.end, self._topic_id = kafka, topic, partition, end, topic_id
         self.next_offset = self._received = start
         self.lost: list[LostOffsets] = []
-        self._accepted, self._epoch, self._parts = accepted, epoch, parts
+        self._accepted, self._epoch, self._parts, self._ahead = accepted, epoch, parts, ahead
         self._checks = ReaderChecks(topic, partition, max(start, accepted), stop=kafka.lost_offsets == "STOP")
         self._beyond, self._in_c = False, native.is_used()
 
@@ -131,6 +133,28 @@ class RangeReader:
 
         When it raises, records that do not fill a batch are not given: the range is read again from its start.
         """
+        if self._in_c and self._ahead is not None:
+            yield from self._read_ahead(self._ahead)
+        if self._received < self.end:
+            yield from self._read_alone()
+        self.next_offset = max(self.next_offset, self.end)
+        give_back_at_times()
+
+    def _read_ahead(self, ahead: RangesAhead) -> Iterator[RecordBatch]:
+        """What was fetched beforehand; `_received` tells how far that is."""
+        if not ahead.begin(self.topic, self.partition, self._received, self.end):
+            return
+        builder = NativeBuilder(self.topic, self.partition, self._parts)
+        while (reading := ahead.read(builder, self.end)) is not None:
+            batch = builder.take() if reading.full else builder.rest() if reading.at_end else None
+            if batch is not None:
+                self.next_offset = self._received = batch.offsets[-1].as_py() + 1
+                yield batch
+            if reading.at_end:
+                self._received = self.end
+                return
+
+    def _read_alone(self) -> Iterator[RecordBatch]:
         cached = self._acquire()
         try:
             for batch in self._read_in_c(cached) if self._in_c else self._read_by_client(cached):
@@ -140,9 +164,7 @@ class RangeReader:
             self._beyond = True
             self._release(cached)
             raise
-        self.next_offset = max(self.next_offset, self.end)
         self._release(cached)
-        give_back()
 
     def _read_by_client(self, cached: CachedConsumer) -> Iterator[RecordBatch]:
         builder, finished = BatchBuilder(self.topic, self.partition, self._parts), False

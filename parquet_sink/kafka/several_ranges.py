@@ -21,9 +21,9 @@ from typing import Final, Self
 from confluent_kafka import Consumer, Message, TopicPartition
 
 from parquet_sink.kafka.batch_builder import BATCH_BYTES, BATCH_RECORDS, BatchBuilder, message_offset
-from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.consumer_cache import consumers
+from parquet_sink.kafka.ranges_ahead import is_trouble
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PlannedRange
@@ -69,6 +69,10 @@ class SmallRanges:
         groups = _groups([one for one in ranges if 0 < one.end - one.start <= SMALL_RECORDS and one.epoch < 0])
         self._unread = {(one.topic, one.partition): group for group in groups for one in group if len(group) > 1}
         self._held: dict[PartitionKey, list[RecordBatch]] = {}
+
+    def has(self, planned: PlannedRange) -> bool:
+        """Whether it is to be read together with others."""
+        return (planned.topic, planned.partition) in self._unread
 
     def take(self, planned: PlannedRange) -> list[RecordBatch] | None:
         """The batches of a range, which are those that its own reader gives; None: they are to be read by that."""
@@ -177,11 +181,8 @@ class _Reading:
 
 
 def _is_trouble(message: Message) -> bool:
-    """Whether this is an event that a reader must see to."""
     error = message.error()
-    if error is None or error.retriable():
-        return False
-    return error.code() not in {client_options.END_OF_PARTITION, *client_errors.PASSING}
+    return error is not None and is_trouble(error)
 
 
 class ReadAhead:

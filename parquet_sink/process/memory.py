@@ -6,6 +6,7 @@ reading and the largest writing.
 
 import ctypes
 import gc
+import time
 from typing import Final
 
 import pyarrow as pa
@@ -32,11 +33,23 @@ def collect_garbage_rarely() -> None:
     gc.set_threshold(*_COLLECT_AFTER)
 
 
+BETWEEN_RANGES_S: Final = 0.5
+_given_back_at: Final = [0.0]
+"""When memory was given back last, in seconds that never jump."""
+
+
+def give_back_at_times() -> None:
+    """The same at the end of a range, where it was not done lately: of many short ranges each would cost 2.5 ms."""
+    if time.monotonic() - _given_back_at[0] >= BETWEEN_RANGES_S:
+        give_back()
+
+
 def give_back() -> None:
     """Releases young cycles, and what Arrow's pool and the C library keep for later.
 
-    Costs some milliseconds: once for each range.
+    Costs some milliseconds: once for each task.
     """
+    _given_back_at[0] = time.monotonic()
     gc.collect(1)
     pa.default_memory_pool().release_unused()
     if _malloc_trim is not None:

@@ -27,11 +27,13 @@ Nothing is committed before 4, or 6, and 7 are done for all below.
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from typing import Generic, TypeVar
 
 from parquet_sink.kafka.range_reader import RangeReader
+from parquet_sink.kafka.ranges_ahead import RangesAhead
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.kafka.several_ranges import SmallRanges, reading
 from parquet_sink.model.partitions import PartitionKey
@@ -65,8 +67,8 @@ class RangesTask(Generic[A]):
     def __init__(self, connector: str, kafka: KafkaSettings, read: Read | None) -> None:
         configure_worker(connector)
         collect_garbage_rarely()
-        self._kafka, self._reads_kafka = kafka, read is None
-        self._read_range = read or partial(from_kafka, on_lost=self._on_lost)
+        self._kafka, self._given_read = kafka, read
+        self._ahead: RangesAhead | None = None
         self._lost: dict[PartitionKey, tuple[LostOffsets, ...]] = {}
         self._flushes: dict[PartitionKey, A] = {}
 
@@ -75,8 +77,10 @@ class RangesTask(Generic[A]):
         raise NotImplementedError
 
     def _take_all(self, ranges: Sequence[PlannedRange], steps: RecordSteps) -> None:
-        small = SmallRanges(self._kafka, ranges if self._reads_kafka else (), steps.needs)
-        with reading(ranges, partial(self._read, small, steps.needs)) as batches:
+        of_kafka = ranges if self._given_read is None else ()
+        small = SmallRanges(self._kafka, of_kafka, steps.needs)
+        self._ahead = RangesAhead(self._kafka, [one for one in of_kafka if not small.has(one)])
+        with closing(self._ahead), reading(ranges, partial(self._read, small, steps.needs)) as batches:
             for planned, item in batches:
                 flush = self._flush(planned, steps)
                 if not flush.ended:
@@ -88,6 +92,11 @@ class RangesTask(Generic[A]):
         """In the reading thread, where there is one."""
         together = small.take(planned)
         yield from self._read_range(self._kafka, planned, parts) if together is None else together
+
+    def _read_range(self, kafka: KafkaSettings, planned: PlannedRange, parts: RecordParts) -> Iterator[RecordBatch]:
+        if self._given_read is not None:
+            return self._given_read(kafka, planned, parts)
+        return from_kafka(kafka, planned, parts, self._on_lost, self._ahead)
 
     def _on_lost(self, planned: PlannedRange, lost: Sequence[LostOffsets]) -> None:
         """In the reading thread, after the last batch of a range."""
@@ -195,10 +204,12 @@ def from_kafka(
     planned: PlannedRange,
     parts: RecordParts,
     on_lost: Callable[[PlannedRange, Sequence[LostOffsets]], None] | None = None,
+    ahead: RangesAhead | None = None,
 ) -> Iterator[RecordBatch]:
     """The records of a range, as Kafka has them.
 
     on_lost: called in the end with what was passed over, if anything was; also when not all of the range is taken.
+    ahead: as of `RangeReader`.
     """
     reader = RangeReader(
         kafka,
@@ -210,6 +221,7 @@ def from_kafka(
         accepted=planned.accepted,
         epoch=planned.epoch,
         parts=parts,
+        ahead=ahead,
     )
     try:
         yield from reader.batches()
