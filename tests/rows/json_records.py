@@ -61,6 +61,15 @@ trees = st.recursive(
 odd = objects(st.sampled_from(KEYS + ODD_KEYS), trees) | st.sampled_from(WHOLE)
 framed = st.tuples(st.sampled_from(FRAMES), odd).map(lambda pair: pair[0].replace("{}", pair[1]))
 
+LISTS = ["[]", "[ ]", "[1]", "[ 1 ,\t2.50\n]", "[1e5,1E-7,-0,-0.0,5e-324]", '[{"l":[1]},{}]', "[[1],[2,[]]]"]
+LISTS += ['[{"l":1,"l":2}]', '["\\u00fc\\n\\/","ü"]', '["]"]', '["["]', '["\\"]"]', '["\\\\"]', '[{"\\"l\\":[":1}]']
+LISTS += ['["\\u005b\\u0000"]', "[null,true]", "[9223372036854775807]", "[9223372036854775808]", "[-1e300]"]
+LISTS += ["[18446744073709551616]", "[1e19]", "[1e999]", "[NaN]", "[1,]", "[1", "1]", "[1],[2]", "[1]]", '["x]']
+LISTS += ['["\udcff"]', '["\\ud800"]', "[01]", "[\n\n1]", "[{]", "[}"]
+LISTS += [f"{'[' * depth}{']' * depth}" for depth in (98, 99, 100, 300)]
+LISTS += ["null", '"[1]"', '"\\u005b1]"', '"\\"l\\":[1]"', '",\\"l\\":[1]"', '"["', '"],"', '"{"', "{}", "7"]
+"""Lists, some of them none or refused, and other values that look like some."""
+
 inner = objects(st.sampled_from(["z", "w"]), st.sampled_from(["true", "false", "null", "null", "{}"]))
 TEMPLATE = {
     "a": st.sampled_from(INTEGERS) | scalars(),
@@ -70,6 +79,8 @@ TEMPLATE = {
     "o": objects(st.sampled_from(["x"]), st.sampled_from(["1", "2", "null", "{}", "2.5"])) | st.just("null"),
     "p": objects(st.sampled_from(["y", "x"]), inner | st.just("null")),
     "e": st.sampled_from(["{}", "null", "{ }"]),
+    "l": st.sampled_from([LISTS[0], LISTS[3], LISTS[5]]) | st.sampled_from(LISTS),
+    "q": objects(st.sampled_from(["l", "m"]), st.sampled_from([*LISTS[:9], *LISTS])),
 }
 
 

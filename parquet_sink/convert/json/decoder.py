@@ -30,9 +30,10 @@ from parquet_sink.convert.decoded import (
 )
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json.exact import is_plain, load, parse, parse_any
-from parquet_sink.convert.json.fallback import absent, objects, read_most
+from parquet_sink.convert.json.fallback import absent, read_most
 from parquet_sink.convert.json.fast import has_empty_object, has_signed_integer_zero
-from parquet_sink.convert.json.profile import JsonProfile, with_lists_as_text
+from parquet_sink.convert.json.lists import with_lists_as_text
+from parquet_sink.convert.json.profile import JsonProfile
 
 # Scalars are made with their types: PyArrow takes 0.1 ms each time to infer one.
 _EXACT_LIMIT = pa.scalar(float(2**53), pa.float64())
@@ -303,13 +304,10 @@ class JsonDecoder:
     def _read_at_once(self, gathered: Gathered, which: np.ndarray, schema: pa.Schema) -> np.ndarray | None:
         """Which of these values have rows of the schema now; None when too many do not fit."""
         values = gathered.of(which)
-        readable = self._readable(values)
-        if readable is None or pc.any(pc.equal(readable, _EMPTY)).as_py():
-            there = np.flatnonzero(objects(values) & pc.not_equal(values, _EMPTY).to_numpy(zero_copy_only=False))
-            which, readable = which[there], self._readable(values.take(pa.array(there)))
-        found = None
-        if readable is not None:
-            found = read_most(readable, schema, "error", len(readable) // ONE_IN, self._faults)
+        if pc.any(pc.equal(values, _EMPTY)).as_py():
+            there = np.flatnonzero(pc.not_equal(values, _EMPTY).to_numpy(zero_copy_only=False))
+            which, values = which[there], values.take(pa.array(there))
+        found = read_most(self._readable(values), schema, "error", len(values) // ONE_IN, self._faults)
         if found is None:
             return None
         self._faults = found.faults
@@ -317,10 +315,10 @@ class JsonDecoder:
         gathered.take(found.batch, which, ambiguous(found.batch, found.values, self._reading.discard_lists))
         return which
 
-    def _readable(self, values: pa.BinaryArray) -> pa.BinaryArray | None:
-        """The values with lists as text; None where one of them is no JSON."""
-        reading, lists = self._reading, self._profile.lists
-        if not lists:
+    def _readable(self, values: pa.BinaryArray) -> pa.BinaryArray:
+        """The values with lists as text."""
+        reading, lists = self._reading, self._profile.known_lists
+        if lists is None:
             return values
         return with_lists_as_text(values, lists, reading.discard_lists, reading.rewrite, lower=reading.ignore_case)
 

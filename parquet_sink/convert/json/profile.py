@@ -3,79 +3,19 @@
 It decides what is read fast, never what comes out. A field's type is int, float, bool or str, NoneType while only null
 was seen, or a dict of the fields below for an object (empty when it was always `{}`).
 
-Lists become the JSON text that their column holds, or are left out where they are discarded. Only records that have a
-`[`, escaped or not, are parsed for that and written again. A record of 1 KB and 40 fields, one of them a list, costs 13
-µs to its columns so, and 24 the exact way.
+Lists become the JSON text that their column holds (`lists`), or null where they are discarded.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from types import NoneType
 from typing import Final, TypeAlias
 
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from parquet_sink.convert.decoded import Tree
-from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.json.exact import is_plain
-
-Lists: TypeAlias = dict[str, "Lists"]
-"""Fields that may be lists, or objects with such fields below."""
-
-_BRACKET = r"\[|\\u005[bB]"
-
-
-def with_lists_as_text(
-    values: pa.BinaryArray,
-    lists: Lists,
-    discard: bool,
-    prepare: Callable[[Tree], Tree] | None,
-    *,
-    lower: bool = False,
-) -> pa.BinaryArray | None:
-    """The values, those with lists written again; None when one of them is for the exact path.
-
-    values: no nulls. lists: where lists are looked for; elsewhere they stay. discard: lists are left out. prepare:
-    gives the tree that lists are taken from, with the same fields outside of them; lower: their names in lower case.
-    """
-    mask = pc.match_substring_regex(values, _BRACKET)
-    count = mask.true_count
-    if not count:
-        return values
-    written = []
-    naming = str.lower if lower and prepare is not None else str
-    try:
-        for value in values.filter(mask).to_pylist():
-            tree = orjson.loads(value)
-            prepared = tree if prepare is None or type(tree) is not dict else prepare(tree)
-            if type(tree) is not dict or not _replace(tree, prepared, lists, discard, 1, naming):
-                return None
-            written.append(orjson.dumps(tree))
-    except (InvalidValue, orjson.JSONDecodeError, orjson.JSONEncodeError, RecursionError):
-        return None  # orjson writes 254 levels, and reads 1,024
-    replacements = pa.array(written, pa.binary())
-    return replacements if count == len(values) else pc.replace_with_mask(values, mask, replacements)
-
-
-def _replace(tree: Tree, prepared: Tree, lists: Lists, discard: bool, depth: int, naming: Callable[[str], str]) -> bool:
-    """Lists to text, in place; False where the exact path must look. naming: of fields in `prepared`."""
-    for key, below in lists.items():
-        value = tree.get(key)
-        kind = type(value)
-        if kind is list:
-            if not is_plain(value, depth + 1):  # type: ignore[arg-type]
-                return False
-            if discard:
-                del tree[key]
-            else:
-                tree[key] = orjson.dumps(prepared[naming(key)]).decode()
-        elif kind is dict and below:
-            inner = prepared[naming(key)]
-            if not _replace(value, inner, below, discard, depth + 1, naming):  # type: ignore[arg-type]
-                return False
-    return True
-
+from parquet_sink.convert.invalid import Path
+from parquet_sink.convert.json.lists import KnownLists, Lists
 
 MAX_FIELDS: Final = 5_000
 """Fields of one profile, at all depths: twice as many as a topic has columns."""
@@ -106,6 +46,7 @@ class JsonProfile:
         """Fields, and places of lists, at all depths."""
         self._discard_lists, self._ignore_case = discard_lists, ignore_case
         self._schema: pa.Schema | None = None
+        self._known_lists: KnownLists | None = None
         self._widened: list[tuple[Fields, str]] = []
 
     @property
@@ -114,6 +55,13 @@ class JsonProfile:
         if self._schema is None:
             self._schema = pa.schema(_arrow_fields(self.fields))
         return self._schema
+
+    @property
+    def known_lists(self) -> KnownLists | None:
+        """Where covered records may have lists; None: nowhere."""
+        if self._known_lists is None and self.lists:
+            self._known_lists = KnownLists.of(self.lists, _texts(self.fields, ()))
+        return self._known_lists
 
     def learn(self, tree: Tree) -> bool:
         """Take in a record's fields; whether it is covered now, as far as types show."""
@@ -158,7 +106,7 @@ class JsonProfile:
             if isinstance(value, dict):
                 covered &= self._learn_object(fields, key, value, path)
             elif isinstance(value, list):
-                covered &= self._note_list((*path, key)) and (self._discard_lists or self._put(fields, key, str))
+                covered &= self._note_list((*path, key)) and self._put_list(fields, key)
             elif known is None or value is not None:
                 covered &= self._put(fields, key, seen)
         return covered
@@ -170,6 +118,11 @@ class JsonProfile:
             if not self._put(fields, key, below):
                 return False
         return self._learn(below, value, (*path, key))
+
+    def _put_list(self, fields: Fields, key: str) -> bool:
+        if self._discard_lists:
+            return key in fields or self._put(fields, key, NoneType)
+        return self._put(fields, key, str)
 
     def _put(self, fields: Fields, key: str, new: FieldType) -> bool:
         """Whether the field may have this type now, after changing it where that can be."""
@@ -187,7 +140,7 @@ class JsonProfile:
             self._widened.append((fields, key))
         self.size += known is None
         fields[key] = new
-        self._schema = None
+        self._schema = self._known_lists = None
         return True
 
     def _note_list(self, path: tuple[str, ...]) -> bool:
@@ -199,6 +152,7 @@ class JsonProfile:
                     return False
                 self.size += 1
                 below[key] = {}
+                self._known_lists = None
             below = below[key]
         return True
 
@@ -236,6 +190,14 @@ def _has_twin(fields: Fields, key: str) -> bool:
     """Whether another field, more than null, has the same name in lower case."""
     lower = key.lower()
     return any(name.lower() == lower and name != key and known is not NoneType for name, known in fields.items())
+
+
+def _texts(fields: Fields, above: tuple[str, ...]) -> Iterator[Path]:
+    for key, known in fields.items():
+        if isinstance(known, dict):
+            yield from _texts(known, (*above, key))
+        elif known is str:
+            yield (*above, key)
 
 
 def _arrow_fields(fields: Fields) -> list[pa.Field]:

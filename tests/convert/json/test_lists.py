@@ -1,0 +1,86 @@
+"""Lists cut out of records against the same records parsed as a whole."""
+
+import orjson
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.convert.json.exact import is_plain, parse
+from parquet_sink.convert.json.lists import KnownLists, Lists, with_lists_as_text
+from tests.rows.json_records import LISTS, framed, objects, regular
+
+LISTS_AT: Lists = {"l": {}, "q": {"l": {}, "m": {}}}
+KNOWN = KnownLists.of(LISTS_AT, [("c",), ("l",), ("q", "l")])
+SPACES = st.sampled_from(["", " ", "\n\t", " " * 70])
+
+
+@st.composite
+def records(draw: st.DrawFn) -> bytes:
+    """Records with lists where they are known and where they are not, and what only looks like one."""
+    anything = st.sampled_from(LISTS)
+    one = objects(st.sampled_from(["l", "q", "c", "z", 'x\\"l', "\\u006c"]), anything | objects(st.just("l"), anything))
+    text = draw(one | regular() | framed)
+    space = draw(SPACES)
+    return text.replace('"l"', f'{space}"l"{space}').encode("utf-8", "surrogateescape")
+
+
+def is_cut(before: object, after: object, name: str, level: int, discard: bool) -> bool:
+    """Whether one value is the other, but for the text of plain lists that have a known name."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        return before.keys() == after.keys() and all(
+            is_cut(value, after[key], key, level + 1, discard) for key, value in before.items()
+        )
+    if isinstance(before, list) and isinstance(after, list):
+        return len(before) == len(after) and all(
+            is_cut(one, other, "", level + 1, discard) for one, other in zip(before, after, strict=True)
+        )
+    if isinstance(before, list):
+        text = None if discard else orjson.dumps(before).decode()
+        return name in {"l", "m", "q"} and after == text and is_plain([before], level)
+    return before == after
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(records(), min_size=1, max_size=8), st.booleans(), st.booleans())
+def test_records_stay_what_they_are_but_for_text_where_lists_were(
+    values: list[bytes], sliced: bool, discard: bool
+) -> None:
+    """A list becomes the text that the exact way gives it, if that takes it; what is no JSON stays none."""
+    array = pa.array([b"[", *values, b"]"] if sliced else values, pa.binary()).slice(int(sliced), len(values))
+    found = with_lists_as_text(array, KNOWN, discard, None)
+    found.validate(full=True)
+    for before, after in zip(values, found.to_pylist(), strict=True):
+        try:
+            tree = orjson.loads(before)
+        except orjson.JSONDecodeError:
+            with pytest.raises(orjson.JSONDecodeError):
+                orjson.loads(after)
+        else:
+            assert is_cut(tree, orjson.loads(after), "", 0, discard), (before, after)
+
+
+@pytest.mark.parametrize("text", LISTS)
+def test_a_list_is_cut_wherever_the_exact_way_need_not_look_twice(text: str) -> None:
+    """In a valid record none stays a list but where a number may be an integer beyond int64."""
+    value = f'{{"c":"[","q" : {{"y":1, "l" :\n{text}}} }}'.encode("utf-8", "surrogateescape")
+    (found,) = with_lists_as_text(pa.array([value], pa.binary()), KNOWN, False, None).to_pylist()
+    try:
+        tree = parse(value)
+    except InvalidValue:
+        return
+    if not is_plain([tree], 0):
+        assert found == value
+        return
+    below = tree["q"]
+    assert isinstance(below, dict)
+    if isinstance(below["l"], list):
+        below["l"] = orjson.dumps(below["l"]).decode()
+    assert orjson.loads(found) == tree
+
+
+@pytest.mark.parametrize("lists", [{"a": {}}, {"b": {"a": {}}}, {"ä": {}}, {'a"': {}}, {"a\\": {}}, {"a/b": {}}])
+def test_names_that_do_not_tell_a_list_are_not_cut(lists: Lists) -> None:
+    """Those that another text field has, too, and those that a record may write in several ways."""
+    assert KnownLists.of(lists, [("c", "a"), ("b",)]).names is None
