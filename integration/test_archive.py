@@ -1,5 +1,7 @@
-"""The CDS archive of Java's classes, with real Java: it is used, and a start survives a damaged one."""
+"""How Java starts, with real Java: the CDS archive of its classes is used, and a start survives a damaged one."""
 
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -9,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from parquet_sink.spark import cds_archive, make_archive
-from parquet_sink.spark.session import JAVA_OPTIONS
+from parquet_sink.spark.java_command import MODULE_OPTIONS, java_command
+from parquet_sink.spark.session import JAVA_OPTIONS, LOCAL_MASTER
 
 HEADER_BYTES = 1_000_000
 """What Java checks of an archive before it uses it, and somewhat more."""
@@ -71,6 +74,20 @@ def test_java_refuses_an_archive_of_something_else(made: Path, tmp_path: Path) -
     made.unlink()
     wrong = tmp_path / f"java-{made.name.split('-')[1]}-{len(content)}-{zlib.crc32(content):08x}.jsa"
     wrong.write_bytes(content)
-    assert cds_archive.usable(JAVA_OPTIONS) == wrong
+    assert cds_archive.usable(JAVA_OPTIONS, java_command(LOCAL_MASTER, (), os.environ).jars()) == wrong
     maps, _ = start(tmp_path)
     assert str(wrong) not in maps
+
+
+def test_java_gets_the_options_of_sparks_own_launcher() -> None:
+    """In its order; what is left out are the vectors of Spark ML, and a property of a database that nothing opens."""
+    home = java_command(LOCAL_MASTER, (), {}).home
+    main = "org.apache.spark.deploy.SparkSubmit"
+    launcher = ["java", "-cp", f"{home}/jars/*", "org.apache.spark.launcher.Main", main]
+    variables = {"PATH": os.environ["PATH"], "SPARK_HOME": str(home), "SPARK_SCALA_VERSION": "2.13"}
+    told = subprocess.run([*launcher, "pyspark-shell"], capture_output=True, text=True, check=True, env=variables)
+    words = re.split(r"[\0\n]+", told.stdout)
+    given = words[words.index(MODULE_OPTIONS[0]) : words.index(main)]
+    unused = {"--add-modules=jdk.incubator.vector", "-Dderby.connection.requireAuthentication=false"}
+    assert tuple(word for word in given if word not in unused) == MODULE_OPTIONS
+    assert unused <= set(given)

@@ -337,6 +337,16 @@ def test_files_are_checked_before_anything_heavy_is_loaded(module: str) -> None:
     assert {name for name in done.stdout.split() if within(name, heavy)} == set()
 
 
+def test_the_program_does_not_load_arrow() -> None:
+    """It hosts connectors, and sees none of their records: a start has no time for it, nor has a worker the memory."""
+    modules = (
+        "parquet_sink.cli.run, parquet_sink.worker.loop.worker, parquet_sink.spark.session, parquet_sink.spark.query"
+    )
+    program = f"import sys, {modules}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert {"pyarrow", "numpy"} & set(done.stdout.split()) == set()
+
+
 @pytest.mark.parametrize("group", plugins.BUILT_IN)
 def test_registered_classes_are_loaded_without_what_they_use(group: str) -> None:
     """What is registered loads no HTTP, Kafka, Spark or SQL before it is used; transforms alone load Arrow."""

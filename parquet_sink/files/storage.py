@@ -10,14 +10,13 @@ import logging
 import os
 import shutil
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
-
-import pyarrow as pa
 
 from parquet_sink.errors import RunFilesLost, StorageFailed
 from parquet_sink.files import naming
@@ -57,8 +56,14 @@ def storage_trouble(folder: str, doing: str, purpose: Purpose = TEMPORARY) -> It
     """Turns OSError and Arrow's errors within the block into StorageFailed; `doing` completes 'Could not ...'."""
     try:
         yield
-    except (OSError, pa.ArrowException) as error:
+    except _troubles() as error:
         raise storage_failed(folder, doing, error, purpose) from error
+
+
+def _troubles() -> tuple[type[Exception], ...]:
+    """OSError, and Arrow's own in a process that has loaded it: no other can raise one."""
+    arrow = sys.modules.get("pyarrow")
+    return (OSError,) if arrow is None else (OSError, arrow.ArrowException)
 
 
 def storage_failed(folder: str, doing: str, error: BaseException, purpose: Purpose = TEMPORARY) -> StorageFailed:

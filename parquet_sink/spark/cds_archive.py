@@ -10,12 +10,10 @@ fits, and goes without otherwise. PARQUET_SINK_JAVA_ARCHIVE=off goes without in 
 import hashlib
 import logging
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
-
-from pyspark.find_spark_home import _find_spark_home
 
 from parquet_sink.errors import SetupError
 from parquet_sink.process.cache import cache_folder, is_whole
@@ -45,15 +43,15 @@ def key(java: str, jars: Iterable[tuple[str, int, int]], java_options: str) -> s
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
-def usable(java_options: str, environment: Mapping[str, str] = os.environ) -> Path | None:
+def usable(java_options: str, jars: Sequence[Path], environment: Mapping[str, str] = os.environ) -> Path | None:
     """The archive for this Java and these jars, if there is one; one that is not whole is thrown away.
 
-    java_options: those that the program starts Java with. Raises nothing.
+    java_options, jars: those that the program starts Java with. Raises nothing.
     """
     if environment.get(VARIABLE, "").lower() == OFF:
         return None
     with suppress(OSError, SetupError):
-        for archive in cache_folder(environment).glob(f"java-{key_of(java_options, environment)}-*.jsa"):
+        for archive in cache_folder(environment).glob(f"java-{key_of(java_options, jars, environment)}-*.jsa"):
             if is_whole(archive):
                 return archive
             discard(archive)
@@ -70,9 +68,8 @@ def discard(archive: Path) -> None:
 COMMAND: Final = "python -m parquet_sink.spark.make_archive"
 
 
-def key_of(java_options: str, environment: Mapping[str, str]) -> str:
-    """The key of the archive for the Java and the jars of this machine. Raises SetupError, OSError."""
-    jars = Path(_find_spark_home(), "jars").resolve().glob("*.jar")
+def key_of(java_options: str, jars: Sequence[Path], environment: Mapping[str, str]) -> str:
+    """The key of the archive for these jars and the Java of this machine. Raises SetupError, OSError."""
     java, _ = version_text(find_java(environment))
     known = ((str(jar), jar.stat()) for jar in jars)
     return key(java, ((jar, stat.st_size, int(stat.st_mtime)) for jar, stat in known), _of_java(java_options))

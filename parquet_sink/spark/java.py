@@ -9,13 +9,11 @@ import os
 import subprocess
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Thread
 from typing import Any, Final
 
-from pyspark import SparkConf
-from pyspark.find_spark_home import _find_spark_home
 from pyspark.java_gateway import launch_gateway
 from pyspark.serializers import UTF8Deserializer, read_int
 
@@ -52,13 +50,13 @@ class Java:
         self._last: deque[str] = deque(maxlen=LAST_LINES)
         self._relay: Thread | None = None
 
-    def launch(self, conf: SparkConf) -> Any:
-        """Starts it and waits until it answers; PySpark's gateway to it. Raises SetupError when it ends instead."""
+    def launch(self, command: Sequence[str], variables: Mapping[str, str]) -> Any:
+        """Starts it and waits until it answers; PySpark's gateway to it. Raises SetupError when it ends instead.
+
+        command: as `java_command` has it. variables: of its environment, on top of those of this process.
+        """
         connection_file = self._folder / "gateway"
-        command = [str(Path(_find_spark_home(), "bin", "spark-submit"))]
-        for key, value in conf.getAll():
-            command += ["--conf", f"{key}={value}"]
-        self._start([*command, "pyspark-shell"], connection_file)
+        self._start(command, variables, connection_file)
         self._wait_for(connection_file)
         with connection_file.open("rb") as file:
             port, secret = read_int(file), UTF8Deserializer().loads(file)  # type: ignore[no-untyped-call]
@@ -66,12 +64,13 @@ class Java:
         log.debug("start: Java answers")
         return _connected(port, secret)
 
-    def _start(self, command: Sequence[str], connection_file: Path) -> None:
+    def _start(self, command: Sequence[str], variables: Mapping[str, str], connection_file: Path) -> None:
         if self._given_up:
             raise SetupError("Spark was given up before it started.")
         self._forget()
         environment = {
             **os.environ,
+            **variables,
             "TMPDIR": str(self._folder),
             "SPARK_CONNECT_MODE": "0",
             "_PYSPARK_DRIVER_CONN_INFO_PATH": str(connection_file),

@@ -31,7 +31,8 @@ from parquet_sink.process.cache import cache_folder, whole_name
 from parquet_sink.process.java_home import find_java
 from parquet_sink.spark import rows
 from parquet_sink.spark.cds_archive import FIXED_OPTIONS, key_of, usable
-from parquet_sink.spark.session import JAVA_OPTIONS, Session
+from parquet_sink.spark.java_command import java_command
+from parquet_sink.spark.session import JAVA_OPTIONS, LOCAL_MASTER, Session
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -137,16 +138,16 @@ def make(environment: Mapping[str, str] = os.environ) -> Path:
 
     Raises SetupError when there is no Java, or it makes none; OSError when the cache folder cannot be used.
     """
-    folder = cache_folder(environment)
+    folder, jars = cache_folder(environment), java_command(LOCAL_MASTER, (), environment).jars()
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "java.lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        if (found := usable(JAVA_OPTIONS, environment)) is not None:
+        if (found := usable(JAVA_OPTIONS, jars, environment)) is not None:
             return found
         print("Making the CDS archive of Java's classes, once: half a minute to a minute.", file=sys.stderr, flush=True)
         with tempfile.TemporaryDirectory(prefix="java-making-", dir=folder) as work:
             made = _dumped(Path(work), find_java(environment), JAVA_OPTIONS)
-            name = whole_name(f"java-{key_of(JAVA_OPTIONS, environment)}", made)
+            name = whole_name(f"java-{key_of(JAVA_OPTIONS, jars, environment)}", made)
             made.replace(folder / name)
         for other in sorted(folder.glob("java-*.jsa"), key=lambda path: path.stat().st_mtime)[:-KEPT]:
             other.unlink()

@@ -1,26 +1,18 @@
 """The rows of the data source: a Spark row for each range that is due, or one for each record."""
 
 from collections.abc import Iterator
-from typing import Final
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Final
 
 from parquet_sink.model.ranges import PlannedRange
-from parquet_sink.model.records import RecordBatch
+
+if TYPE_CHECKING:  # Arrow is not loaded by the program, which knows the data sources by name alone
+    import pyarrow as pa
+
+    from parquet_sink.model.records import RecordBatch
 
 DDL: Final = "topic string, partition int, start long, end long, reason string, work string"
 """topic-partition and range [start, end) with its reason; work: the whole `PlannedRange` as JSON."""
 
-ARROW: Final = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("start", pa.int64()),
-        ("end", pa.int64()),
-        ("reason", pa.string()),
-        ("work", pa.string()),
-    ]
-)
 RECORDS_DDL: Final = "topic string, partition int, offset long, timestamp long, value binary, key binary"
 """One row for each record; timestamp in epoch milliseconds, 0 when the record has none; value null for a tombstone."""
 HEADERS_DDL: Final = f"{RECORDS_DDL}, headers array<struct<key: string, value: binary>>"
@@ -31,22 +23,28 @@ WARM_UP: Final = "warm-up"
 The first micro-batch takes several times as long as the next; an empty one comes before it when nothing is due."""
 
 
-def of_range(planned: PlannedRange) -> pa.RecordBatch:
+def of_range(planned: PlannedRange) -> "pa.RecordBatch":
     """The row of one range."""
-    row = (planned.topic, planned.partition, planned.start, planned.end, planned.reason, planned.to_json())
-    arrays = [pa.array([value], field.type) for value, field in zip(row, ARROW, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=ARROW)
+    import pyarrow as pa
+
+    values = (planned.topic, planned.partition, planned.start, planned.end, planned.reason, planned.to_json())
+    types = (pa.string(), pa.int32(), pa.int64(), pa.int64(), pa.string(), pa.string())
+    names = [column.split()[0] for column in DDL.split(", ")]
+    arrays = [pa.array([value], type_) for value, type_ in zip(values, types, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, names)
 
 
-def ranges_in(batch: pa.RecordBatch) -> Iterator[PlannedRange]:
+def ranges_in(batch: "pa.RecordBatch") -> Iterator[PlannedRange]:
     """The ranges that a batch of rows stands for; warm-up rows are none."""
     for work, reason in zip(batch.column("work").to_pylist(), batch.column("reason").to_pylist(), strict=True):
         if reason != WARM_UP:
             yield PlannedRange.from_json(work)
 
 
-def of_records(batch: RecordBatch) -> pa.RecordBatch:
+def of_records(batch: "RecordBatch") -> "pa.RecordBatch":
     """The records of a batch that has keys, as rows of RECORDS_DDL, or of HEADERS_DDL if it has headers."""
+    import pyarrow as pa
+
     count = len(batch)
     columns = {
         "topic": pa.repeat(pa.scalar(batch.topic), count),

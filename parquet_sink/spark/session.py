@@ -16,9 +16,11 @@ from pyspark.sql import SparkSession
 
 from parquet_sink.errors import SetupError
 from parquet_sink.process import logs
+from parquet_sink.process.java_home import find_java
 from parquet_sink.spark import cds_archive
 from parquet_sink.spark.forks.host import ForkServer
 from parquet_sink.spark.java import Java
+from parquet_sink.spark.java_command import java_command
 from parquet_sink.spark.leftovers import Leftovers
 from parquet_sink.spark.program import register
 from parquet_sink.spark.slots import local_master
@@ -33,10 +35,12 @@ LOG4J: Final = Path(__file__).resolve().with_name("log4j2.properties")
 
 JAVA_OPTIONS: Final = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData -Xms96m -Xmn64m "
+    "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote "
     f"-Dlog4j2.configurationFile={LOG4J.as_uri()}"
 )
 """Java only plans: measured with `make bench`, the quick compiler alone saves 0.8 µs CPU per record
-and 80 MB against the optimising one, and a small young generation keeps the heap small."""
+and 80 MB against the optimising one, and a small young generation keeps the heap small. Spark's jars are verified by
+nobody at each start: 2 s of CPU where there is no archive of their classes (`cds_archive`)."""
 
 SETTINGS: Final = {
     "spark.app.name": "parquet-sink",
@@ -44,6 +48,9 @@ SETTINGS: Final = {
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "512m",
     "spark.driver.extraJavaOptions": JAVA_OPTIONS,
+    # Without these two Spark writes, compiles and loads Java for the few rows of a micro-batch.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",  # it may merge our ranges into fewer tasks
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.streaming.minBatchesToRetain": "2",
@@ -81,6 +88,7 @@ class Session:
         """master: Spark's, None for LOCAL_MASTER. extra: Spark settings that win over SETTINGS."""
         self.master, self._extra = master or LOCAL_MASTER, dict(extra or {})
         self._folder = folder / "spark"
+        self._command = java_command(self.master, self._extra, os.environ)
         self.java = Java(self._folder, folder)
         self._forks = ForkServer(self._folder)
         self._spark: SparkSession | None = None
@@ -107,22 +115,22 @@ class Session:
 
     def _launched(self, local: bool) -> tuple[SparkConf, Any]:
         """Java, with the CDS archive of its classes if there is one; without when Java crashes over it."""
-        found = cds_archive.usable(JAVA_OPTIONS)
-        conf = self._conf(local, found)
+        found = cds_archive.usable(JAVA_OPTIONS, self._command.jars())
         try:
-            return conf, self.java.launch(conf)
+            return self._launched_with(found, local)
         except SetupError:
             if found is None or not self.java.crashed:
                 raise
             cds_archive.discard(found)
-            conf = self._conf(local, None)
-            return conf, self.java.launch(conf)
+            return self._launched_with(None, local)
 
-    def _conf(self, local: bool, classes: Path | None) -> SparkConf:
-        conf = SparkConf(loadDefaults=False).setMaster(self.master)
-        for key, value in self._settings(local, classes).items():
+    def _launched_with(self, classes: Path | None, local: bool) -> tuple[SparkConf, Any]:
+        settings = {"spark.master": self.master, **self._settings(local, classes)}
+        gateway = self.java.launch(self._command.words(find_java(), settings), self._command.environment())
+        conf = SparkConf(loadDefaults=False)
+        for key, value in settings.items():
             conf.set(key, value)
-        return conf
+        return conf, gateway
 
     def open(self) -> SparkSession:
         """The session; it is known to the thread that asks, in which queries are to be started."""

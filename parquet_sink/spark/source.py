@@ -20,7 +20,6 @@ from parquet_sink.model.events import ConnectorRunning
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PlannedRange
-from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.planner.admission import Candidate, Range, by_task, with_reading
 from parquet_sink.process.logs import configure_worker
 from parquet_sink.settings.connector import TopicSettings
@@ -33,7 +32,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
+    from parquet_sink.model.records import RecordBatch, RecordParts
     from parquet_sink.planner.planner import Planner
+
+    ReadRecords = Callable[[KafkaSettings, PlannedRange, RecordParts], Iterable[RecordBatch]]
+    """Gives the records of a range."""
 
 log = logging.getLogger(__name__)
 
@@ -66,8 +69,6 @@ class Form(StrEnum):
 
 MakePlanner = Callable[..., "Planner"]
 """Makes the planner, once for each query and process: `planner_beside_the_driver`, or a double of it."""
-ReadRecords = Callable[[KafkaSettings, PlannedRange, RecordParts], Iterable[RecordBatch]]
-"""Gives the records of a range."""
 
 
 def planner_beside_the_driver(
@@ -79,7 +80,7 @@ def planner_beside_the_driver(
     return planner.kafka_planner(settings, state, instance, reported=reported)
 
 
-def records_of(kafka: KafkaSettings, planned: PlannedRange, parts: RecordParts) -> Iterable[RecordBatch]:
+def records_of(kafka: KafkaSettings, planned: PlannedRange, parts: "RecordParts") -> "Iterable[RecordBatch]":
     """For rows of records; what cannot be read is raised, since no sink of ours would hear of it."""
     from parquet_sink.kafka.range_reader import RangeReader  # only where records are read
 
@@ -121,6 +122,8 @@ class KafkaRanges(DataSource):
         return rows.HEADERS_DDL if self.headers else rows.RECORDS_DDL
 
     def streamReader(self, schema: "StructType") -> "RangeSource":
+        from parquet_sink.model.records import RecordParts  # loads Arrow, which the program does without
+
         return RangeSource(self.handoff, self.form, RecordParts(keys=True, headers=self.headers))
 
 
@@ -131,10 +134,10 @@ class RangeSource(PlanningReader):
         self,
         given: handoff.Handoff[TopicSettings],
         form: "Form",
-        parts: RecordParts,
+        parts: "RecordParts",
         *,
         make_planner: MakePlanner = planner_beside_the_driver,
-        read_records: ReadRecords = records_of,
+        read_records: "ReadRecords" = records_of,
     ) -> None:
         super().__init__(given)
         self._given, self._form, self._parts = given, form, parts

@@ -15,7 +15,7 @@ JARS = [("/s/a.jar", 10, 5), ("/s/b.jar", 20, 5)]
 @pytest.fixture
 def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """A cache folder of its own, for one Java and one set of jars."""
-    monkeypatch.setattr(cds_archive, "key_of", lambda java_options, environment: "0123456789abcdef")
+    monkeypatch.setattr(cds_archive, "key_of", lambda java_options, jars, environment: "0123456789abcdef")
     return {"PARQUET_SINK_CACHE": str(tmp_path)}
 
 
@@ -52,7 +52,7 @@ def test_folders_among_the_options_do_not_matter(monkeypatch: pytest.MonkeyPatch
     """Properties name folders of an installation, and change no class."""
     monkeypatch.setattr(cds_archive, "version_text", lambda java: ("17", 0))
     one, other, third = (
-        cds_archive.key_of(f"-Xmx1m {more}", {"PATH": "/usr/bin:/bin"}) for more in ("-Da=/b", "-Da=/c", "-Xint")
+        cds_archive.key_of(f"-Xmx1m {more}", (), {"PATH": "/usr/bin:/bin"}) for more in ("-Da=/b", "-Da=/c", "-Xint")
     )
     assert one == other != third
 
@@ -61,7 +61,7 @@ def test_a_whole_archive_is_taken(environment: dict[str, str], tmp_path: Path) -
     """Its size and its checksum are those of its name."""
     made = put(tmp_path, b"x" * 3_000_000)
     put(tmp_path, b"y", key="f" * 16)
-    assert cds_archive.usable("", environment) == made
+    assert cds_archive.usable("", (), environment) == made
 
 
 @pytest.mark.parametrize("content", [b"", b"x" * 999, b"x" * 999 + b"y", b"x" * 1001])
@@ -72,7 +72,7 @@ def test_a_damaged_archive_is_thrown_away(
     made = put(tmp_path, b"x" * 1000)
     made.write_bytes(content)
     with caplog.at_level(logging.WARNING):
-        assert cds_archive.usable("", environment) is None
+        assert cds_archive.usable("", (), environment) is None
     assert not made.exists()
     assert str(made) in caplog.text
     assert "python -m parquet_sink.spark.make_archive" in caplog.text
@@ -83,25 +83,25 @@ def test_a_damaged_archive_hides_no_whole_one(environment: dict[str, str], tmp_p
     put(tmp_path, b"a").write_bytes(b"b")
     made = put(tmp_path, b"whole")
     put(tmp_path, b"c").write_bytes(b"")
-    assert cds_archive.usable("", environment) == made
+    assert cds_archive.usable("", (), environment) == made
 
 
 @pytest.mark.parametrize("word", ["off", "OFF"])
 def test_it_can_be_switched_off(environment: dict[str, str], tmp_path: Path, word: str) -> None:
     """Then a whole one is not used either, and stays."""
     made = put(tmp_path, b"whole")
-    assert cds_archive.usable("", {**environment, cds_archive.VARIABLE: word}) is None
+    assert cds_archive.usable("", (), {**environment, cds_archive.VARIABLE: word}) is None
     assert made.exists()
 
 
 def test_without_a_cache_folder_there_is_none(environment: dict[str, str]) -> None:
     """A start needs no archive."""
-    assert cds_archive.usable("", {"PARQUET_SINK_CACHE": "/dev/null/nothing"}) is None
+    assert cds_archive.usable("", (), {"PARQUET_SINK_CACHE": "/dev/null/nothing"}) is None
 
 
 def test_without_java_there_is_none(tmp_path: Path) -> None:
     """Who needs Java will tell."""
-    assert cds_archive.usable("", {"PARQUET_SINK_CACHE": str(tmp_path), "PATH": ""}) is None
+    assert cds_archive.usable("", (), {"PARQUET_SINK_CACHE": str(tmp_path), "PATH": ""}) is None
 
 
 def test_what_keeps_java_from_making_one_is_told(

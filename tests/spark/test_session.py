@@ -3,11 +3,11 @@
 import importlib.util
 import re
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark import SparkConf
 
 from parquet_sink.errors import SetupError
 from parquet_sink.spark import session
@@ -36,8 +36,8 @@ class Crashing:
         self.launched: list[bool] = []
         self._by_signal = by_signal
 
-    def launch(self, conf: SparkConf) -> Any:
-        with_archive = "SharedArchiveFile" in str(conf.get("spark.driver.extraJavaOptions"))
+    def launch(self, command: Sequence[str], variables: Mapping[str, str]) -> Any:
+        with_archive = any("SharedArchiveFile" in word for word in command)
         self.launched.append(with_archive)
         self.crashed = with_archive and self._by_signal
         if with_archive:
@@ -52,7 +52,7 @@ def test_java_that_crashes_over_an_archive_is_started_without(
     """The archive is thrown away; Java that ends in order was given a wrong setting, which a second start keeps."""
     found = tmp_path / "a.jsa"
     found.touch()
-    monkeypatch.setattr(session.cds_archive, "usable", lambda java_options: found)
+    monkeypatch.setattr(session.cds_archive, "usable", lambda java_options, jars: found)
     monkeypatch.setattr("pyspark.SparkContext._jvm", None)
     started = Session(None, tmp_path)
     java = Crashing(by_signal=by_signal)
