@@ -6,6 +6,7 @@ neither `.` nor `..`, does not start with a dot, and fits into 255 bytes.
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import PurePath
 from typing import Final
@@ -100,6 +101,7 @@ def is_sent_name(name: str) -> bool:
     return _SENT_NAME.fullmatch(name) is not None
 
 
+@lru_cache(maxsize=1_000)
 def component(text: str) -> str:
     """`text` as one path component; different texts give different components."""
     encoded = _encoded(text) or "%"
@@ -111,6 +113,7 @@ def component(text: str) -> str:
     return f"{encoded[: LONGEST_COMPONENT - 33]}-{digest[:32]}"
 
 
+@lru_cache(maxsize=100)
 def connector_folder(base: str, connector: str) -> str:
     """Folder of one connector below `tmp.dir`."""
     return str(PurePath(base) / component(connector))
@@ -118,37 +121,37 @@ def connector_folder(base: str, connector: str) -> str:
 
 def history_file(base: str, connector: str) -> str:
     """Where a connector's history is: beside its state."""
-    return str(PurePath(connector_folder(base, connector)) / HISTORY_FILE)
+    return f"{connector_folder(base, connector)}/{HISTORY_FILE}"
 
 
 def partition_folder(base: str, connector: str, topic: str, partition: int) -> str:
     """Folder of one topic-partition below `tmp.dir`."""
-    return str(PurePath(connector_folder(base, connector)) / component(topic) / str(partition))
+    return f"{connector_folder(base, connector)}/{component(topic)}/{partition}"
 
 
 def claim_file(base: str, connector: str, topic: str, partition: int) -> str:
     """Lock file of one topic-partition, beside its folder and not in it: kept files are there for people to read."""
-    return str(PurePath(connector_folder(base, connector)) / CLAIMS_FOLDER / f"{component(topic)}-{partition}")
+    return f"{connector_folder(base, connector)}/{CLAIMS_FOLDER}/{component(topic)}-{partition}"
 
 
 def parked_folder(base: str, connector: str) -> str:
     """Folder of a connector's parked records where none is configured: no topic's folder is called so."""
-    return str(PurePath(connector_folder(base, connector)) / PARKED_FOLDER)
+    return f"{connector_folder(base, connector)}/{PARKED_FOLDER}"
 
 
 def waiting_folder(base: str, connector: str) -> str:
     """Where accepted files wait for the archive, of a connector that does not wait for it."""
-    return str(PurePath(connector_folder(base, connector)) / WAITING_FOLDER)
+    return f"{connector_folder(base, connector)}/{WAITING_FOLDER}"
 
 
 def replay_folder(base: str, connector: str) -> str:
     """Where a replay of parked records makes the files that it sends, apart from those of the running connector."""
-    return str(PurePath(connector_folder(base, connector)) / REPLAY_FOLDER)
+    return f"{connector_folder(base, connector)}/{REPLAY_FOLDER}"
 
 
 def replay_journal_folder(base: str, connector: str) -> str:
     """What is kept of a replay of topics: its plan, how far it got, and the files that it sends."""
-    return str(PurePath(connector_folder(base, connector)) / REPLAY_JOURNAL_FOLDER)
+    return f"{connector_folder(base, connector)}/{REPLAY_JOURNAL_FOLDER}"
 
 
 def attempt_name(attempt: str, number: int) -> str:

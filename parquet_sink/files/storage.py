@@ -172,13 +172,13 @@ def sweep(folder: str) -> int:
     Whoever calls it owns the topic-partition, so that nobody else writes or sends a file there. A folder that is a
     symbolic link, or lies below one of ours that is, or belongs to another user, is left alone.
     """
-    partition = Path(folder)
-    if not all(_is_our_folder(place) for place in (partition, *partition.parents[:2])):
+    topic = os.path.dirname(folder)
+    if not all(map(_is_our_folder, (folder, topic, os.path.dirname(topic)))):
         return 0
-    removed = _remove_own(partition)
+    removed = _remove_own(folder)
     if removed:
         what = "connector %s: removed %d files that a worker which was killed, or failed, left in %s"
-        logger.info(what, _connector_of(partition), removed, folder)
+        logger.info(what, _connector_of(Path(folder)), removed, folder)
     return removed
 
 
@@ -232,21 +232,21 @@ def remove_unsent(path: str) -> None:
             os.unlink(path)
 
 
-def _is_our_folder(path: Path) -> bool:
+def _is_our_folder(path: str | Path) -> bool:
     try:
-        found = path.lstat()
+        found = os.lstat(path)
     except OSError:
         return False
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
 
 
-def _remove_own(partition: Path) -> int:
+def _remove_own(partition: str | Path) -> int:
     """Removes files that `naming.attempt_name` named; the list is made before anything is removed."""
     try:
         with os.scandir(partition) as entries:
             own = [e.path for e in entries if e.is_file(follow_symlinks=False) and naming.is_own_name(e.name)]
     except OSError as error:
-        whose = _connector_of(partition)
+        whose = _connector_of(Path(partition))
         logger.warning("connector %s: folder %s could not be listed: %s", whose, partition, error.strerror)
         return 0
     return sum(map(_removed, own))
