@@ -7,6 +7,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from random import random
 from typing import Final
 
@@ -135,6 +136,10 @@ class RangeAttempt:
             self._failure = error.failure()
         self.ended = True
 
+    def staged(self, item: RecordBatch | BaseException | None) -> Callable[[], None]:
+        """What of `take` is left to do in a second stage, perhaps in another thread, unless the range has ended."""
+        return partial(self.take, item)
+
     def take(self, item: RecordBatch | BaseException | None) -> None:
         """What was read next: records, the range's end, or why it cannot be read; a defect is raised."""
         if isinstance(item, RecordBatch):
@@ -148,9 +153,12 @@ class RangeAttempt:
 
     def add(self, batch: RecordBatch) -> None:
         """Takes the next records; what goes wrong ends the range, and is in `outcome`."""
+        self._take_batch(batch, partial(self._add, batch))
+
+    def _take_batch(self, batch: RecordBatch, take: Callable[[], None]) -> None:
         self._read += len(batch)
         try:
-            self._add(batch)
+            take()
         except ConverterFailed as error:
             first, last = batch.offsets[0], batch.offsets[-1]
             where = f"topic {batch.topic}, topic-partition {batch.partition}, offsets {first} to {last}"

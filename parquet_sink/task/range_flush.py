@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -86,6 +87,10 @@ def rejected_of(receipt: Receipt, wanted: np.ndarray, batches: Iterable[RecordBa
         ).at((receipt.topic, receipt.partition))
 
 
+def _nothing() -> None:
+    """Is left to do."""
+
+
 class RangeFlush(RangeAttempt):
     """Steps 2 to 4 of `task.task` for one range, and steps 6 and 7.
 
@@ -114,7 +119,7 @@ class RangeFlush(RangeAttempt):
             settings.files,
             bytes_per_row=planned.known.bytes_per_row,
         )
-        self._value_bytes = 0
+        self._value_bytes, self._last_shaped = 0, False
         self._file_records = FileRecords() if settings.errors.refused_files else None
         self._schema_changes = SchemaChangeMonitor(settings.name, planned.topic)
         schema = planned.known.schema
@@ -127,10 +132,41 @@ class RangeFlush(RangeAttempt):
         if not self.ended:
             sweep(self._folder)
 
+    def staged(self, item: RecordBatch | BaseException | None) -> Callable[[], None]:
+        """The first stage has records become rows."""
+        if not isinstance(item, RecordBatch):
+            return super().staged(item)
+        if self._last_shaped:
+            return _nothing
+        shaped: list[Run | Rejected | ConnectorError] = []
+        try:
+            for one in self._shaped(item):
+                shaped.append(one)
+                if self._ends(one):
+                    self._last_shaped = True
+                    break
+        except ConnectorError as error:
+            shaped.append(error)
+            self._last_shaped = True
+        return partial(self._take_batch, item, partial(self._write_all, item, shaped))
+
+    def _ends(self, shaped: Run | Rejected) -> bool:
+        """Whether the range ends here, and records behind must not be learned from."""
+        rejected = isinstance(shaped, Rejected) and shaped.offset >= self.planned.accepted
+        return rejected and not self._policy.diverts
+
+    def _shaped(self, batch: RecordBatch) -> Iterator[Run | Rejected]:
+        return self.shaper.shape(batch, across_rejected=self._policy.diverts)
+
     def _add(self, batch: RecordBatch) -> None:
+        self._write_all(batch, self._shaped(batch))
+
+    def _write_all(self, batch: RecordBatch, shaped: Iterable[Run | Rejected | ConnectorError]) -> None:
         times = RecordTimes.of(batch.offsets, batch.timestamps)
         self._value_bytes += batch.value_bytes
-        for item in self.shaper.shape(batch, across_rejected=self._policy.diverts):
+        for item in shaped:
+            if isinstance(item, ConnectorError):
+                raise item
             if isinstance(item, Rejected):
                 self._reject(item)
             else:

@@ -6,7 +6,8 @@ For each range [start, end):
      range perhaps together with others
   2. records become rows; of one without a row the policy decides:       (`rows.row_builder`, `task.record_steps`)
      the range is planned again to end before it, or it is diverted
-  3. rows become local files; a finished file's footer is verified       (`files.accumulator`)
+  3. rows become local files, perhaps in a thread behind what is         (`task.write_behind`, `files.accumulator`)
+     decoded; a finished file's footer is verified
   4. a file is sent, then archived where there is an archive; the next   (`targets.uploader`, `archive.target`)
      only after both have this one
   5. the accepted file is removed from the disk; one that is refused     (`targets.uploader`)
@@ -35,7 +36,7 @@ from typing import Generic, TypeVar
 from parquet_sink.kafka.range_reader import RangeReader
 from parquet_sink.kafka.ranges_ahead import RangesAhead
 from parquet_sink.kafka.settings import KafkaSettings
-from parquet_sink.kafka.several_ranges import SmallRanges, reading
+from parquet_sink.kafka.several_ranges import ReadAhead, ReadInTurn, SmallRanges, reading
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import LostOffsets, PlannedRange
 from parquet_sink.model.receipts import Receipt
@@ -48,6 +49,7 @@ from parquet_sink.task.outcome import RangeOutcome
 from parquet_sink.task.range_attempt import RangeAttempt
 from parquet_sink.task.range_flush import ALL_PARTS, RangeFlush
 from parquet_sink.task.record_steps import RecordSteps, policy_for, steps_for
+from parquet_sink.task.write_behind import TakeInTurn, WriteBehind
 
 log = logging.getLogger(__name__)
 
@@ -76,15 +78,23 @@ class RangesTask(Generic[A]):
         """What takes the records of a range."""
         raise NotImplementedError
 
+    def _writing(self, batches: ReadAhead | ReadInTurn) -> TakeInTurn | WriteBehind:
+        """How what was read is taken."""
+        return TakeInTurn()
+
     def _take_all(self, ranges: Sequence[PlannedRange], steps: RecordSteps) -> None:
         of_kafka = ranges if self._given_read is None else ()
         small = SmallRanges(self._kafka, of_kafka, steps.needs)
         self._ahead = RangesAhead(self._kafka, [one for one in of_kafka if not small.has(one)])
-        with closing(self._ahead), reading(ranges, partial(self._read, small, steps.needs)) as batches:
+        with (
+            closing(self._ahead),
+            reading(ranges, partial(self._read, small, steps.needs)) as batches,
+            self._writing(batches) as writing,
+        ):
             for planned, item in batches:
                 flush = self._flush(planned, steps)
                 if not flush.ended:
-                    flush.take(item)
+                    writing.take(flush, item)
                 if flush.ended:
                     batches.skip(planned)
 
@@ -168,6 +178,9 @@ class TaskFlush(RangesTask[RangeFlush]):
         start, end = receipt.first_offset, receipt.last_offset + 1
         part = PlannedRange(planned.topic, planned.partition, start, end, planned.reason, topic_id=planned.topic_id)
         return self._read_range(replace(self._kafka, lost_offsets="STOP"), part, ALL_PARTS)
+
+    def _writing(self, batches: ReadAhead | ReadInTurn) -> TakeInTurn | WriteBehind:
+        return WriteBehind() if isinstance(batches, ReadAhead) else TakeInTurn()
 
     def _made(self, planned: PlannedRange, steps: RecordSteps) -> RangeFlush:
         return RangeFlush(

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from parquet_sink.kafka.several_ranges import ReadAhead, ReadInTurn
+from parquet_sink.task import task as task_module
 from tests.spark_task import SparkTask
 from tests.task.fakes import Run
 
@@ -17,7 +19,8 @@ def spark_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Spar
     task.close()
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Run:
-    """One task over batches that a test makes, against a target that answers as it is told."""
+@pytest.fixture(params=[ReadInTurn, ReadAhead])
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Run:
+    """One task over batches that a test makes, against a target that answers as it is told; in one thread or three."""
+    monkeypatch.setattr(task_module, "reading", request.param)
     return Run(tmp_path)
