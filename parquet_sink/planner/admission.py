@@ -15,14 +15,14 @@ from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.model.ranges import PlannedRange
 
 RECORDS_PER_SECOND: Final = 100_000
-"""What one Spark slot gets done, cautiously: `make bench` on 2 cores shows 200,000 where each core has a task, and
-300,000 of one topic-partition by itself."""
+"""What one Spark slot gets done, as long as no micro-batch has shown it: a cautious guess."""
 LEAST_BATCH_S: Final = 1.0
 MOST_BATCH_S: Final = 10.0
 """How long a micro-batch may take, about: a longer one costs less per record, but makes everyone else wait."""
 LEAST_RANGE_RECORDS: Final = 100_000
 MOST_RANGE_RECORDS: Final = 1_000_000
-"""Shares of a micro-batch that a topic-partition gets, unless one file alone is larger."""
+"""Shares of a micro-batch that a topic-partition gets, unless one file alone is larger; the most until it is known how
+much a micro-batch gets done."""
 MOST_TASKS: Final = 64
 """Spark tasks of one micro-batch when `tasks.max` is not set."""
 
@@ -130,19 +130,53 @@ def seen_ms(now_ms: float, last_ms: float | None, flush: FlushSettings) -> float
     return now_ms if last_ms is None else min(now_ms, last_ms + 2 * tick_ms(flush))
 
 
-def batch_records(commit_interval_ms: int, slots: int) -> int:
-    """Offsets that one micro-batch takes, about: what `slots` Spark tasks get done in a quarter of the interval."""
+def batch_records(commit_interval_ms: int, slots: int, per_second: float | None = None) -> int:
+    """Offsets that one micro-batch takes, about: what is done in a quarter of the interval.
+
+    per_second: offsets; None: as many as so many Spark slots may be expected to get done.
+    """
     seconds = min(max(commit_interval_ms / 4_000, LEAST_BATCH_S), MOST_BATCH_S)
-    return int(slots * RECORDS_PER_SECOND * seconds)
+    return int(seconds * (slots * RECORDS_PER_SECOND if per_second is None else per_second))
 
 
-def select_batch(due_now: Sequence[tuple[int, Candidate]], flush: FlushSettings, slots: int) -> list[Candidate]:
+class Pace:
+    """Offsets that micro-batches of a connector get done in a second, as those show that are not small.
+
+    Each micro-batch begins a quarter of a second after the one before, and costs something by itself, so its length is
+    to be what it is planned for, whatever a record costs.
+    """
+
+    def __init__(self) -> None:
+        self.per_second: float | None = None
+        """None until it is known."""
+        self._taken: tuple[int, float] | None = None
+
+    def begin(self, offsets: int, budget: int, at_s: float) -> None:
+        """A micro-batch is taken, of a budget; it shows something if it takes half of that."""
+        self._taken = (offsets, at_s) if 2 * offsets >= budget else None
+
+    def end(self, at_s: float) -> None:
+        """It is done. One is believed up to twice or half of what was known."""
+        if self._taken is None:
+            return
+        offsets, begun_s = self._taken
+        self._taken = None
+        found = offsets / max(at_s - begun_s, 0.1)
+        before = found if self.per_second is None else self.per_second
+        self.per_second = max(min(found, before * 2), before / 2)
+
+
+def select_batch(
+    due_now: Sequence[tuple[int, Candidate]], flush: FlushSettings, slots: int, per_second: float | None = None
+) -> list[Candidate]:
     """Those that one micro-batch takes, cut to their shares of it; the rest waits for the next.
 
     Each comes with the number of the micro-batch that took its topic-partition last (0: none yet); the longest ago
     comes first, so that none starves behind a backlog of others. What short ranges leave goes to long ones.
+    per_second: as of `batch_records`.
     """
-    budget = left = batch_records(flush.commit_interval_ms, slots)
+    budget = left = batch_records(flush.commit_interval_ms, slots, per_second)
+    most = MOST_RANGE_RECORDS if per_second is None else max(budget, LEAST_RANGE_RECORDS)
     chosen: list[Candidate] = []
     for _, candidate in sorted(due_now, key=lambda item: (item[0], item[1][:2])):
         if left <= 0:
@@ -151,7 +185,7 @@ def select_batch(due_now: Sequence[tuple[int, Candidate]], flush: FlushSettings,
         left -= min(len(candidate[2]), LEAST_RANGE_RECORDS)
     taken: list[Candidate] = []
     for count, (topic, partition, span) in enumerate(sorted(chosen, key=lambda c: (len(c[2]), c[:2]))):
-        share = min(max(budget // (len(chosen) - count), LEAST_RANGE_RECORDS), MOST_RANGE_RECORDS)
+        share = min(max(budget // (len(chosen) - count), LEAST_RANGE_RECORDS), most)
         cut = span.cut(share)
         taken.append((topic, partition, cut))
         budget -= len(cut)

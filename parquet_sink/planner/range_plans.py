@@ -10,7 +10,7 @@ from parquet_sink.kafka.group.committed import RangePlan
 from parquet_sink.model.events import OffsetCommitted, RangePlanned
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import Accepted, LearnedSchema, PlannedRange, Trying
-from parquet_sink.planner.admission import Candidate, Range, select_batch
+from parquet_sink.planner.admission import Candidate, Pace, Range, batch_records, select_batch
 from parquet_sink.planner.context import PlanningContext
 from parquet_sink.planner.recreated_topics import RecreatedTopics
 from parquet_sink.planner.start_offsets import topics_of
@@ -67,6 +67,7 @@ class RangePlans:
         self._settled: dict[PartitionKey, int] = {}
         self.in_flight: dict[PartitionKey, PlannedRange] = {}
         self._taken_s: float | None = None
+        self._pace = Pace()
         self.retries: dict[PartitionKey, PendingRetry] = {}
         self._settings_digest = context.settings.fingerprint
         self._recorded: dict[PartitionKey, PlannedRange] | None = None
@@ -94,6 +95,8 @@ class RangePlans:
         """A range with a pending retry is accepted in part. What the sink reports as done is done, and nothing else."""
         ended = {key: planned for key, planned in self.in_flight.items() if finished.get(key) == planned.end}
         found = self._reports(ended) if ended and self._reported else {}
+        if ended and not self.has_retries:
+            self._pace.end(self._context.now())
         self._settled |= {key: self._settle_one(key, planned, found.get(key)) for key, planned in ended.items()}
         self.in_flight = {}
         return {key: self._settled.get(key, end) for key, end in finished.items()}
@@ -203,9 +206,12 @@ class RangePlans:
         """As much as fits into one micro-batch, recorded beside the offsets before it begins."""
         group, starts = self._context.group, self._context.offsets.starts
         slots = self._context.state.get(SLOTS) or 1  # shared again while other connectors come and go
-        candidates = select_batch(found, self._context.settings.flush, slots)
+        flush, per_second = self._context.settings.flush, self._pace.per_second
+        candidates = select_batch(found, flush, slots, per_second)
         if not candidates:
             return []
+        budget = batch_records(flush.commit_interval_ms, slots, per_second)
+        self._pace.begin(sum(len(span) for _, _, span in candidates), budget, self._context.now())
         self._batches += 1
         self._removed = set()
         self._last_batches.update({(topic, partition): self._batches for topic, partition, _ in candidates})

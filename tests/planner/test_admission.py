@@ -16,6 +16,7 @@ from parquet_sink.planner.admission import (
     MOST_TASKS,
     RECORDS_PER_SECOND,
     Candidate,
+    Pace,
     Range,
     batch_records,
     by_task,
@@ -332,3 +333,31 @@ def test_tasks_read_ahead_where_cores_are_free(tasks: int, slots: int, cores: in
     found = with_reading(piles, slots, cores)
     assert [planned.read_ahead for pile in found for planned in pile] == [ahead] * tasks
     assert [[one.partition for one in pile] for pile in found] == [[one.partition for one in pile] for pile in piles]
+
+
+def test_a_micro_batch_takes_what_the_ones_before_got_done() -> None:
+    """The first that takes half of what it may shows it; small ones show nothing, and one alone no more than twice."""
+    pace, interval = Pace(), FLUSH.commit_interval_ms
+    budget = batch_records(interval, 2)
+    for offsets, seconds, expected in (
+        (budget // 2 - 1, 10.0, None),
+        (600_000, 1.5, 400_000),
+        (3, 60.0, 400_000),
+        (budget, budget / 500_000, 500_000),
+        (10**7, 1.0, 1_000_000),
+        (10**6, 100.0, 500_000),
+    ):
+        pace.begin(offsets, budget, 100.0)
+        pace.end(100.0 + seconds)
+        assert pace.per_second == (None if expected is None else pytest.approx(expected))
+    pace.end(200.0)  # of no micro-batch
+    assert pace.per_second == pytest.approx(500_000)
+
+
+@given(st.floats(1.0, 1e7), st.integers(1, 64), st.integers(1, 30))
+def test_a_single_backlog_gets_all_that_is_done_in_a_micro_batch(per_second: float, slots: int, files: int) -> None:
+    """Up to the last whole file that fits, and one file at least, however fast or slow it is."""
+    whole = 10_000 * files
+    (taken,) = select_batch([(0, ("orders", 0, Range(0, 10**9, Reason.RECORDS, whole)))], FLUSH, slots, per_second)
+    budget = max(batch_records(FLUSH.commit_interval_ms, slots, per_second), LEAST_RANGE_RECORDS)
+    assert len(taken[2]) == max(budget // whole, 1) * whole
