@@ -12,8 +12,8 @@ from typing import Final, Self
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.task.range_attempt import RangeAttempt
 
-WAITING_BYTES: Final = 24 << 20
-"""Records whose rows wait at most: as many as a row group may have in memory, which is written all at once."""
+WAITING_BYTES: Final = 8 << 20
+"""Records whose rows wait at most: a row group of 24 MiB is written while about as many are decoded."""
 
 Item = RecordBatch | BaseException | None
 Waiting = tuple[RangeAttempt, Callable[[], None], int]
