@@ -105,6 +105,7 @@ def values(draw: st.DrawFn) -> list[bytes | None]:
 ABOVE = ObfuscationSettings(("a", "n.b"))
 """Paths that end at what may be an object."""
 HIDDEN = ObfuscationSettings(("b", "a.b", "n.c", "c.value"))
+IN_LISTS = ObfuscationSettings(("l.value", "q.l.value", "q.m.value"))
 
 shape_settings = st.builds(
     ShapeSettings,
@@ -115,7 +116,7 @@ shape_settings = st.builds(
     allow_null_primary_keys=st.booleans(),
     order_field=st.sampled_from([None, "a"]),
     lowercase=st.booleans(),
-    obfuscation=st.sampled_from([None, None, None, HIDDEN, replace(HIDDEN, method="sha256"), ABOVE]),
+    obfuscation=st.sampled_from([None, None, None, HIDDEN, IN_LISTS, replace(HIDDEN, method="sha256"), ABOVE]),
 )
 
 

@@ -10,6 +10,7 @@ from parquet_sink.convert.json import decoder as shaper_module
 from parquet_sink.convert.json import fast as json_fast
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
+from parquet_sink.model.rejected import Rejected, Stage
 from parquet_sink.rows import run_builder
 from parquet_sink.rows.flatten.trees import rows_of
 from parquet_sink.rows.row_builder import RowBuilder, Run
@@ -50,6 +51,22 @@ def test_objects_that_stay_empty_are_obfuscated_fast(flat: bool) -> None:
         (run,) = shape(one, [b'{"id":"x","a":{}}'] * 100, start)
         assert run.rows.column("id").to_pylist() == ["*****"] * 100
         assert run.rows.column("a").to_pylist() == ["{}" if flat else []] * 100
+
+
+@pytest.mark.parametrize("text", ["[secret]", "\\u005bsecret]"])
+def test_text_that_looks_like_a_list_is_not_taken_for_an_obfuscated_one(text: str) -> None:
+    """Where the items of a list are hidden, text is invalid, whatever it begins with, and among whatever records."""
+    one = RowBuilder(replace(BARE, obfuscation=ObfuscationSettings(("l.value",))))
+    lists = [b'{"id":1,"l":["a",null]}'] * 100
+    for start in (0, 1_000):
+        found = list(
+            one.shape(block([*lists, f'{{"id":1,"l":"{text}"}}'.encode(), *lists], start), across_rejected=True)
+        )
+        rejected, run = found
+        assert isinstance(rejected, Rejected)
+        assert isinstance(run, Run)
+        assert (rejected.offset, rejected.stage) == (start + 100, Stage.OBFUSCATION)
+        assert set(run.rows.column("l").to_pylist()) == {'["*****",null]'}
 
 
 def test_a_run_tells_its_records_and_offsets() -> None:

@@ -72,7 +72,7 @@ def with_lists_as_text(
     *,
     lower: bool = False,
 ) -> pa.BinaryArray:
-    """The values with known lists as strings; those that are for the exact path stay as they are.
+    """The values with known lists as strings; those that are for the exact path are empty.
 
     values: no nulls. discard: lists are null. prepare: gives the tree that lists are taken from, with the same fields
     outside of them; lower: their names in lower case.
@@ -190,7 +190,7 @@ def _written_again(
     prepare: Callable[[Tree], Tree] | None,
     naming: Callable[[str], str],
 ) -> bytes:
-    """One value with its lists as strings, or as it is."""
+    """One value with its lists as strings; empty, which nobody takes for a record, where the exact path must look."""
     try:
         tree = orjson.loads(value)
         prepared = tree if prepare is None or type(tree) is not dict else prepare(tree)
@@ -198,7 +198,7 @@ def _written_again(
             return orjson.dumps(tree)
     except (InvalidValue, orjson.JSONDecodeError, orjson.JSONEncodeError, RecursionError):
         pass  # orjson writes 254 levels, and reads 1,024
-    return value
+    return b""
 
 
 def _replace(tree: Tree, prepared: Tree, lists: Lists, discard: bool, depth: int, naming: Callable[[str], str]) -> bool:
