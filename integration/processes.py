@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from parquet_sink.spark.java_command import MAIN
+
 
 @dataclass(frozen=True)
 class Process:
@@ -21,6 +23,8 @@ class Process:
 
 STAND_IN: Final = "/spark/forks/client.py"
 """In the command of what Java takes for a Python process, where that is a fork: killing it does no harm."""
+MAINS: Final = ("org.apache.spark.deploy.SparkSubmit", MAIN)
+"""What Java runs: by `spark-submit`, and without."""
 MARK: Final = "PARQUET_SINK_TEST_MARK"
 """The variable that tells a run's processes: children inherit it, also when their parent is gone."""
 
@@ -42,7 +46,7 @@ def of_run(mark: str) -> list[Process]:
 
 def jvm(processes: Iterable[Process]) -> list[Process]:
     """Spark's Java."""
-    return [one for one in processes if "org.apache.spark.deploy.SparkSubmit" in one.command]
+    return [one for one in processes if any(f" {main}" in one.command for main in MAINS)]
 
 
 def planners(processes: Iterable[Process]) -> list[Process]:

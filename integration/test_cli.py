@@ -1,15 +1,18 @@
 """The command line as an operator has it: exit statuses, signals, log lines, and secrets that never show."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
+from integration import processes
 from integration.conftest import TopicFactory
 from integration.harness import Sink
 from integration.numbered import numbered
@@ -195,6 +198,31 @@ def test_until_caught_up_tells_success_from_failure(
     assert (sink.offsets(good), sink.offsets(bad, group=f"{sink.group}-bad")) == ([5], [2])
     assert run("--until-caught-up", first).ended() == 0
     assert len(sink.rows()) == 5
+
+
+def test_files_are_told_of_while_their_range_is_flushed_and_once(
+    sink: Sink, broker: Broker, topic: TopicFactory, target: TargetProcess, run: Callable[..., Command],
+    files: Callable[[Mapping[str, str]], str], monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Also when the task is killed after some of them: it comes again, and sends all of them again."""
+    name, mark = topic(), uuid4().hex
+    monkeypatch.setenv(processes.MARK, mark)
+    broker.produce(name, numbered(40))
+    target.client.order_faults({"latency_s": 1.0, "next": 8})
+    command = run("--until-caught-up", files(sink.properties(name, commit_records=5)))
+
+    def told() -> list[str]:
+        return re.findall(rf"accepted (topic-{name}_\S+\.parquet)", command.said)
+
+    command.until(lambda: len(told()) >= 2)
+    assert target.client.statistics()["files"] < 8
+    for worker in processes.workers(processes.of_run(mark)):
+        os.kill(worker.pid, signal.SIGKILL)
+    assert command.ended() == 0
+    sent = target.client.statistics()
+    assert (sent["files"], sent["repeated"] + sent["recognised"] > 0) == (8, True), "some came twice"
+    assert len(told()) == len(set(told())) == 8
+    assert sink.offsets(name) == [40]
 
 
 def test_wrong_files_are_told_at_once(

@@ -21,6 +21,11 @@ class Event:
     connector: str
     at_s: float
 
+    @property
+    def identity(self) -> str | None:
+        """What an event that tells of the same has in common with this one, within a run; None: all of it."""
+        return None
+
     def to_json(self) -> str:
         return json.dumps({"type": type(self).__name__, **asdict(self)}, separators=(",", ":"))
 
@@ -45,9 +50,15 @@ class RangePlanned(PartitionEvent):
 
 @dataclass(frozen=True)
 class FileAccepted(PartitionEvent):
-    """The target accepted a file."""
+    """The target accepted a file; of one that is sent again, because nobody knew of that, it tells once."""
 
     receipt: Receipt
+
+    @property
+    def identity(self) -> str | None:
+        """Names have topic, topic-partition and offsets; a topic that was created again has other bytes."""
+        digest = self.receipt.digest
+        return None if digest is None else f"{self.receipt.file_name} {digest}"
 
 
 @dataclass(frozen=True)

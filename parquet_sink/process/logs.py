@@ -171,6 +171,11 @@ def configure_program(written_as: str = TEXT) -> None:
     _quieten()
 
 
+def beside_program() -> bool:
+    """Whether this process is one of Spark's on the machine of the program, which relays its log lines."""
+    return bool(os.environ.get(VARIABLE))
+
+
 def configure_worker(connector: str = "") -> None:
     """In a process that Spark started: marks log lines for the program, if one listens, and lets Java end it.
 
@@ -179,7 +184,7 @@ def configure_worker(connector: str = "") -> None:
     restore_sigterm()
     _Marked.connector = connector or _Marked.connector
     root = logging.getLogger()
-    if os.environ.get(VARIABLE) and not any(isinstance(h, _Marked) for h in root.handlers):
+    if beside_program() and not any(isinstance(h, _Marked) for h in root.handlers):
         root.addHandler(_Marked())
         root.setLevel(level())
         _quieten()

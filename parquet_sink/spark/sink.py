@@ -118,11 +118,14 @@ class PushWriter(RangeWriter):
         self._settings = given.settings
 
     def _run(self, ranges: Sequence[PlannedRange]) -> tuple[RangeOutcome, ...]:
-        from parquet_sink.task.task import TaskFlush  # only in workers: planning processes stay small
+        from parquet_sink.spark.early_events import early_events  # only in workers: planning processes stay small
+        from parquet_sink.task.task import TaskFlush
 
         context = TaskContext.get()
         tried = context is not None and context.attemptNumber() > 0
-        return TaskFlush(self._settings, replans=True, repeated=tried).run(ranges)
+        with early_events(self._given) as early:
+            flush = TaskFlush(self._settings, replans=True, repeated=tried, on_receipt=early.on_receipt)
+            return flush.run(ranges)
 
     def _remember(self, outcomes: Sequence[RangeOutcome]) -> None:
         record_outcomes(history_of(self._settings), sender_of(self._settings), outcomes)

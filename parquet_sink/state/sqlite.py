@@ -301,11 +301,11 @@ class SqliteEvents(Database):
     def append_events(self, events: Sequence[Event]) -> None:
         if not events:
             return
-        bodies = [event.to_json() for event in events]
+        rows = [(event.identity, event.to_json()) for event in events]
         with self._transaction() as db:
             db.executemany(
                 "insert into event (digest, body) values (?, ?) on conflict (digest) do nothing",
-                [(sha256(body.encode()).digest()[:16], body) for body in bodies],
+                [(sha256((identity or body).encode()).digest()[:16], body) for identity, body in rows],
             )
             db.execute("delete from event where id <= (select max(id) from event) - ?", (KEPT_EVENTS,))
 

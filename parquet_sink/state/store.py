@@ -1,9 +1,9 @@
 """What the processes of one connector tell each other: the fields of a run, and the log of events.
 
 The program, the planner (beside Spark's driver) and the committer (the sink's process there) share no memory. Each
-opens the connector's store; executors never do. What belongs to a run is forgotten when the next begins; what topics
-taught outlives runs, so that files come out the same after a crash. Losing all of it loses estimates and history, never
-a record: the offsets that count are the consumer group's.
+opens the connector's store; so do tasks on the program's machine, for events alone. What belongs to a run is forgotten
+when the next begins; what topics taught outlives runs, so that files come out the same after a crash. Losing all of it
+loses estimates and history, never a record: the offsets that count are the consumer group's.
 
 | what | written by | read by |
 |---|---|---|
@@ -14,7 +14,7 @@ a record: the offsets that count are the consumer group's.
 | accepted, `REPORTED` | committer | planner, program |
 | `SENT` | committer; planner and program, once it is stored | planner, program |
 | failure | planner, committer | program |
-| event log | planner, committer | program |
+| event log | planner, committer, tasks beside the program | program |
 | learned | committer | planner |
 | planned | planner | planner, of this and the next run |
 """
@@ -74,7 +74,7 @@ class EventLog(Protocol):
     """What happened, append-only and bounded; of one run. Each reader keeps its own position."""
 
     def append_events(self, events: Sequence[Event]) -> None:
-        """Adds events in this order; one that is equal to one in the log is the same event, and is not added again."""
+        """Adds events in this order, but none that is in the log already: by its `identity`, or as a whole."""
 
     def events_after(self, position: int) -> EventBatch:
         """The events after a position; 0 is the beginning."""

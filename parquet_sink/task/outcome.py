@@ -111,7 +111,7 @@ def events_of(connector: str, outcome: RangeOutcome) -> Iterator[Event]:
     """
     for receipt in outcome.receipts:
         if receipt.passed_over is None or receipt.next_offset <= outcome.accepted_until:  # else it comes again
-            yield _of_file(connector, receipt, outcome.ended_at_s)
+            yield file_event(receipt, outcome.ended_at_s)
     planned = outcome.planned
     for one in _passed_over(outcome):
         yield OffsetsPassedOver(connector, outcome.ended_at_s, planned.topic, planned.partition, *one)
@@ -186,8 +186,9 @@ def _passed_over(outcome: RangeOutcome) -> Iterator[LostOffsets]:
             yield one._replace(end=min(one.end, outcome.accepted_until))
 
 
-def _of_file(connector: str, receipt: Receipt, ended_at_s: float) -> Event:
+def file_event(receipt: Receipt, ended_at_s: float) -> Event:
+    """What became of a file. ended_at_s: epoch seconds, for a receipt that does not say when it was accepted."""
     at_s = ended_at_s if receipt.accepted_at is None else receipt.accepted_at
     refused = FileFailed if receipt.passed_over is None else FilePassedOver
     kind = FileAccepted if receipt.accepted else refused
-    return kind(connector, at_s, receipt.topic, receipt.partition, receipt)
+    return kind(receipt.connector, at_s, receipt.topic, receipt.partition, receipt)

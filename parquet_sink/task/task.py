@@ -131,7 +131,8 @@ class TaskFlush(RangesTask[RangeFlush]):
 
     steps: what happens to records on their way to rows; None: what the settings say. read: as of `RangesTask`.
     replans: whether a planner takes the outcomes, which can plan a range with other bounds. repeated: whether the task
-    was tried before, so that files may be at the target of which nobody knows.
+    was tried before, so that files may be at the target of which nobody knows. on_receipt: hears of each file that was
+    sent, in another thread.
     """
 
     def __init__(
@@ -142,6 +143,7 @@ class TaskFlush(RangesTask[RangeFlush]):
         *,
         replans: bool = False,
         repeated: bool = False,
+        on_receipt: Callable[[Receipt], None] | None = None,
     ) -> None:
         super().__init__(settings.name, settings.kafka, read)
         self._settings, self._given, self._replans, self._repeated = settings, steps, replans, repeated
@@ -149,7 +151,7 @@ class TaskFlush(RangesTask[RangeFlush]):
         if settings.archive is not None:
             target = settings.archive.behind(target)
         deliverer = Deliverer(settings.name, target, settings.retry, keep_files=settings.files.keep_files)
-        self._uploader = OrderedUploader(deliverer, passes_over=settings.errors.refused_files)
+        self._uploader = OrderedUploader(deliverer, on_receipt=on_receipt, passes_over=settings.errors.refused_files)
 
     def run(self, ranges: Sequence[PlannedRange]) -> tuple[RangeOutcome, ...]:
         """Reads all ranges, waits for all uploads. A defect is raised, after local files are thrown away."""

@@ -15,7 +15,7 @@ class MemoryEvents:
 
     def append_events(self, events: Sequence[Event]) -> None:
         for event in events:
-            self._events.setdefault(event.to_json(), event)
+            self._events.setdefault(event.identity or event.to_json(), event)
         surplus = max(len(self._events) - self._kept, 0)
         self._dropped += surplus
         self._events = dict(list(self._events.items())[surplus:])

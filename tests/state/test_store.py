@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -185,6 +186,16 @@ def test_an_equal_event_is_the_same_event(events: EventLog) -> None:
     position = events.events_after(0).position
     events.append_events([committed(1), committed(3), committed(2)])
     assert events.events_after(position).events == (committed(3),)
+
+
+def test_a_file_that_is_accepted_again_is_the_same_event(events: EventLog) -> None:
+    """A task took the place of one that died, and sent the same bytes under the same name; other bytes are news."""
+    first = FileAccepted("sink", 1.5, "orders", 0, replace(receipt(1), digest="aa", accepted_at=1.5))
+    again = FileAccepted("sink", 9.5, "orders", 0, replace(receipt(1), digest="aa", accepted_at=9.5, attempts=7))
+    other = FileAccepted("sink", 9.5, "orders", 0, replace(receipt(1), digest="bb", accepted_at=9.5))
+    events.append_events([first])
+    events.append_events([again, other])
+    assert events.events_after(0).events == (first, other)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
