@@ -2,6 +2,7 @@
 
 import base64
 import io
+import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from decimal import Decimal
@@ -234,6 +235,24 @@ def test_a_field_may_be_left_out_and_not_be_null() -> None:
     (piece,) = found.pieces
     assert isinstance(piece, SchemaColumns)
     assert piece.rows.type.field("a").nullable
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.text(st.sampled_from('anul"\\/:,{ \nü\u2028'), min_size=1, max_size=6),
+    st.booleans(),
+    st.sampled_from(["", " ", "\n"]),
+)
+def test_null_is_found_under_any_name(name: str, ascii_only: bool, space: str) -> None:
+    """However the name is written, and whatever texts look like it."""
+    slot = struct(**{name: Slot(ScalarKind("string"), may_be_absent=True), "b": scalar("string", optional=True)})
+    written, text = json.dumps(name, ensure_ascii=ascii_only), json.dumps(f'{name}":null\\')
+    good = [f'{{"b":{text}}}', f"{{{written}:{text}}}", f'{{"b":{space}null}}', f'{{"b":null,{written}:{text}}}']
+    bad = [f'{{"b":{text},{space}{written}{space}:{space}null}}', f"{{{written}:null{space}}}"]
+    values = [one.encode() for one in [*good, *bad]] * 20
+    with eager():
+        found = decode(TypedReader(slot), values)
+    assert sorted({position % len(values[:6]) for position in found.invalid}) == [4, 5]
 
 
 def test_unions_take_the_branch_that_fits_first() -> None:

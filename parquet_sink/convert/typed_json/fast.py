@@ -13,10 +13,11 @@ texts go value by value: 0.1 µs for bytes, 0.7 µs for a decimal.
 
 import binascii
 import re
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cache
+from functools import cache, cached_property
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -110,6 +111,7 @@ Rows: TypeAlias = pa.Int64Array | None
 _NEGATIVE_ZERO_BITS = pa.scalar(-(2**63), pa.int64())  # scalars are made once: it takes long
 _MIDNIGHT, _NEXT_MIDNIGHT = pa.scalar(0, pa.int32()), pa.scalar(MILLIS_PER_DAY, pa.int32())
 _ZERO = pa.scalar(0, pa.int32())
+_NULL = re.compile(rb":[ \t\r\n]*null")
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_ -]+")
 _READ_AS: dict[ScalarName, pa.DataType] = {
     **SCALARS,
@@ -215,15 +217,35 @@ class _Visit:
             if slot.default is not None:
                 converted = pc.if_else(missing, pa.array([slot.default], converted.type)[0], converted)
             elif not slot.optional:
-                self._note_texts(missing, rows, rf"{_start_of(name)}null|\\" if slot.may_be_absent else "")
+                self._note_missing(missing, rows, name, slot.may_be_absent)
         return converted if slot.nullable or not converted.null_count else _solid(converted)
 
-    def _note_texts(self, mask: pa.BooleanArray, rows: Rows, pattern: str) -> None:
-        """Values in which an element of the mask is true are ambiguous, as far as their text matches.
+    def _note_missing(self, missing: pa.BooleanArray, rows: Rows, name: str, may_be_absent: bool) -> None:
+        """Values are ambiguous that lack a field which must be there, or may have null in one that must not be null."""
+        if not may_be_absent:
+            self.note(missing, rows)
+        elif where := self._nulls.get(name.encode(), []) + self._nulls.get(None, []):
+            found = _rows_of(missing, rows)
+            self.ambiguous.update(found.filter(pc.is_in(found, pa.array(where, pa.int64()))).to_pylist())
 
-        So those are found that have null where a field may be left out and not be null; and decimals that are not
-        numbers of few enough digits (see `_odd_decimal`).
+    @cached_property
+    def _nulls(self) -> Mapping[bytes | None, list[int]]:
+        """By name, the values in which a field of this name may have null; None: a name that is written with escapes.
+
+        A thousand fields may be absent: texts are looked at once for all of them.
         """
+        found: dict[bytes | None, list[int]] = defaultdict(list)
+        places = pc.indices_nonzero(pc.match_substring(self._values, "null"))
+        for place, text in zip(places.to_pylist(), self._values.take(places).to_pylist(), strict=True):
+            for null in _NULL.finditer(text):
+                end = text.rfind(b'"', 0, null.start())
+                start = text.rfind(b'"', 0, end)
+                is_escaped = b"\\" in text[max(start - 1, 0) : end]
+                found[None if is_escaped else text[start + 1 : end]].append(place)
+        return found
+
+    def _note_texts(self, mask: pa.BooleanArray, rows: Rows, pattern: str) -> None:
+        """Values in which an element of the mask is true are ambiguous, as far as their text matches."""
         positions = _rows_of(mask, rows)
         matches = pc.match_substring_regex(self._values.take(positions), pattern)
         self.ambiguous.update(positions.filter(matches).to_pylist())
