@@ -84,8 +84,9 @@ class Discovery:
         if self._context.now() - self._looked < every_s:
             return
         keys = self._context.cluster.topic_partitions(allow_missing=True)
-        self._remove(starts.keys() - set(keys))
-        self._context.unavailable.forget([key for key in self._context.unavailable if key not in keys])
+        there = set(keys)
+        self._remove(starts.keys() - there)
+        self._context.unavailable.forget([key for key in self._context.unavailable if key not in there])
         fresh = [key for key in keys if key not in starts and key not in self._context.unavailable]
         if fresh:
             self._require_usable(fresh)

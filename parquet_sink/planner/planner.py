@@ -1,9 +1,9 @@
 """The planner of one query, in a process of its own beside Spark's driver: each tick decides what is due.
 
 Order within a tick, all of it in `Planner.tick`: what lies below `start` has been accepted by the target, so it is
-committed first; then new topic-partitions are looked for; then one request tells where all of them end; then the pure
-decision; then the ranges taken are recorded beside the group's offsets, so that after a crash the same ranges come
-again, as the same files. While no broker answers ticks are lost, nothing else.
+committed first; then new topic-partitions are looked for; then one request tells where they end, those that are idle in
+turn where they are very many; then the pure decision; then the ranges taken are recorded beside the group's offsets, so
+that after a crash the same ranges come again, as the same files. While no broker answers ticks are lost, nothing else.
 """
 
 import time
@@ -26,6 +26,7 @@ from parquet_sink.planner.admission import Candidate, due_range
 from parquet_sink.planner.context import PartitionOffsets, PlanningContext
 from parquet_sink.planner.discovery import Discovery
 from parquet_sink.planner.first_timestamps import FirstTimestamps
+from parquet_sink.planner.idle_turns import IdleTurns
 from parquet_sink.planner.range_plans import RangePlans
 from parquet_sink.planner.record_ages import LateFlushes, RecordAges
 from parquet_sink.planner.record_sizes import RecordSizes
@@ -138,7 +139,7 @@ class Planner:
         self._ages, self._sizes = RecordAges(context, reads), RecordSizes(context, reads)
         probe = BackgroundProbe(context.cluster, context.now, context.spawn)
         self._end_offsets = EndOffsets(context.cluster, context.unavailable, probe)
-        self._late = LateFlushes(context)
+        self._late, self._turns = LateFlushes(context), IdleTurns(context.settings.flush)
         self._discovery = Discovery(context, self._plans, self._ages, self._sizes)
         self._monitor = GroupMonitor(context, self._recreated, self._plans)
         self._drain = Drain()
@@ -258,7 +259,7 @@ class Planner:
     def _due(self) -> list[PlannedRange]:
         now_ms = int(self._now() * 1000)
         starts = self._offsets.starts
-        ends = self._end_offsets.fetch(list(starts))
+        ends = self._end_offsets.fetch(list(starts) if self._drain.active else self._turns.turn(starts))
         self._offsets.ends.update(ends)
         self._ages.look(now_ms)
         if self._drain.active:
@@ -275,6 +276,7 @@ class Planner:
             self._sizes.look(ends, now_ms)
         self._late.tick(excused=paused or self._plans.has_retries or self._drain.active)
         found = self._found(ends, now_ms, paused=paused)
+        self._turns.asked(ends, starts, now_ms)
         self._ages.publish(ends)
         if self._drain.active and self._unavailable and not found and not self._plans.retries:
             message = f"Not caught up: {self._unavailable.describe()} unavailable, and nothing else is left."
@@ -292,7 +294,7 @@ class Planner:
             if end < start:
                 self._recreated.on_end_below_start(key, start, end)
                 continue
-            oldest = self._ages.oldest_ms(key, start, end)
+            oldest = self._ages.oldest_ms(key, start, end, self._turns.since_ms(key))
             high = self._drain.limit(key, start, end)
             if paused or self._plans.is_retry_pending(key):
                 continue

@@ -83,11 +83,14 @@ class RecordAges:
         for key in waiting:
             self._arrivals[key] = Arrivals().observed(ends[key], found.get(key, old_ms))
 
-    def oldest_ms(self, key: PartitionKey, start: int, end: int) -> int | None:
-        """When the record at `start` arrived, epoch milliseconds; None when there is none. `end`: what is seen now."""
+    def oldest_ms(self, key: PartitionKey, start: int, end: int, since_ms: int | None = None) -> int | None:
+        """When the record at `start` arrived, epoch milliseconds; None when there is none. `end`: what is seen now.
+
+        since_ms: since when what is new may be there; None: since the tick before.
+        """
         arrivals = self._arrivals.get(key, Arrivals()).after(start)
         if end > start:
-            arrivals = arrivals.observed(end, self._seen_ms)
+            arrivals = arrivals.observed(end, min(self._seen_ms, since_ms or self._seen_ms))
         self._arrivals[key] = arrivals
         return arrivals.oldest_ms(start)
 

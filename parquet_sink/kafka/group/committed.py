@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -111,8 +112,14 @@ class Committed:
         return found if isinstance(found, str) else ""
 
     def _who(self) -> dict[str, Any]:
-        try:
-            found = json.loads(self.metadata)
-        except (ValueError, RecursionError):
-            return {}
-        return found if isinstance(found, dict) and found.get("by") == "parquet-sink" else {}
+        return _read(self.metadata)
+
+
+@lru_cache(maxsize=1_000)
+def _read(metadata: str) -> dict[str, Any]:
+    """Of thousands of offsets that are looked at again and again most have the same beside them."""
+    try:
+        found = json.loads(metadata)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) and found.get("by") == "parquet-sink" else {}
