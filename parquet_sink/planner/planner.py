@@ -48,12 +48,17 @@ PATIENCE_S: Final = 60.0
 """How long the broker may stay unavailable at the start, unless `default.api.timeout.ms` says otherwise."""
 
 
+VERIFIED: Final = 1_000
+"""Offsets that one look reads, in turn: an instance that takes the group over signs all of them."""
+
+
 class GroupMonitor:
     """Looks every few seconds, and signs all offsets every hour."""
 
     def __init__(self, context: PlanningContext, recreated: RecreatedTopics, plans: RangePlans) -> None:
         self._context, self._recreated, self._plans = context, recreated, plans
         self._checked = self._recommitted = 0.0
+        self._verified = 0
 
     def start(self) -> None:
         """All offsets were signed just now."""
@@ -64,8 +69,9 @@ class GroupMonitor:
         starts, group, now = self._context.offsets.starts, self._context.group, self._context.now
         if now() - self._checked >= CHECK_S:
             self._recreated.check(topics_of(starts))
-            group.verify()
-            self._checked = now()
+            keys, at = list(starts), self._verified if self._verified < len(starts) else 0
+            group.verify(keys[at : at + VERIFIED])
+            self._checked, self._verified = now(), at + VERIFIED
         if now() - self._recommitted >= RECOMMIT_S:
             self._recreated.check(topics_of(starts))
             group.recommit(starts, self._plans.plans())

@@ -1,14 +1,18 @@
 """Very many topic-partitions that are idle are asked in turn, and no record waits longer for that."""
 
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.planner import idle_turns
+from parquet_sink.planner import idle_turns, planner
 from parquet_sink.planner.admission import tick_ms
 from parquet_sink.planner.idle_turns import AT_ONCE, IDLE_AFTER, MOST_MS, IdleTurns
+from parquet_sink.planner.planner import CHECK_S, GroupMonitor
+from tests.factories import Clock
 
 
 def flush_of(interval_ms: int) -> FlushSettings:
@@ -71,3 +75,23 @@ def test_those_that_are_gone_are_not_asked() -> None:
     assert len(turns.turn(keys)) == AT_ONCE
     assert set(turns.turn(keys[-1_500:])) <= set(keys[-1_500:])
     assert turns.since_ms(keys[0]) is None
+
+
+def test_all_offsets_are_verified_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each comes again, also when there are fewer of them by then."""
+    monkeypatch.setattr(planner, "VERIFIED", 4)
+    verified: list[list[PartitionKey]] = []
+    clock, starts = Clock(1_000.0), dict.fromkeys(keys_of(10), 0)
+    group = SimpleNamespace(verify=verified.append, recommit=lambda starts, plans: None)
+    context = SimpleNamespace(offsets=SimpleNamespace(starts=starts), group=group, now=clock.now)
+    monitor = GroupMonitor(context, SimpleNamespace(check=lambda topics: None), SimpleNamespace())  # type: ignore[arg-type]
+    monitor.start()
+    for _ in range(3):
+        clock.sleep(CHECK_S)
+        monitor.check()
+    assert [key for some in verified for key in some] == keys_of(10)
+    for key in keys_of(8):
+        del starts[key]
+    clock.sleep(CHECK_S)
+    monitor.check()
+    assert verified[-1] == keys_of(10)[8:]
