@@ -121,7 +121,7 @@ class RangePlans:
         again: then these offsets may have been accepted or not.
         """
         state = self._context.state
-        found = {(one.topic, one.partition): one for one in state.accepted()}
+        found = {(one.topic, one.partition): one for one in state.accepted(ended)}
         reported = state.get(REPORTED)
         for key, planned in ended.items():
             one = found.get(key)

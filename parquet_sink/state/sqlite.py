@@ -9,7 +9,7 @@ import json
 import logging
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict
 from hashlib import sha256
@@ -190,8 +190,11 @@ class SqliteRun(Database):
             db.executemany("insert or replace into accepted values (?, ?, ?)", rows)
             db.execute("insert or replace into field values (?, ?)", (REPORTED.name, json.dumps(True)))
 
-    def accepted(self) -> list[Accepted]:
-        rows = self._db.execute("select body from accepted order by topic, partition")
+    def accepted(self, of: Iterable[PartitionKey] | None = None) -> list[Accepted]:
+        """of: these topic-partitions; None: all."""
+        db, one = self._db, "select body from accepted where topic = ? and partition = ?"
+        every = "select body from accepted order by topic, partition"
+        rows = db.execute(every) if of is None else (row for key in of for row in db.execute(one, key))
         return [_accepted(body) for (body,) in rows]
 
     def forget_partition(self, topic: str, partition: int) -> None:

@@ -82,6 +82,8 @@ def test_of_each_topic_partition_the_last_range_counts(store: SqliteStore) -> No
         Accepted("orders", 0, 9, 0, 9, "records"),
         Accepted("orders", 1, 3, 0, 5, "size", again),
     ]
+    assert store.accepted([("orders", 2), ("orders", 1)]) == [Accepted("orders", 1, 3, 0, 5, "size", again)]
+    assert store.accepted([]) == []
 
 
 def test_a_micro_batch_is_reported_or_not(store: SqliteStore) -> None:

@@ -1,6 +1,9 @@
 """What events tell of a connector, for whoever asks."""
 
 from dataclasses import replace
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -27,7 +30,8 @@ from parquet_sink.model.events import (
 from parquet_sink.model.ranges import Trying
 from parquet_sink.model.receipts import Archiving, Receipt
 from parquet_sink.worker.herder.values import ConnectorProgress, ConnectorStatus, Flushing, LastError, LastUpload, State
-from parquet_sink.worker.loop.event_aggregator import EventAggregator
+from parquet_sink.worker.loop import event_aggregator
+from parquet_sink.worker.loop.event_aggregator import LOOK_S, LOOK_SHARE, EventAggregator
 from tests.factories import Clock
 
 RECEIPT = Receipt("one", "orders", 3, "f", 10, 19, 20, 9, 10, 1_000, "records", accepted_at=5.0)
@@ -51,6 +55,25 @@ def test_accepted_files_are_summed_up(aggregator: EventAggregator) -> None:
     assert snapshot.last_upload == LastUpload("orders", 3, 10, 19, 9, 1_000, 5.0)
     assert snapshot.topics == {"orders"}
     assert aggregator.snapshot("two").topics == set()
+
+
+def test_a_look_that_takes_long_is_made_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for thousands of topic-partitions: looks take so small a part of a core."""
+    clock, cpu = Clock(100.0), Clock()
+    looks: list[float] = []
+
+    def look(connector: Any, now_s: float) -> None:
+        looks.append(now_s)
+        cpu.sleep(0.1)
+
+    monkeypatch.setattr(event_aggregator, "time", SimpleNamespace(thread_time=cpu))
+    aggregator = EventAggregator(clock)
+    monkeypatch.setattr(aggregator, "_look", look)
+    for _ in range(300):
+        aggregator.refresh([SimpleNamespace()])  # type: ignore[list-item]
+        clock.sleep(LOOK_S / 10)
+    assert len(looks) == 6
+    assert min(later - one for one, later in pairwise(looks)) >= 0.1 * LOOK_SHARE - 0.01
 
 
 def test_what_became_of_files_at_an_archive(aggregator: EventAggregator) -> None:
