@@ -1,6 +1,7 @@
 """Records read in C are those that confluent-kafka gives, batch by batch, on a real broker."""
 
 import random
+import time
 from collections.abc import Callable
 
 import pytest
@@ -8,7 +9,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from integration.conftest import TopicFactory
-from integration.random_records import PARTS, assert_equal, send
+from integration.random_records import PARTS, assert_equal, send, some_bytes, some_headers
 from integration.raw_producer import send_with_header
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.errors import OffsetsLost
@@ -33,12 +34,13 @@ def both(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[
         *,
         limits: tuple[int, int] | None = None,
         isolation: str = "read_committed",
+        servers: str = broker.bootstrap_servers,
     ) -> list[RecordBatch]:
         if limits is not None:
             for module in (batch_builder, native_batches):
                 monkeypatch.setattr(module, "BATCH_RECORDS", limits[0])
                 monkeypatch.setattr(module, "BATCH_BYTES", limits[1])
-        client = {"bootstrap.servers": broker.bootstrap_servers}
+        client = {"bootstrap.servers": servers}
         settings = KafkaSettings((topic,), None, "connect-native", client, isolation_level=isolation)
         found: list[list[RecordBatch]] = []
         for in_c in (True, False):
@@ -121,6 +123,39 @@ def test_transactions_leave_the_same_gaps(
             limits=(source.choice((1, 9)), 1 << 20),
         )
     assert sum(map(len, both(name, 0, end, PARTS[0], isolation="read_uncommitted"))) > sum(map(len, whole))
+
+
+def test_compaction_leaves_the_same_gaps(both: Callable[..., list[RecordBatch]]) -> None:
+    """Of each key the last record is left, tombstones among them, and ranges begin and end where nothing is."""
+    source, name = random.Random(9), "compacted"
+    with Broker(properties={"log.cleaner.enable": "true", "log.cleaner.backoff.ms": "100"}) as broker:
+        config = {"cleanup.policy": "compact", "segment.ms": "100", "min.cleanable.dirty.ratio": "0.01"}
+        broker.create_topic(name, 1, config)
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0})
+        for _ in range(6):  # a record begins the next segment, and the last one is never compacted
+            for number in range(300):
+                value = some_bytes(source, 500) if number % 3 else None
+                producer.produce(name, value, b"%d" % source.randrange(40), headers=some_headers(source))
+            assert producer.flush(30) == 0
+            time.sleep(0.3)
+        end, given, deadline = end_of(broker, name), 0, time.monotonic() + 60
+        while True:
+            given = sum(map(len, both(name, 0, end, PARTS[-1], servers=broker.bootstrap_servers)))
+            if given < end // 2:
+                break
+            assert time.monotonic() < deadline, f"{given} of {end} records are left"
+            time.sleep(0.5)
+        for _ in range(8):
+            start = source.randrange(end)
+            wanted = source.randrange(start + 1, end + 1)
+            both(
+                name,
+                start,
+                wanted,
+                source.choice(PARTS),
+                limits=(source.choice((1, 9)), 1 << 20),
+                servers=broker.bootstrap_servers,
+            )
 
 
 def test_large_records_come_in_batches_of_their_own(
