@@ -21,6 +21,7 @@ from integration.certificates import make as make_certificates
 from integration.certificates import server_context
 from integration.scripted_target import Behaviour, ConnectProxy, ScriptedTarget
 from parquet_sink.addons.devkit.target.process import TargetProcess
+from parquet_sink.addons.replay.read_outs import ReadOuts
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import UploadRefused
 from parquet_sink.files.accumulator import FinishedFile
@@ -28,7 +29,6 @@ from parquet_sink.files.naming import attempt_name
 from parquet_sink.files.rotation import Reason
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.net.settings import ClientCredentials, ProxySettings
-from parquet_sink.replay.read_outs import ReadOuts
 from parquet_sink.targets.outcome import Health, Outcome, Verdict
 from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.push.target import PushTarget

@@ -12,10 +12,10 @@ import pytest
 import requests
 
 from parquet_sink.addons.devkit.target.process import TargetProcess
+from parquet_sink.addons.replay import read_outs
+from parquet_sink.addons.replay.verify import Finding, Verification
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import InvalidConfiguration, NotVerified
-from parquet_sink.replay import read_outs
-from parquet_sink.replay.verify import Finding, Verification
 from parquet_sink.targets.directory.settings import DirectorySettings
 from parquet_sink.targets.push.settings import PushSettings
 

@@ -228,7 +228,7 @@ ROOMS = (
     "api",
     *("model", "process", "config", "plugins", "net", "convert", "transform", "rows", "files", "parked", "targets"),
     *("state", "history", "archive", "kafka", "planner", "settings", "task", "worker_config", "connectors"),
-    *("validate", "spark", "replay", "worker", "cli", "addons"),
+    *("validate", "spark", "worker", "cli", "addons"),
 )
 """Packages, and one module, in the order in which they may know each other: each imports only those before it, so there
 is no circle.

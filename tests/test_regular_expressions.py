@@ -37,7 +37,7 @@ NOT_WRITTEN_OUT: Final[Mapping[str, str]] = {
     "addons/reshape/command/command.py": "topics.regex",
     "connectors/reading.py": "topics.regex",
     "addons/devkit/demo/stage.py": "one of the two that stand above it",
-    "replay/survey.py": "topics.regex",
+    "addons/replay/survey.py": "topics.regex",
 }
 """Where a pattern is not written out; a user's own meets names of topics, of 249 characters at most."""
 Key = tuple[str, int]

@@ -36,7 +36,8 @@ Parked = BuiltIn("parquet_sink.cli.parked.command", "what connectors passed over
 History = BuiltIn("parquet_sink.cli.history", "what connectors sent, when, and where a record is")
 Archive = BuiltIn("parquet_sink.cli.archive", "what the archive of a connector has, and whether that is what was sent")
 Replay = BuiltIn(
-    "parquet_sink.cli.replay.command", "send again what was delivered, or elsewhere, compared with the first time"
+    "parquet_sink.addons.replay.command.command",
+    "send again what was delivered, or elsewhere, compared with the first time",
 )
 Reshape = BuiltIn(
     "parquet_sink.addons.reshape.command.command", "make rows of raw files, as a shaped connector would have"

@@ -12,6 +12,8 @@ from typing import Any, Final
 from unittest import mock
 
 from parquet_sink import plugins
+from parquet_sink.addons.replay import journal
+from parquet_sink.addons.replay.plan import ReplayRange, range_to_dict
 from parquet_sink.addons.reshape.marks import FOLDER, Mark
 from parquet_sink.addons.sources import memory
 from parquet_sink.addons.sources.offsets import connect_form
@@ -33,8 +35,6 @@ from parquet_sink.model.receipts import Archiving
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected, Stage, stage_name
 from parquet_sink.parked import files as parked
-from parquet_sink.replay import journal
-from parquet_sink.replay.plan import ReplayRange, range_to_dict
 from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.rows.settings import ShapeSettings
 from parquet_sink.settings.record_sink import RecordSinkSettings

@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
+from parquet_sink.addons.replay.command.setup import settings_for
+from parquet_sink.addons.replay.copies import Copy
+from parquet_sink.addons.replay.sending import CopySender
 from parquet_sink.archive.archive import Archive, open_archive
-from parquet_sink.cli.replay.setup import settings_for
 from parquet_sink.connectors.documentation import help_text
 from parquet_sink.connectors.loading import Loaded, load
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.files.naming import parts_of
-from parquet_sink.replay.copies import Copy
-from parquet_sink.replay.sending import CopySender
 from parquet_sink.targets.outcome import Health
 from parquet_sink.targets.settings import address_of, problems_of
 from parquet_sink.validate.probe import probe_archive, probe_target

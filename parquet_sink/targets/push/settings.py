@@ -69,7 +69,7 @@ class PushSettings(HttpSettings):
     this kind what it has.
     """
 
-    read_outs: ClassVar[str] = "parquet_sink.replay.read_outs:ReadOuts"
+    read_outs: ClassVar[str] = "parquet_sink.addons.replay.read_outs:ReadOuts"
 
     allow_http: ClassVar[bool] = key(
         ALLOW_HTTP,

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from parquet_sink.addons.replay.copies import ReplayFile
+from parquet_sink.addons.replay.differences import difference_rows
+from parquet_sink.addons.replay.plan import ReplayPlan
+from parquet_sink.addons.replay.run import Watcher
+from parquet_sink.addons.replay.verify import Finding, Verification
 from parquet_sink.errors import InvalidConfiguration, NotVerified
-from parquet_sink.replay.copies import ReplayFile
-from parquet_sink.replay.differences import difference_rows
-from parquet_sink.replay.plan import ReplayPlan
-from parquet_sink.replay.run import Watcher
-from parquet_sink.replay.verify import Finding, Verification
 from parquet_sink.settings.sink import SinkSettings
 
 log = logging.getLogger(__name__)

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from parquet_sink.addons.replay.copies import ReplayFile
+from parquet_sink.addons.replay.plan import ReplayRange
+from parquet_sink.addons.replay.results import Now, Verdict, compared
 from parquet_sink.model.ranges import PlannedRange
-from parquet_sink.replay.copies import ReplayFile
-from parquet_sink.replay.plan import ReplayRange
-from parquet_sink.replay.results import Now, Verdict, compared
 
 NOW = Now("recipe", "2.0")
 WAS = (ReplayFile("orders", 0, "a", 0, 9, 10, 10, 100, "d1"), ReplayFile("orders", 0, "b", 10, 19, 10, 10, 100, "d2"))

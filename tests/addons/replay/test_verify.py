@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from parquet_sink.replay.differences import Kind, NotUnderstood, Received, TableState, state_of
-from parquet_sink.replay.verify import compare
+from parquet_sink.addons.replay.differences import Kind, NotUnderstood, Received, TableState, state_of
+from parquet_sink.addons.replay.verify import compare
 
 Row = Mapping[str, Any]
 WATCHED = {"order": "o", "partition": "kafkaPartition", "offset": "kafkaOffset", "timestamp": "kafkaTimestamp"}

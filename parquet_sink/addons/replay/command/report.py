@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from parquet_sink.cli.replay.proof import Proven
-from parquet_sink.replay.plan import Missing, ReplayPlan, ReplayRange
-from parquet_sink.replay.results import ReplayedFile, Verdict
-from parquet_sink.replay.run import LeftOut
+from parquet_sink.addons.replay.command.proof import Proven
+from parquet_sink.addons.replay.plan import Missing, ReplayPlan, ReplayRange
+from parquet_sink.addons.replay.results import ReplayedFile, Verdict
+from parquet_sink.addons.replay.run import LeftOut
 
 NOTHING: Final = "{}: nothing to replay: Kafka holds no delivered record of what was chosen"
 MOST_SHOWN: Final = 20

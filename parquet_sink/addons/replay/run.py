@@ -21,6 +21,12 @@ from functools import partial
 from typing import Final
 
 from parquet_sink import __version__
+from parquet_sink.addons.replay.copies import Copy, ReplayFile
+from parquet_sink.addons.replay.journal import Order, Position, Progress
+from parquet_sink.addons.replay.pace import FULL, Pace, Rate
+from parquet_sink.addons.replay.plan import ReplayRange
+from parquet_sink.addons.replay.results import Now, ReplayedFile, compared
+from parquet_sink.addons.replay.sending import CopySender, SendingQueue
 from parquet_sink.archive.archive import Archive
 from parquet_sink.errors import ArchiveUnusable, ConnectorError, StorageFailed, TopicUnusable
 from parquet_sink.files.storage import TEMPORARY
@@ -30,12 +36,6 @@ from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.receipts import Failure, Receipt
 from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.model.rejected import Rejected, Stage
-from parquet_sink.replay.copies import Copy, ReplayFile
-from parquet_sink.replay.journal import Order, Position, Progress
-from parquet_sink.replay.pace import FULL, Pace, Rate
-from parquet_sink.replay.plan import ReplayRange
-from parquet_sink.replay.results import Now, ReplayedFile, compared
-from parquet_sink.replay.sending import CopySender, SendingQueue
 from parquet_sink.settings.connector import ErrorSettings
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.settings import TargetSettings, needs_timestamp

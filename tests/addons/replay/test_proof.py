@@ -11,14 +11,14 @@ from typing import Any, cast
 import pyarrow as pa
 import pytest
 
-from parquet_sink.cli.replay import proof as replay_proof
-from parquet_sink.cli.replay.command import add_arguments, selection_of
-from parquet_sink.cli.replay.proof import NoProof, Proof, Proven, proof_for
+from parquet_sink.addons.replay.command import proof as replay_proof
+from parquet_sink.addons.replay.command.command import add_arguments, selection_of
+from parquet_sink.addons.replay.command.proof import NoProof, Proof, Proven, proof_for
+from parquet_sink.addons.replay.copies import ReplayFile
+from parquet_sink.addons.replay.differences import Kind, Received
+from parquet_sink.addons.replay.plan import ReplayPlan
+from parquet_sink.addons.replay.verify import Finding, Verification
 from parquet_sink.errors import InvalidConfiguration, NotVerified
-from parquet_sink.replay.copies import ReplayFile
-from parquet_sink.replay.differences import Kind, Received
-from parquet_sink.replay.plan import ReplayPlan
-from parquet_sink.replay.verify import Finding, Verification
 from parquet_sink.settings.sink import SinkSettings
 
 UNCHANGED = Finding("T", 10, 0, Received(2, 20), 20)

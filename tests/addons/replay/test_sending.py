@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from parquet_sink.addons.replay.copies import Copy
+from parquet_sink.addons.replay.sending import CopySender
 from parquet_sink.archive.archive import open_archive
 from parquet_sink.archive.target import local_file
 from parquet_sink.errors import ArchiveUnusable, UploadRefused
 from parquet_sink.files.accumulator import FinishedFile
-from parquet_sink.replay.copies import Copy
-from parquet_sink.replay.sending import CopySender
 from parquet_sink.targets.outcome import Outcome, Verdict
 from tests.archive.files import SECONDS, Taking, archive_in, finished, stored
 from tests.factories import settings

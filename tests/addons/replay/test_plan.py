@@ -8,12 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.history.records import RangeRecord, UploadOutcome, UploadRecord
-from parquet_sink.kafka.settings import FlushSettings
-from parquet_sink.model.ranges import LearnedSchema
-from parquet_sink.planner.admission import MOST_RANGE_RECORDS
-from parquet_sink.replay.copies import Span, common, merged, without
-from parquet_sink.replay.plan import (
+from parquet_sink.addons.replay.copies import Span, common, merged, without
+from parquet_sink.addons.replay.plan import (
     Cutting,
     Held,
     Missing,
@@ -24,6 +20,10 @@ from parquet_sink.replay.plan import (
     range_from_dict,
     range_to_dict,
 )
+from parquet_sink.history.records import RangeRecord, UploadOutcome, UploadRecord
+from parquet_sink.kafka.settings import FlushSettings
+from parquet_sink.model.ranges import LearnedSchema
+from parquet_sink.planner.admission import MOST_RANGE_RECORDS
 
 KEY = ("orders", 0)
 ALL_HELD = Held(0, 10_000, "id", False)

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from parquet_sink.addons.replay.journal import Progress
+from parquet_sink.addons.replay.pace import Rate
+from parquet_sink.addons.replay.plan import ReplayPlan
+from parquet_sink.addons.replay.results import Verdict
+from parquet_sink.addons.replay.run import MOST_TOGETHER
 from parquet_sink.model.ranges import LearnedSchema
 from parquet_sink.parked.settings import ParkedSettings
-from parquet_sink.replay.journal import Progress
-from parquet_sink.replay.pace import Rate
-from parquet_sink.replay.plan import ReplayPlan
-from parquet_sink.replay.results import Verdict
-from parquet_sink.replay.run import MOST_TOGETHER
+from tests.addons.replay.world import Target, World, filled, left, results
 from tests.factories import Clock
-from tests.replay.world import Target, World, filled, left, results
 from tests.task.fakes import ACCEPTED, BAD_FILE, REFUSED, SLOW, UNKNOWN, made
 
 KEY = ("orders", 0)

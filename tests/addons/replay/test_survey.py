@@ -6,6 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from parquet_sink.addons.replay import survey as module
+from parquet_sink.addons.replay.plan import Held
+from parquet_sink.addons.replay.selection import Selection
+from parquet_sink.addons.replay.survey import past_of, survey
 from parquet_sink.errors import BrokerAway, InvalidConfiguration, TopicGone
 from parquet_sink.history.records import Origin, UploadOutcome
 from parquet_sink.history.settings import HistorySettings
@@ -13,11 +17,7 @@ from parquet_sink.history.sqlite import write_history
 from parquet_sink.kafka.group.committed import Committed
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.replay import survey as module
-from parquet_sink.replay.plan import Held
-from parquet_sink.replay.selection import Selection
-from parquet_sink.replay.survey import past_of, survey
-from tests.replay.uploads import uploaded
+from tests.addons.replay.uploads import uploaded
 
 KAFKA = KafkaSettings(("orders",), None, "connect-orders", {})
 BY_PATTERN = KafkaSettings((), "ord.*", "connect-orders", {})

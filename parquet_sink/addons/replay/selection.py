@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from parquet_sink.addons.replay.copies import Copy, Span, since
+from parquet_sink.addons.replay.plan import Held, Past, Survey
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.files import naming
 from parquet_sink.history.records import UploadRecord
 from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.replay.copies import Copy, Span, since
-from parquet_sink.replay.plan import Held, Past, Survey
 
 MOST_OFFSET: Final = 2**63 - 2
 MOST_NAMED: Final = 5

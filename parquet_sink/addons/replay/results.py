@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from parquet_sink.replay.copies import ReplayFile, overlap
-from parquet_sink.replay.plan import ReplayRange
+from parquet_sink.addons.replay.copies import ReplayFile, overlap
+from parquet_sink.addons.replay.plan import ReplayRange
 
 
 class Verdict(StrEnum):

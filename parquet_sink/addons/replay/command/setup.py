@@ -7,6 +7,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
+from parquet_sink.addons.replay.copies import copies_of
+from parquet_sink.addons.replay.plan import Cutting, Past, ReplayPlan, make_plan, of_topic
+from parquet_sink.addons.replay.selection import Selection, chosen
+from parquet_sink.addons.replay.survey import past_of, survey
 from parquet_sink.archive.archive import ArchivedFile, open_archive
 from parquet_sink.cli.beside import check_beside
 from parquet_sink.config.files import read_configuration
@@ -17,10 +21,6 @@ from parquet_sink.files.settings import CODEC
 from parquet_sink.history.sqlite import read_history
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import LearnedSchema
-from parquet_sink.replay.copies import copies_of
-from parquet_sink.replay.plan import Cutting, Past, ReplayPlan, make_plan, of_topic
-from parquet_sink.replay.selection import Selection, chosen
-from parquet_sink.replay.survey import past_of, survey
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.state.sqlite import learned_of
 from parquet_sink.targets.target_class import PUSH, TYPE, TargetClass, find_target, of_address

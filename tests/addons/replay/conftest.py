@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.replay.world import World
+from tests.addons.replay.world import World
 from tests.task.fakes import made
 
 

@@ -11,12 +11,12 @@ from dataclasses import asdict, dataclass, field, replace
 from operator import attrgetter
 from typing import Any
 
+from parquet_sink.addons.replay.copies import Copy, ReplayFile, Span, common, file_of, merged, overlap, taken, without
 from parquet_sink.history.records import RangeRecord, UploadRecord
 from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import LearnedSchema, PlannedRange
 from parquet_sink.planner.admission import due_range, select_batch
-from parquet_sink.replay.copies import Copy, ReplayFile, Span, common, file_of, merged, overlap, taken, without
 from parquet_sink.spark.slots import LEAST_SLOTS
 
 

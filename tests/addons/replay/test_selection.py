@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
+from parquet_sink.addons.replay.copies import Span
+from parquet_sink.addons.replay.plan import Held, Past, Survey
+from parquet_sink.addons.replay.selection import MOST_OFFSET, Selection, chosen, problems
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.replay.copies import Span
-from parquet_sink.replay.plan import Held, Past, Survey
-from parquet_sink.replay.selection import MOST_OFFSET, Selection, chosen, problems
-from tests.replay.uploads import uploaded
+from tests.addons.replay.uploads import uploaded
 
 A, B = ("orders", 0), ("orders", 1)
 HELD = {A: Held(100, 900), B: Held(0, 50)}

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 
+from parquet_sink.addons.replay.plan import Held, Past, Survey
+from parquet_sink.addons.replay.selection import Selection
 from parquet_sink.errors import BrokerAway, InvalidConfiguration, TopicGone
 from parquet_sink.history.records import Origin, UploadOutcome
 from parquet_sink.history.sqlite import SqliteHistory
@@ -14,8 +16,6 @@ from parquet_sink.kafka.group.client import GroupClient
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import LearnedSchema
-from parquet_sink.replay.plan import Held, Past, Survey
-from parquet_sink.replay.selection import Selection
 
 
 def survey(kafka: KafkaSettings, selection: Selection, archived: Mapping[PartitionKey, int] | None = None) -> Survey:

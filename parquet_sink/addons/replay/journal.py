@@ -14,13 +14,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+from parquet_sink.addons.replay.plan import ReplayPlan, ReplayRange, range_from_dict, range_to_dict
 from parquet_sink.errors import AnotherInstance, InvalidConfiguration
 from parquet_sink.files import naming
 from parquet_sink.files.storage import prepare_connector, storage_trouble
 from parquet_sink.history.records import known_from_json, known_to_dict
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import LearnedSchema
-from parquet_sink.replay.plan import ReplayPlan, ReplayRange, range_from_dict, range_to_dict
 
 FORMAT: Final = 1
 PLAN: Final = "plan.json"

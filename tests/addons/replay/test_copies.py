@@ -4,12 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from parquet_sink.archive.archive import ArchivedFile, path_of
-from parquet_sink.files.naming import file_name
-from parquet_sink.history.records import UploadRecord
-from parquet_sink.kafka.settings import FlushSettings
-from parquet_sink.replay.copies import Copy, Span, copies_of
-from parquet_sink.replay.plan import (
+from parquet_sink.addons.replay.copies import Copy, Span, copies_of
+from parquet_sink.addons.replay.plan import (
     Cutting,
     Held,
     Past,
@@ -19,7 +15,11 @@ from parquet_sink.replay.plan import (
     range_from_dict,
     range_to_dict,
 )
-from parquet_sink.replay.selection import Selection, chosen
+from parquet_sink.addons.replay.selection import Selection, chosen
+from parquet_sink.archive.archive import ArchivedFile, path_of
+from parquet_sink.files.naming import file_name
+from parquet_sink.history.records import UploadRecord
+from parquet_sink.kafka.settings import FlushSettings
 from tests.history.uploads import span, upload
 
 KEY = ("orders", 0)

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from parquet_sink.addons.replay.journal import Journal, Order, Position, Progress
+from parquet_sink.addons.replay.plan import ReplayPlan, ReplayRange
 from parquet_sink.errors import AnotherInstance, InvalidConfiguration
 from parquet_sink.model.ranges import LearnedSchema, PlannedRange
-from parquet_sink.replay.journal import Journal, Order, Position, Progress
-from parquet_sink.replay.plan import ReplayPlan, ReplayRange
 
 LEARNED = LearnedSchema(None, 3.0, None)
 PLANNED = PlannedRange("orders", 0, 5, 9, "records", 5, known=LearnedSchema(b"s", 1.0, 2.0))

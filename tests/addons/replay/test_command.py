@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
+from parquet_sink.addons.replay import run
+from parquet_sink.addons.replay.command import flow as replay_flow
+from parquet_sink.addons.replay.command import setup as replay_setup
+from parquet_sink.addons.replay.plan import Held, Survey
+from parquet_sink.addons.replay.selection import Selection
 from parquet_sink.cli.main import main, parser_for
-from parquet_sink.cli.replay import flow as replay_flow
-from parquet_sink.cli.replay import setup as replay_setup
 from parquet_sink.connectors.check import check_files
 from parquet_sink.errors import KafkaFailed
 from parquet_sink.history.sqlite import write_history
@@ -19,9 +22,6 @@ from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordBatch, RecordParts
-from parquet_sink.replay import run
-from parquet_sink.replay.plan import Held, Survey
-from parquet_sink.replay.selection import Selection
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.task.outcome import record_outcomes, sender_of
 from tests.cli.connector_file import connector_lines

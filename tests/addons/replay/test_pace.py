@@ -4,7 +4,7 @@ from itertools import count
 
 import pytest
 
-from parquet_sink.replay.pace import CREDIT_S, FULL, Pace, Rate
+from parquet_sink.addons.replay.pace import CREDIT_S, FULL, Pace, Rate
 from tests.factories import Clock
 
 

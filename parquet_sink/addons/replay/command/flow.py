@@ -16,22 +16,22 @@ from typing import Final, Self
 from rich.progress import TextColumn
 
 from parquet_sink import __version__
+from parquet_sink.addons.replay.command.proof import NoProof, Proof, proof_for
+from parquet_sink.addons.replay.command.report import Done, Foretold, Tally, printed
+from parquet_sink.addons.replay.command.setup import plan_for, settings_for
+from parquet_sink.addons.replay.copies import ReplayFile
+from parquet_sink.addons.replay.journal import Journal, Order, Progress
+from parquet_sink.addons.replay.pace import FULL, Rate
+from parquet_sink.addons.replay.plan import ReplayPlan
+from parquet_sink.addons.replay.run import Options, Replay, Watcher
+from parquet_sink.addons.replay.selection import Selection
 from parquet_sink.archive.archive import Archive, open_archive
 from parquet_sink.cli.progress import ShownProgress
-from parquet_sink.cli.replay.proof import NoProof, Proof, proof_for
-from parquet_sink.cli.replay.report import Done, Foretold, Tally, printed
-from parquet_sink.cli.replay.setup import plan_for, settings_for
 from parquet_sink.files import naming
 from parquet_sink.files.lock import is_locked
 from parquet_sink.history.records import Origin, upload_record
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.receipts import Receipt
-from parquet_sink.replay.copies import ReplayFile
-from parquet_sink.replay.journal import Journal, Order, Progress
-from parquet_sink.replay.pace import FULL, Rate
-from parquet_sink.replay.plan import ReplayPlan
-from parquet_sink.replay.run import Options, Replay, Watcher
-from parquet_sink.replay.selection import Selection
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.uploader import target_for
 from parquet_sink.task.outcome import history_of, sender_of

@@ -11,6 +11,9 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from parquet_sink.addons.replay.copies import Copy, ReplayFile
+from parquet_sink.addons.replay.pace import Pace
+from parquet_sink.addons.replay.plan import ReplayRange
 from parquet_sink.archive.archive import Archive
 from parquet_sink.config.key import ems
 from parquet_sink.errors import ArchiveUnusable, ConnectorError
@@ -20,9 +23,6 @@ from parquet_sink.files.rotation import Reason
 from parquet_sink.files.storage import remove_unsent, storage_trouble
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.receipts import Receipt
-from parquet_sink.replay.copies import Copy, ReplayFile
-from parquet_sink.replay.pace import Pace
-from parquet_sink.replay.plan import ReplayRange
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.outcome import Health, Outcome, ProbeResult, Verdict
 from parquet_sink.targets.settings import Target, TargetSettings

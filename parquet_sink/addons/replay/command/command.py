@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Final
 
+from parquet_sink.addons.replay.pace import FULL, Rate
+from parquet_sink.addons.replay.selection import Selection, problems
 from parquet_sink.cli.options import HELP, timestamp
 from parquet_sink.errors import InvalidConfiguration
-from parquet_sink.replay.pace import FULL, Rate
-from parquet_sink.replay.selection import Selection, problems
 
 EXAMPLES: Final = """\
 examples:
@@ -40,7 +40,7 @@ _NAMES: Final = {"first": "from", "last": "to", "newest": "last"}
 def run(args: argparse.Namespace) -> int:
     """0 when everything chosen was sent, 1 when something was not, 130 when it was stopped. Raises SinkError."""
     selection = selection_of(args)
-    from parquet_sink.cli.replay import flow  # after the options were found right
+    from parquet_sink.addons.replay.command import flow  # after the options were found right
 
     with _interruptible():
         if args.dry_run:

@@ -14,12 +14,12 @@ from urllib.parse import quote, urlencode, urlsplit
 from requests import Request
 
 from parquet_sink import __version__
+from parquet_sink.addons.replay.differences import NotUnderstood, TableState, state_of
 from parquet_sink.errors import InvalidConfiguration, NotVerified
 from parquet_sink.net.exchange import Answer, Limits, RequestFailed, TokenFailed
 from parquet_sink.net.redaction import excerpt
 from parquet_sink.net.session import session_for
 from parquet_sink.plugins import named
-from parquet_sink.replay.differences import NotUnderstood, TableState, state_of
 from parquet_sink.targets.http_failures import of_failure
 from parquet_sink.targets.push.authorization import authorization_of, signed
 from parquet_sink.targets.push.settings import PushSettings

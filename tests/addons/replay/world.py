@@ -9,19 +9,19 @@ from typing import Any
 import pytest
 
 from parquet_sink import __version__
+from parquet_sink.addons.replay import run
+from parquet_sink.addons.replay.copies import Span
+from parquet_sink.addons.replay.journal import Order, Progress
+from parquet_sink.addons.replay.pace import FULL, Rate
+from parquet_sink.addons.replay.plan import Cutting, Held, Past, ReplayPlan, make_plan
+from parquet_sink.addons.replay.results import ReplayedFile
+from parquet_sink.addons.replay.run import Options, Replay, Watcher
 from parquet_sink.history.records import RangeRecord, Sender, UploadRecord, range_record, upload_record
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import LearnedSchema, PlannedRange
 from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.parked.folder import ParkedFolder
-from parquet_sink.replay import run
-from parquet_sink.replay.copies import Span
-from parquet_sink.replay.journal import Order, Progress
-from parquet_sink.replay.pace import FULL, Rate
-from parquet_sink.replay.plan import Cutting, Held, Past, ReplayPlan, make_plan
-from parquet_sink.replay.results import ReplayedFile
-from parquet_sink.replay.run import Options, Replay, Watcher
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.outcome import Outcome
 from tests.spark_task import Handed, flushed

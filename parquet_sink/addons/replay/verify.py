@@ -11,8 +11,8 @@ from typing import Any, Final, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.replay.differences import Kind, Received, TableState, differences, order_moved
-from parquet_sink.replay.read_outs import ReadOuts, open_read_outs
+from parquet_sink.addons.replay.differences import Kind, Received, TableState, differences, order_moved
+from parquet_sink.addons.replay.read_outs import ReadOuts, open_read_outs
 from parquet_sink.targets.settings import TargetSettings
 
 SHOWN: Final = 5
