@@ -256,3 +256,16 @@ def test_phases_count_from_the_start_of_the_program() -> None:
         ["JVM", "1.0", "", "1.50"],
         ["all", "", "", "1.71"],
     ]
+
+
+def test_the_parts_of_a_start_lie_between_its_phases() -> None:
+    """One after the other, from the start of the program to the first file; what was not seen has no length."""
+    ends = list(start.PARTS.values())
+    assert [begin for begin, _ in ends] == ["", *(end for _, end in ends[:-1])]
+    assert ends[-1][1] == "first file accepted"
+    known = {*start.MILESTONES, *start.APPEARANCES, "first file accepted"}
+    assert {end for _, end in ends} <= known
+    found = {"Java started": 0.5, "Java answers": 2.0}
+    assert start.part(found, "", "Java started") == 0.5
+    assert start.part(found, "Java started", "Java answers") == 1.5
+    assert start.part(found, "Java answers", "context ready") is None

@@ -26,6 +26,7 @@ RECORDS: Final = 10_000
 
 MILESTONES: Final = {
     "Java answers": "start: Java answers",
+    "context ready": "start: the Spark context is ready",
     "session ready": "start: the session is ready",
     "first tick": "start: the topic-partitions are known",
     "first ranges planned": "start: the first ranges are planned",
@@ -37,6 +38,18 @@ APPEARANCES: Final = {
     "workers' parent started": "workers without work yet, and their daemon",
 }
 """By the group of processes that is there for the first time."""
+PARTS: Final = {
+    "the program, until Java is a process": ("", "Java started"),
+    "Java, until it can be talked to": ("Java started", "Java answers"),
+    "Spark's context": ("Java answers", "context ready"),
+    "Spark's session, and both data sources": ("context ready", "session ready"),
+    "the query, until its source's process is there": ("session ready", "source process started"),
+    "offsets": ("source process started", "first tick"),
+    "the first ranges": ("first tick", "first ranges planned"),
+    "Spark's plan of the first micro-batch": ("first ranges planned", "workers' parent started"),
+    "read, decode, write, upload": ("workers' parent started", "first file accepted"),
+}
+"""What lies on the way to the first file: from one phase to another, one after the other; "" is the start."""
 _LINE: Final = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) DEBUG (.*)")
 
 
@@ -88,12 +101,24 @@ def run(stand: Stand) -> dict[str, Any]:
     ordered = sorted(phases, key=lambda name: statistics.median(phases[name]))
     report(f"\nphases of a start, {len(starts)} starts: median (least to most), s")
     report(figures.table(["phase", "s"], [[name, figures.spread(phases[name], 1)] for name in ordered]))
+    found = [one for one, _ in starts]
+    lasted = {name: [took for one in found if (took := part(one, *ends)) is not None] for name, ends in PARTS.items()}
+    report("\nparts of a start, likewise")
+    report(figures.table(["part", "s"], [[name, figures.spread(took, 2)] for name, took in lasted.items() if took]))
     report("\nprocesses of the last start, until the first file was accepted, s")
     report(figures.table(["process", "started", "ended", "CPU"], starts[-1][1]))
     spent = [float(rows[-1][-1]) for _, rows in starts]
     report(f"  CPU seconds of all: {figures.spread(spent, 1)}\n")
     phases_s = {name: round(statistics.median(phases[name]), 1) for name in ordered}
-    return {"start_phases_s": phases_s, "start_cpu_s": round(statistics.median(spent), 1)}
+    parts_s = {name: round(statistics.median(took), 2) for name, took in lasted.items() if took}
+    return {"start_phases_s": phases_s, "start_parts_s": parts_s, "start_cpu_s": round(statistics.median(spent), 1)}
+
+
+def part(found: Mapping[str, float], begin: str, end: str) -> float | None:
+    """Seconds from one phase to another; None where one was not seen."""
+    if end not in found or (begin and begin not in found):
+        return None
+    return found[end] - found.get(begin, 0.0)
 
 
 def _one(stand: Stand, number: int) -> tuple[dict[str, float], list[list[str]]]:

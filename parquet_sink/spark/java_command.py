@@ -1,9 +1,9 @@
 """The command that Spark's Java process is started with: Java's own where that is known, else `spark-submit`.
 
 `spark-submit` starts a shell and another Java to find the command out, then looks for what this program never has (an
-application's jars, packages, a main class). And of Spark's jars one costs each session half a second of CPU: Spark ML
-registers its functions by Scala's reflection. So a session on this machine alone starts without all that, unless the
-operator asks for something that only `spark-submit` honours.
+application's jars, packages, a main class). And one of Spark's jars costs each session half a second of CPU: Spark ML
+registers its functions by Scala's reflection. So a session on this machine alone starts without all that, and without
+the jars of what it never uses, unless the operator asks for something that only `spark-submit` honours.
 """
 
 import os
@@ -38,10 +38,17 @@ MODULE_OPTIONS: Final = (
 )
 """What Spark's launcher gives Java (`JavaModuleOptions`), but for the vectors of Spark ML."""
 MAIN: Final = "org.apache.spark.api.python.PythonGatewayServer"
-LEFT_OUT: Final = "spark-mllib_"
-"""The jar of Spark ML, by the beginning of its name."""
+LEFT_OUT: Final = (
+    *("spark-mllib_", "breeze", "spire", "cats-kernel", "algebra_", "arpack", "spark-graphx", "spark-pipelines"),
+    *("spark-hive", "hive-", "datanucleus", "derby", "spark-connect", "spark-repl", "scala-compiler"),
+    *("spark-yarn", "spark-kubernetes", "kubernetes-", "volcano-", "vertx-", "curator-", "zookeeper"),
+)
+"""Jars, by the beginnings of their names: of ML and graphs, of Hive, of Connect and shells, of clusters.
+
+Java keeps a directory of each jar on its class path in memory."""
 SUBMITTED: Final = (
     *("spark.jars", "spark.files", "spark.archives", "spark.submit.", "spark.log.", "spark.hadoop."),
+    *("spark.plugins", "spark.sql.catalogImplementation", "spark.sql.hive.", "spark.sql.extensions"),
     *("spark.driver.defaultJavaOptions", "spark.driver.extraClassPath"),
     *("spark.driver.extraLibraryPath", "spark.driver.userClassPathFirst"),
 )

@@ -12,7 +12,7 @@ SETTINGS = {"spark.driver.memory": "300m", "spark.driver.extraJavaOptions": '-Da
 
 
 def test_a_session_on_this_machine_starts_java_directly() -> None:
-    """With the memory and options of the settings, and with all of Spark's jars but that of Spark ML."""
+    """With the memory and options of the settings, and with all of Spark's jars but those that it never uses."""
     command = java_command("local[2]", ["spark.driver.memory", "spark.ui.enabled"], {"PATH": "", "SPARK_LOCAL_IP": ""})
     java, _, class_path, *rest = command.words("/a/java", SETTINGS)
     assert (java, rest) == ("/a/java", ["-Xmx300m", "-Da=b", "-Dfolder=/with blanks", *MODULE_OPTIONS, MAIN])
@@ -29,6 +29,7 @@ def test_a_session_on_this_machine_starts_java_directly() -> None:
         ("spark://host:7077", [], {}),
         ("local[1]", ["spark.jars.packages"], {}),
         ("local[1]", ["spark.driver.extraClassPath"], {}),
+        ("local[1]", ["spark.sql.catalogImplementation"], {}),
         ("local[1]", [], {"SPARK_SUBMIT_OPTS": "-Da=b"}),
         ("local[1]", [], {"SPARK_CONF_DIR": "/etc/spark"}),
         ("local[1]", [], {"HADOOP_CONF_DIR": "/etc/hadoop"}),

@@ -36,6 +36,10 @@ MODULES: Final = (
     "parquet_sink.spark.sink",
     "parquet_sink.planner.planner",
     "parquet_sink.task.task",
+    "parquet_sink.spark.early_events",
+    "parquet_sink.convert.decoders",
+    "parquet_sink.targets.push.target",
+    "numpy.ma",  # Arrow loads it when it sees the first NumPy array
 )
 """What Spark runs, and what of ours these run: in a fork they are there already."""
 MOST_BYTES: Final = 4 << 20
