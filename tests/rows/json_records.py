@@ -66,6 +66,7 @@ LISTS += ['[{"l":1,"l":2}]', '["\\u00fc\\n\\/","ü"]', '["]"]', '["["]', '["\\"]
 LISTS += ['["\\u005b\\u0000"]', "[null,true]", "[9223372036854775807]", "[9223372036854775808]", "[-1e300]"]
 LISTS += ["[18446744073709551616]", "[1e19]", "[1e999]", "[NaN]", "[1,]", "[1", "1]", "[1],[2]", "[1]]", '["x]']
 LISTS += ['["\udcff"]', '["\\ud800"]', "[01]", "[\n\n1]", "[{]", "[}"]
+LISTS += ['["]",{"l":[1]}]', '["]",9223372036854775808]', '[{"l":["["]},"]"]']
 LISTS += [f"{'[' * depth}{']' * depth}" for depth in (98, 99, 100, 300)]
 LISTS += ["null", '"[1]"', '"\\u005b1]"', '"\\"l\\":[1]"', '",\\"l\\":[1]"', '"["', '"],"', '"{"', "{}", "7"]
 """Lists, some of them none or refused, and other values that look like some."""
@@ -102,10 +103,44 @@ def values(draw: st.DrawFn) -> list[bytes | None]:
     return [None if i == tombstone else t.encode("utf-8", "surrogateescape") for i, t in enumerate(texts)]
 
 
+OBJECTS = [
+    '[{"A":"x","b":["y"]}]',
+    '[{"a":"x"},{"A":null}]',
+    '[{"a":"x","A":"y"}]',
+    '[{"L":["z"]}]',
+    '["x","y"]',
+    '["x"]',
+]
+"""Lists of what may be hidden, or named otherwise."""
+
+
+@st.composite
+def lists_of_records(draw: st.DrawFn) -> list[bytes | None]:
+    """The values of one block: records of one shape or two, most of which have a list where others have one."""
+    usual = st.sampled_from([*OBJECTS, *LISTS[:8]])
+    unusual = st.sampled_from([*LISTS, '"[x]"', '"\\u005bx]"', '"x"', "1"])
+
+    def member(value: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+        names = st.sampled_from(["l", "l", "q", "L", "c"])
+        return st.tuples(names, value).map(lambda pair: f'"{pair[0]}":{pair[1]}')
+
+    def record(value: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+        below = st.lists(member(value), max_size=2).map(lambda found: "{" + ",".join(found) + "}")
+        return st.lists(member(value | below), min_size=1, max_size=3).map(lambda found: "{" + ",".join(found) + "}")
+
+    pool = draw(st.lists(record(usual), min_size=1, max_size=3))
+    one = st.sampled_from(pool) | st.sampled_from(pool) | record(unusual)
+    return [text.encode("utf-8", "surrogateescape") for text in draw(st.lists(one, max_size=10))]
+
+
 ABOVE = ObfuscationSettings(("a", "n.b"))
 """Paths that end at what may be an object."""
 HIDDEN = ObfuscationSettings(("b", "a.b", "n.c", "c.value"))
 IN_LISTS = ObfuscationSettings(("l.value", "q.l.value", "q.m.value"))
+
+hidden = st.sampled_from(
+    [None, IN_LISTS, ObfuscationSettings(("l.value.a", "q.l.value.a")), ObfuscationSettings(("l", "q.c.value"), "sha1")]
+)
 
 shape_settings = st.builds(
     ShapeSettings,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from unittest.mock import patch
 
 import pyarrow as pa
@@ -13,9 +14,9 @@ from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected
 from parquet_sink.rows.row_builder import RowBuilder
-from parquet_sink.rows.settings import ShapeSettings
+from parquet_sink.rows.settings import ObfuscationSettings, ShapeSettings
 from tests.factories import accepted
-from tests.rows.json_records import eager, facts, regular, shape_settings, values
+from tests.rows.json_records import eager, facts, hidden, lists_of_records, regular, shape_settings, values
 
 
 @contextmanager
@@ -41,6 +42,20 @@ def outcome(one: RowBuilder, blocks: list[list[bytes | None]]) -> list[object]:
 @given(st.lists(values(), min_size=1, max_size=4), shape_settings)
 def test_fast_equals_exact(blocks: list[list[bytes | None]], config: ShapeSettings) -> None:
     """Whatever the records, the settings and the cut into blocks, both paths give the same."""
+    with eager():
+        fast = outcome(RowBuilder(config), blocks)
+    with exact_only():
+        exact = outcome(RowBuilder(config), blocks)
+    assert fast == exact
+
+
+@settings(max_examples=70, deadline=None)
+@given(st.lists(lists_of_records(), min_size=1, max_size=3), shape_settings, hidden)
+def test_fast_equals_exact_where_records_have_lists(
+    blocks: list[list[bytes | None]], config: ShapeSettings, obfuscation: ObfuscationSettings | None
+) -> None:
+    """Whatever is in them, wherever they stand, and also where they are obfuscated and in lower case."""
+    config = replace(config, obfuscation=obfuscation)
     with eager():
         fast = outcome(RowBuilder(config), blocks)
     with exact_only():

@@ -320,7 +320,10 @@ class JsonDecoder:
         reading, lists = self._reading, self._profile.known_lists
         if lists is None:
             return values
-        return with_lists_as_text(values, lists, reading.discard_lists, reading.rewrite, lower=reading.ignore_case)
+        lower, told_apart = reading.ignore_case, reading.any_tree
+        return with_lists_as_text(
+            values, lists, reading.discard_lists, reading.rewrite, lower=lower, told_apart=told_apart
+        )
 
     def _sorted_out(self, gathered: Gathered, size: float) -> None:
         """Each value read by itself, and those that the profile covers then read at once.

@@ -14,7 +14,6 @@ import orjson
 import pyarrow as pa
 
 from parquet_sink.convert.decoded import Tree
-from parquet_sink.convert.invalid import Path
 from parquet_sink.convert.json.lists import KnownLists, Lists
 
 MAX_FIELDS: Final = 5_000
@@ -192,7 +191,7 @@ def _has_twin(fields: Fields, key: str) -> bool:
     return any(name.lower() == lower and name != key and known is not NoneType for name, known in fields.items())
 
 
-def _texts(fields: Fields, above: tuple[str, ...]) -> Iterator[Path]:
+def _texts(fields: Fields, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     for key, known in fields.items():
         if isinstance(known, dict):
             yield from _texts(known, (*above, key))
