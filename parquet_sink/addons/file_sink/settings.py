@@ -13,7 +13,7 @@ from parquet_sink.errors import RecordSinkFailed
 from parquet_sink.targets.outcome import Health, ProbeResult
 
 if TYPE_CHECKING:  # planners know settings, and no sinks
-    from parquet_sink.addons.file_sink.sink import FileSink
+    from parquet_sink.addons.file_sink.appender import FileSink
     from parquet_sink.model.records import RecordParts
 
 FILE: Final = "file"
@@ -68,8 +68,7 @@ class FileSinkSettings:
 
     def open(self) -> "FileSink":
         """Raises RetryLater, StorageFailed; RecordSinkFailed on another machine than the program's."""
-        from parquet_sink.addons.file_sink.appender import Appender
-        from parquet_sink.addons.file_sink.sink import FileSink
+        from parquet_sink.addons.file_sink.appender import Appender, FileSink
 
         if self.file is not None:
             return FileSink(Appender(self.file))

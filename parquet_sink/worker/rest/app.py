@@ -40,11 +40,10 @@ from parquet_sink.worker.rest.call import (
 )
 from parquet_sink.worker.rest.connectors import Connectors, Tasks
 from parquet_sink.worker.rest.guards import USER, HostAndOrigin, SignIn, Users, origins_pattern
-from parquet_sink.worker.rest.loggers import Loggers
 from parquet_sink.worker.rest.offsets import Offsets
 from parquet_sink.worker.rest.openapi import document
 from parquet_sink.worker.rest.plugins import Plugins, Validate
-from parquet_sink.worker.rest.service import Metrics, Service
+from parquet_sink.worker.rest.service import Loggers, Metrics, Service
 from parquet_sink.worker_config.rest.settings import CrossOrigin, RestSettings
 from parquet_sink.worker_config.rest.values import HeaderRule
 from parquet_sink.worker_config.worker import Worker

@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from parquet_sink.addons.file_sink.appender import Appender
-from parquet_sink.addons.file_sink.sink import FileSink
+from parquet_sink.addons.file_sink.appender import Appender, FileSink
 from parquet_sink.errors import ConnectorError
 
 

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from parquet_sink.worker.rest.call import Call, RestError
-from parquet_sink.worker.rest.loggers import Loggers
+from parquet_sink.worker.rest.service import Loggers
 from tests.worker.rest.serving import Client
 
 NAMES = ("parquet_sink.test_a", "parquet_sink.test_a.inner", "parquet_sink.test_abc")

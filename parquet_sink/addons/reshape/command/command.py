@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     settings = _settings(args)
     if settings.errors.invalid_records and is_stored(args.out) and args.rejected is None:
         raise InvalidConfiguration([_NO_FOLDER])
-    from parquet_sink.addons.reshape.command.inputs import find  # after the connector file was found right
+    from parquet_sink.addons.reshape.command.places import find  # after the connector file was found right
     from parquet_sink.addons.reshape.spans import ranges_of
 
     with Stores(args.connector, args.worker) as stores:
@@ -101,18 +101,18 @@ def _reshape(
     ranges: "Sequence[RawRange]",
     left_out: dict[str, int],
 ) -> int:
-    from parquet_sink.addons.reshape.command import output
+    from parquet_sink.addons.reshape.command import places
     from parquet_sink.addons.reshape.command.report import Progress, Summary
     from parquet_sink.addons.reshape.marks import Mark
     from parquet_sink.addons.reshape.run import Reshape, settings_for
     from parquet_sink.addons.reshape.stores import Reader
 
-    rejected = os.path.abspath(args.rejected or os.path.join(args.out, output.REJECTED))
-    with output.work_folder(settings.tmp_dir, settings.name) as work:
+    rejected = os.path.abspath(args.rejected or os.path.join(args.out, places.REJECTED))
+    with places.work_folder(settings.tmp_dir, settings.name) as work:
         wanted = [Mark.of(settings.fingerprint, one) for one in ranges]
-        output.prepare(args.out, wanted, _marks(args.out, settings, stores, work))
+        places.prepare(args.out, wanted, _marks(args.out, settings, stores, work))
         own = settings_for(settings, work, rejected)
-        output.prepare_rejected(own)
+        places.prepare_rejected(own)
         summary = Summary(settings.name, args.out, own.parked_folder, left_out)
         progress, reader = Progress(sum(one.rows for one in ranges)), Reader(stores.open, work)
         try:

@@ -4,6 +4,7 @@ Kafka Connect counts characters and skips bytes, which loses or repeats lines th
 """
 
 import os
+import re
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -12,7 +13,6 @@ from typing import Final
 import pyarrow as pa
 
 from parquet_sink.addons.sources.file.finding import Opened, find, first, opened, sighted, unreadable, warn_of_skipped
-from parquet_sink.addons.sources.file.java_text import decoded
 from parquet_sink.addons.sources.file.lines import EDGE, Line, Lines
 from parquet_sink.addons.sources.file.marks import Known, Mark, digest, edge, head
 from parquet_sink.addons.sources.task import Memory, Place, Reached, SourceRecord
@@ -30,6 +30,9 @@ POSITION: Final = "position"
 """Fields of places, as Kafka Connect has them."""
 _CHUNK: Final = 1 << 20
 _TEXT: Final = pa.string()
+_SURROGATES: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+"""Halves of a pair, each of which Java replaces as one, where Python replaces every byte of it."""
+_BAD_BYTE: Final = b"\xff"
 
 
 class FileTask:
@@ -235,3 +238,11 @@ def too_long(path: str, position: int, length: int, longest: int) -> SourceFaile
         "(message.max.bytes of the brokers); then start again. Nothing from this line on is sent, and the position "
         "stays before it."
     )
+
+
+def decoded(data: bytes) -> str:
+    """The text of these bytes, one U+FFFD in place of each sequence that is no UTF-8, as Java's `REPLACE` does it."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return _SURROGATES.sub(_BAD_BYTE, data).decode(errors="replace")

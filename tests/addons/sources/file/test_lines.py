@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.addons.sources.file.java_text import decoded
 from parquet_sink.addons.sources.file.lines import EDGE, Line, Lines
+from parquet_sink.addons.sources.file.task import decoded
 
 
 def test_all_ends_of_lines() -> None:

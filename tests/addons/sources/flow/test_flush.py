@@ -7,8 +7,7 @@ from typing import Any, ClassVar, cast
 import pyarrow as pa
 import pytest
 
-from parquet_sink.addons.sources.flow.encoding import SourceEncoding, Unwritable
-from parquet_sink.addons.sources.flow.flush import SourceFlush
+from parquet_sink.addons.sources.flow.flush import SourceEncoding, SourceFlush, Unwritable
 from parquet_sink.addons.sources.flow.outcome import SourceWork
 from parquet_sink.addons.sources.flow.record_sender import Delivered, Outgoing, RecordSender
 from parquet_sink.addons.sources.settings import SourceSettings
