@@ -22,7 +22,7 @@ from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PlannedRange
 
 AHEAD_RANGES: Final = 16
-AHEAD_RECORDS: Final = 100_000
+AHEAD_RECORDS: Final = 40_000
 """Bounds of what is fetched at once, the range that is written among them; the next one is, in any case. Of each the
 client holds up to 2 MiB (`client.options.reader_options`). When half of it is over, the others follow, together."""
 POLL_S: Final = 0.1

@@ -23,7 +23,8 @@ CLOSE_S: Final = 2.0
 LOOK_S: Final = 1.0
 """For a look at the sizes of values, in which nothing else is planned."""
 POLL_S: Final = 0.1
-POLL_RECORDS: Final = 1_000
+POLL_RECORDS: Final = 200
+"""Whole batches of records come of each topic-partition, and what came is kept until all have answered."""
 SMALL: Final[Mapping[str, Any]] = {
     "fetch.message.max.bytes": "1024",
     "message.max.bytes": "1000000",

@@ -21,8 +21,9 @@ LOOK_EVERY_MS: Final = 10_000
 """A look reads a batch of records of each topic-partition that has new ones."""
 LEAST_INTERVAL_MS: Final = 2 * LOOK_EVERY_MS
 """With a shorter commit interval nothing is looked at: what waits is flushed by its age as soon."""
-MOST_LOOKED_AT: Final = 100
-"""Topic-partitions at one look; others have their turn at the next."""
+MOST_LOOKED_AT: Final = 40
+"""Topic-partitions at one look; others have their turn at the next. These take 0.5 s where batches of records are of
+600 kB, in which nothing else is planned; of 100 some 65 answered in the 1 s that they get."""
 GROWN: Final = 2.0
 """Values that are so many times as large as those of the last files are what those taught no more."""
 ALIKE: Final = 1.5
