@@ -9,7 +9,9 @@ from parquet_sink.cli.hosting import Plan, host, log_lines, on_cluster
 from parquet_sink.cli.options import add_files, add_hosting, add_log_format, explain_keys
 from parquet_sink.connectors.check import check_files
 from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.process.java_home import find_java
 from parquet_sink.process.logs import JSON
+from parquet_sink.process.threads import in_thread
 from parquet_sink.spark import options
 from parquet_sink.spark.slots import local_master
 from parquet_sink.validate.preflight import inspect
@@ -41,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs until done, or a stop is requested. Raises InvalidConfiguration, SetupError."""
+    in_thread(find_java)  # which asks Java, while files are read: whoever needs the answer asks again
     wrong = options.problems(args.master, args.conf)
     files = check_files(args.files, args.worker, bootstrap_servers=args.bootstrap_servers)
     checked = inspect(files, on_cluster=on_cluster(args.master))

@@ -66,6 +66,21 @@ def test_java_that_crashes_over_an_archive_is_started_without(
     assert found.exists() is not by_signal
 
 
+@pytest.mark.parametrize("variable", ["", "off"])
+def test_a_start_without_an_archive_says_how_it_is_made(
+    variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody else would tell; who does not want one is not told."""
+    monkeypatch.setenv("PARQUET_SINK_JAVA_ARCHIVE", variable)
+    monkeypatch.setenv("PARQUET_SINK_CACHE", str(tmp_path / "empty"))
+    monkeypatch.setattr("pyspark.SparkContext._jvm", None)
+    started = Session(None, tmp_path)
+    monkeypatch.setattr(started, "java", Crashing(by_signal=False))
+    with caplog.at_level("INFO"):
+        started._launched(local=True)
+    assert ("python -m parquet_sink.spark.make_archive" in caplog.text) is not bool(variable)
+
+
 def test_executors_have_our_python_or_the_one_that_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By its path there; one that this machine does not have is refused, because what plans runs here with it."""
     monkeypatch.chdir(tmp_path)

@@ -22,7 +22,7 @@ from parquet_sink.worker.loop.status import Status, status_after
 _LEFT_OUT: Final = {"at_s", "receipt", "failure", "tried", "answers", "seconds"}
 log = logging.getLogger(__name__)
 
-STATUS_LINES: Final = {Status.STARTING: "starting; it waits for Java and Spark, which take about 10 s to load"}
+STATUS_LINES: Final = {Status.STARTING: "starting; it waits for Java and Spark, which take 5 to 10 s to load"}
 """Of a status that says too little by itself, until something runs."""
 
 

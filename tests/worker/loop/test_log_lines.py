@@ -171,8 +171,8 @@ def test_each_change_of_a_connector_has_a_line(lines: LogLines, caplog: pytest.L
     ):
         lines.on_event(event)
     assert [record.message for record in caplog.records] == [
-        "connector a: starting; it waits for Java and Spark, which take about 10 s to load",
-        "connector b: starting; it waits for Java and Spark, which take about 10 s to load",
+        "connector a: starting; it waits for Java and Spark, which take 5 to 10 s to load",
+        "connector b: starting; it waits for Java and Spark, which take 5 to 10 s to load",
         "connector a: running",
         "connector b: failed",
         "connector a: stopping",
