@@ -70,29 +70,23 @@ class _BeforeArchive:
 
 
 class ArchivedTarget(_BeforeArchive):
-    """Implements `targets.settings.Target`: a file counts as accepted once the archive has it, too. monotonic: seconds.
+    """Implements `targets.settings.Target`: a file counts as accepted once the archive has it, too.
 
     accepted: a file that the target took is not sent to it again because the archive did not.
     """
 
-    def __init__(
-        self,
-        target: Target,
-        archive: Archive,
-        accepted: AcceptedFiles,
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, target: Target, archive: Archive, accepted: AcceptedFiles) -> None:
         super().__init__(target, archive)
-        self._accepted, self._monotonic = accepted, monotonic
+        self._accepted = accepted
 
     def push(self, file: FinishedFile, seconds_left: float) -> Outcome:
         """The target's outcome, with the archive's address; or, of an accepted file, why it is not archived."""
-        end = self._monotonic() + seconds_left
+        end = time.monotonic() + seconds_left
         outcome = self._accepted.get(self._target, file) or self._target.push(file, seconds_left)
         if outcome.verdict is not Verdict.ACCEPTED:
             return outcome
         self._accepted.add(self._target, file, outcome)
-        tried = self._archive.keep(local_file(file), max(0.0, end - self._monotonic()))
+        tried = self._archive.keep(local_file(file), max(0.0, end - time.monotonic()))
         if tried.verdict is not Verdict.ACCEPTED:
             return _not_archived(tried, self._archive.name)
         self._accepted.remove(self._target, file)

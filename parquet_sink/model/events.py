@@ -6,7 +6,7 @@ never one for each record. Offsets: ends are exclusive. `at_s`: epoch seconds.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -293,26 +293,13 @@ class EventsDropped(Event):
     count: int
 
 
-TYPES: Final[dict[str, type[Event]]] = {
-    one.__name__: one
-    for one in (
-        *(FileAccepted, FileArchived, FileFailed, FilePassedOver),
-        *(RangePlanned, RangeFlushed, RangePostponed, RangeFailed),
-        *(RecordsDelivered, RecordsSetAside, OffsetsPassedOver, SourcePolled),
-        *(
-            OffsetCommitted,
-            PartitionUnavailable,
-            PartitionAvailable,
-            TopicsMissing,
-            FlushIntervalExceeded,
-            ConnectorStarting,
-            ConnectorRunning,
-            ConnectorWaiting,
-            ConnectorRestarting,
-        ),
-        *(ConnectorStopping, ConnectorStopped, ConnectorFailed, EventsDropped),
-    )
-}
+def _kinds(base: type[Event]) -> Iterator[type[Event]]:
+    """The classes below it that no other is based on."""
+    for one in base.__subclasses__():
+        yield from _kinds(one) if one.__subclasses__() else (one,)
+
+
+TYPES: Final[dict[str, type[Event]]] = {one.__name__: one for one in _kinds(Event)}
 
 
 def event_from_json(text: str) -> Event:

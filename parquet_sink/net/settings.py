@@ -27,9 +27,22 @@ _TOKEN_CURE: Final = "write it as https://<team>.<realm>.celonis.cloud/oauth2/to
 ProxyType = Literal["HTTP", "SOCKS4", "SOCKS5"]
 
 
-def has_blanks(text: str) -> bool:
-    """Whether an address holds blanks or what cannot be printed."""
-    return any(char.isspace() or not char.isprintable() for char in text)
+def wrong_url(text: str, form: str, credentials: str, *, ascii_only: bool = True) -> str | None:
+    """Why a text is no http or https URL of a host; None when it is one.
+
+    form: the cure. credentials: where user and password belong, which no URL holds.
+    """
+    try:
+        url = urlsplit(text)
+        port = url.port
+    except ValueError:
+        return f"It is no valid URL; {form}"
+    if "@" in url.netloc:
+        return f"It holds a user or password; remove them, {credentials}"
+    odd = (ascii_only and not text.isascii()) or any(char.isspace() or not char.isprintable() for char in text)
+    if url.scheme not in ("http", "https") or not url.hostname or port == 0 or odd:
+        return f"{quoted(text)} is no valid URL; {form}"
+    return None
 
 
 def _wrong_user(value: Value) -> str | None:
@@ -42,16 +55,9 @@ def _wrong_token_url(value: Value) -> str | None:
     text = str(value)
     if "<<" in text or ">>" in text:
         return "It still holds template text (<<...>>); write the URL of your own team and realm."
-    try:
-        url = urlsplit(text)
-        port = url.port
-    except ValueError:
-        return f"It is no valid URL; {_TOKEN_CURE}"
-    if "@" in url.netloc:
-        return "It holds a user or password; remove them, they belong in connect.ems.oauth2.client.id and its secret."
-    if url.scheme not in ("http", "https") or not url.hostname or port == 0 or has_blanks(text) or not text.isascii():
-        return f"{quoted(text)} is no valid URL; {_TOKEN_CURE}"
-    if url.fragment:
+    if reason := wrong_url(text, _TOKEN_CURE, "they belong in connect.ems.oauth2.client.id and its secret."):
+        return reason
+    if urlsplit(text).fragment:
         return f"{quoted(text)} has a fragment, which no token endpoint has; remove what begins with #."
     return None
 

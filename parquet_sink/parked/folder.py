@@ -176,12 +176,11 @@ def _identities(table: pa.Table) -> list[tuple[object, ...]]:
 class ParkedStore:
     """Of one Spark task. Records are written when they are many, and at the latest when their range is flushed.
 
-    What a crash leaves behind of a range that did not count is there already when the range comes again. clock: epoch
-    seconds.
+    What a crash leaves behind of a range that did not count is there already when the range comes again.
     """
 
-    def __init__(self, folder: ParkedFolder, clock: Callable[[], float] = time.time) -> None:
-        self._folder, self._clock = folder, clock
+    def __init__(self, folder: ParkedFolder) -> None:
+        self._folder = folder
         self._waiting: dict[PartitionKey, list[Rejected]] = {}
         self._bytes = 0
 
@@ -209,7 +208,7 @@ class ParkedStore:
     def _park(self, key: PartitionKey, records: list[Rejected]) -> None:
         """Where there is no room for all, as many as there is room for; the error names the first of the others."""
         try:
-            self._folder.append(*key, records, int(self._clock() * 1000))
+            self._folder.append(*key, records, int(time.time() * 1000))
         except ParkedFull:
             if len(records) < 2:
                 raise

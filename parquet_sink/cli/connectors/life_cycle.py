@@ -50,20 +50,13 @@ def wait_until(
         pause(min(LOOK_S, most_s))
 
 
-def wait_until_gone(
-    api: WorkerApi,
-    name: str,
-    most_s: float,
-    *,
-    clock: Callable[[], float] = time.monotonic,
-    pause: Callable[[float], None] = time.sleep,
-) -> None:
+def wait_until_gone(api: WorkerApi, name: str, most_s: float) -> None:
     """Until the worker has no status of it. Raises WorkerRefused after that many seconds."""
-    start = clock()
+    start = time.monotonic()
     while (status := _status(api, name)) is not None:
-        if clock() - start >= most_s:
+        if time.monotonic() - start >= most_s:
             raise WorkerRefused(f"it is not gone after {most_s:g} s, but {_states(status)}")
-        pause(min(LOOK_S, most_s))
+        time.sleep(min(LOOK_S, most_s))
 
 
 def _status(api: WorkerApi, name: str) -> Mapping[str, Any] | None:

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from typing import ClassVar, Final
-from urllib.parse import urlsplit
 
 from parquet_sink.config.checks import PRINTABLE
 from parquet_sink.config.declared import check as check_keys
 from parquet_sink.config.declared import declared, filled_by, key, keys_of, made
 from parquet_sink.config.key import Check, Origin, Value, ems
 from parquet_sink.config.machine import Machine
-from parquet_sink.config.report import Report, quoted
+from parquet_sink.config.report import Report
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.values import Values
 from parquet_sink.net.settings import (
@@ -22,7 +21,7 @@ from parquet_sink.net.settings import (
     HttpSettings,
     check_in_clear,
     check_proxy,
-    has_blanks,
+    wrong_url,
 )
 from parquet_sink.plugins import named
 from parquet_sink.rows.settings import MOST_VARCHAR_BYTES, RAW_ORDER
@@ -146,16 +145,8 @@ class PushApi(TargetClass):
     def wrong(self, address: str) -> str | None:
         if "<<" in address or ">>" in address:
             return "It still holds template text (<<...>>); write the URL of your own team, realm and data pool."
-        try:
-            url = urlsplit(address)
-            port = url.port
-        except ValueError:
-            return f"It is no valid URL; {_FORM}"
-        if "@" in url.netloc:
-            return "It holds a user or password; remove them, the credential belongs in connect.ems.authorization.key."
-        if url.scheme not in ("http", "https") or not url.hostname or port == 0 or has_blanks(address):
-            return f"{quoted(address)} is no valid URL; {_FORM}"
-        return None
+        belongs = "the credential belongs in connect.ems.authorization.key."
+        return wrong_url(address, _FORM, belongs, ascii_only=False)
 
     def at(self, address: str, below: str = "") -> Mapping[str, str]:
         """No credential crosses to another address."""

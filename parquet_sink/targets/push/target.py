@@ -35,7 +35,7 @@ MOST_ANSWER_BYTES: Final = 64 * 1024
 class PushTarget:
     """Sends files to one push API through pooled connections; threads may share it.
 
-    now: epoch seconds. Raises InvalidConfiguration when the CA file cannot be read.
+    Raises InvalidConfiguration when the CA file cannot be read.
     """
 
     def __init__(
@@ -43,9 +43,8 @@ class PushTarget:
         settings: PushSettings,
         client_version: str = __version__,
         environment: Mapping[str, str] = os.environ,
-        now: Callable[[], float] = time.time,
     ) -> None:
-        self._settings, self._now = settings, now
+        self._settings = settings
         self._version = client_version
         self._headers = _headers(settings, client_version)
         self._authorization = authorization_of(settings, environment)
@@ -88,7 +87,7 @@ class PushTarget:
             return of_token_failure(failed)
         except RequestFailed as error:
             return of_failure(error.kind, error.detail, self._secrets)
-        outcome = of_answer(answer, (*self._secrets, header), self._now())
+        outcome = of_answer(answer, (*self._secrets, header), time.time())
         return outcome if isinstance(self._settings.authorization, Secret) else with_token_cure(outcome)
 
     def _limits(self, seconds: float) -> Limits:

@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -97,20 +97,10 @@ def not_of_s3(detail: str) -> S3Failed:
 
 
 class Calls:
-    """Calls of a boto3 client; threads may share it. now: epoch seconds. sleep, jitter: as in `targets.retry`."""
+    """Calls of a boto3 client; threads may share it."""
 
-    def __init__(
-        self,
-        client: Any,
-        transport: Transport,
-        secrets: tuple[str, ...] = (),
-        *,
-        now: Callable[[], float] = time.time,
-        sleep: Callable[[float], None] = time.sleep,
-        jitter: Callable[[], float] = random.random,
-    ) -> None:
+    def __init__(self, client: Any, transport: Transport, secrets: tuple[str, ...]) -> None:
         self._client, self._transport, self._secrets = client, transport, secrets
-        self._now, self._sleep, self._jitter = now, sleep, jitter
 
     @contextmanager
     def within(self, seconds: float) -> Iterator[None]:
@@ -123,7 +113,7 @@ class Calls:
         try:
             answer: dict[str, Any] = getattr(self._client, operation)(**parameters)
         except CALL_ERRORS as error:
-            raise failed(error, self._secrets, self._now()) from error
+            raise failed(error, self._secrets, time.time()) from error
         except _UNREADABLE as error:
             raise not_of_s3(printable(redact(str(error), self._secrets))) from error
         said(answer, *_ALWAYS.get(operation, ()))
@@ -135,10 +125,12 @@ class Calls:
             try:
                 return self.once(operation, **parameters)
             except S3Failed as error:
-                pause = self._pause(error, tried)
+                asked = error.outcome.retry_after_seconds
+                spread = random.uniform(0.5, 1.0)  # noqa: S311 -- spreads load, guards nothing
+                pause = asked or min(MOST_PAUSE_S, FIRST_PAUSE_S * 2 ** (tried - 1)) * spread
                 if error.outcome.verdict is Verdict.REFUSED or pause >= self._transport.seconds_left():
                     raise
-            self._sleep(pause)
+            time.sleep(pause)
             if (body := parameters.get("Body")) is not None:
                 body.seek(0)
         return self.once(operation, **parameters)
@@ -146,10 +138,6 @@ class Calls:
     def close(self) -> None:
         """Closes idle connections."""
         self._transport.close()
-
-    def _pause(self, error: S3Failed, tried: int) -> float:
-        asked = error.outcome.retry_after_seconds
-        return asked or min(MOST_PAUSE_S, FIRST_PAUSE_S * 2 ** (tried - 1)) * (0.5 + self._jitter() / 2)
 
 
 def said(answer: Mapping[str, Any], *names: str) -> list[Any]:

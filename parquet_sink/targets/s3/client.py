@@ -9,7 +9,7 @@ ours, so that they keep to the connector's bounds.
 import io
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -152,7 +152,7 @@ class SentBody:
 
 
 class Transport:
-    """Sends requests to one server; threads may share it. headers: added to each. monotonic: seconds."""
+    """Sends requests to one server; threads may share it. headers: added to each."""
 
     def __init__(
         self,
@@ -160,17 +160,15 @@ class Transport:
         connect_seconds: float,
         answer_seconds: float,
         headers: Mapping[str, str] = MappingProxyType({}),
-        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._http, self._monotonic = http, monotonic
-        self._headers = headers
+        self._http, self._headers = http, headers
         self._connect_s, self._answer_s = connect_seconds, answer_seconds
         self._end: ContextVar[float] = ContextVar("parquet_sink_s3_end")
 
     @contextmanager
     def within(self, seconds: float) -> Iterator[None]:
         """All requests of the current thread herein take so many seconds at most."""
-        token = self._end.set(self._monotonic() + seconds)
+        token = self._end.set(time.monotonic() + seconds)
         try:
             yield
         finally:
@@ -178,7 +176,7 @@ class Transport:
 
     def seconds_left(self) -> float:
         """Of `within`."""
-        return self._end.get() - self._monotonic()
+        return self._end.get() - time.monotonic()
 
     def send(self, request: "AWSPreparedRequest", **event: Any) -> "AWSResponse":
         """One exchange. Raises RequestFailed, and what reading the body raises."""

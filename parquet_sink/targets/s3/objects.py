@@ -1,7 +1,6 @@
 """The objects of one bucket: put once and never over another one, looked for, listed, fetched."""
 
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -35,20 +34,17 @@ class Found:
 
 
 class Objects:
-    """One bucket's objects; threads may share it. monotonic: seconds.
+    """One bucket's objects; threads may share it.
 
     Every call has `seconds`, within which it ends. Those that are no `put` raise S3Failed, whose `outcome` says whether
     it may pass; while it may, they try again themselves within their time.
     """
 
-    def __init__(
-        self, settings: BucketSettings, connection: Connection, monotonic: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, settings: BucketSettings, connection: Connection) -> None:
         self._bucket, self._threshold = settings.bucket, settings.multipart_bytes
         self._calls = Calls(connection.client, connection.transport, connection.secrets)
         self._uploads = MultipartUploads(self._calls, settings.bucket, settings.part_bytes)
         self._trusted, self._conditional = connection.of_aws, True
-        self._monotonic = monotonic
 
     def put(self, key: str, file: LocalFile, metadata: Mapping[str, str], seconds: float) -> Outcome:
         """One attempt to store a file under a key, unless there is an object already.

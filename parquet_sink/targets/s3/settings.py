@@ -15,7 +15,7 @@ from parquet_sink.config.secret import Secret
 from parquet_sink.config.values import Values
 from parquet_sink.files.settings import Codec
 from parquet_sink.net.settings import ENDPOINT as PUSH_ENDPOINT
-from parquet_sink.net.settings import HttpSettings, check_in_clear, check_proxy
+from parquet_sink.net.settings import HttpSettings, check_in_clear, check_proxy, wrong_url
 from parquet_sink.plugins import named
 from parquet_sink.targets.push.settings import TABLE, TARGET, PushSettings
 from parquet_sink.targets.s3 import prefix as prefixes
@@ -63,27 +63,17 @@ def _wrong_region(value: Value) -> str | None:
 
 def _wrong_url(value: Value) -> str | None:
     text, form = str(value), "write it as https://host:port."
-    try:
-        url = urlsplit(text)
-        port = url.port
-    except ValueError:
-        return f"It is no valid URL; {form}"
-    if "@" in url.netloc:
-        return "It holds a user or password; remove them, credentials have keys of their own."
-    if url.scheme not in ("http", "https") or not url.hostname or port == 0 or not _plain(text):
-        return f"{quoted(text)} is no valid URL; {form}"
+    if reason := wrong_url(text, form, "credentials have keys of their own."):
+        return reason
+    url = urlsplit(text)
     if url.path.strip("/") or url.query or url.fragment:
         return f"{quoted(text)} has a path; {form} Bucket and prefix have keys of their own."
     return None
 
 
-def _plain(text: str) -> bool:
-    return text.isascii() and text.isprintable() and " " not in text
-
-
 def _wrong_credential(value: Value) -> str | None:
     text = value.reveal() if isinstance(value, Secret) else str(value)
-    if not _plain(text):
+    if not text.isascii() or not text.isprintable() or " " in text:
         return "It holds characters that no credential of S3 has; write printable ASCII without blanks."
     return None
 

@@ -30,15 +30,15 @@ _START_AGAIN: Final = "; then start the connector again"
 
 
 class S3Store:
-    """Implements `targets.store.FileStore`; threads and processes may put files side by side. monotonic: seconds.
+    """Implements `targets.store.FileStore`; threads and processes may put files side by side.
 
     Raises InvalidConfiguration for a CA file or profile that cannot be used, SetupError without boto3.
     """
 
-    def __init__(self, settings: BucketStore, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, settings: BucketStore) -> None:
         self.name, self._key = settings.address, settings.key
         self._below = f"{settings.prefix}/" if settings.prefix else ""
-        self._bucket = _Bucket(settings.bucket, monotonic)
+        self._bucket = _Bucket(settings.bucket)
 
     def put(self, file: LocalFile, name: str, metadata: Mapping[str, str], seconds_left: float) -> Outcome:
         folder, slash, _ = name.partition("/")
@@ -90,9 +90,9 @@ class S3Store:
 class S3Target:
     """Implements `targets.settings.Target`; threads and processes may put files side by side. Raises as `S3Store`."""
 
-    def __init__(self, settings: S3Settings, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, settings: S3Settings) -> None:
         self._settings, self._common = settings, fixed_part(settings.prefix)
-        self._bucket = _Bucket(settings.bucket, monotonic)
+        self._bucket = _Bucket(settings.bucket)
 
     @property
     def name(self) -> str:
@@ -116,20 +116,20 @@ class S3Target:
 
 
 class _Bucket:
-    """One bucket as both have it. monotonic: seconds."""
+    """One bucket as both have it."""
 
-    def __init__(self, settings: BucketSettings, monotonic: Callable[[], float]) -> None:
-        self._multipart_bytes, self._monotonic = settings.multipart_bytes, monotonic
+    def __init__(self, settings: BucketSettings) -> None:
+        self._multipart_bytes = settings.multipart_bytes
         self.objects = Objects(settings, connect(settings))
 
     def put(self, file: LocalFile, key: str, metadata: Mapping[str, str], swept: str, seconds_left: float) -> Outcome:
         """swept: the prefix below which what was never finished is removed, before anything is sent in parts."""
-        end = self._monotonic() + seconds_left
+        end = time.monotonic() + seconds_left
         with storage_trouble(os.path.dirname(file.path), "read a finished file"):
             local = Verified(file.path, file.size_bytes, file.digest or sha256_of(file.path))
         if file.size_bytes >= self._multipart_bytes:
             self.objects.sweep(swept, _is_ours, seconds_left)
-        return self.objects.put(key, local, metadata, end - self._monotonic())
+        return self.objects.put(key, local, metadata, end - time.monotonic())
 
     def probe(self, key: str, seconds_left: float, fine: str, words: Callable[[S3Failed], str]) -> ProbeResult:
         """Begins an upload and takes it back, which needs the rights of a real one; and looks for an object."""

@@ -1,7 +1,8 @@
 """What the program itself does with a connector's group after its query ended: commit what was accepted, and look."""
 
 import logging
-from collections.abc import Sequence
+from contextlib import closing
+from typing import Final
 
 from parquet_sink.errors import ConnectorError
 from parquet_sink.kafka.group.committed import RangePlan
@@ -14,33 +15,23 @@ from parquet_sink.settings.connector import TopicSettings
 from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.worker.loop.restarts import Positions
 
+_MOST_NAMED: Final = 10
+
 log = logging.getLogger(__name__)
 
 
 def commit_accepted(settings: TopicSettings, instance: Instance, state: SqliteStore) -> None:
     """Commits what the target accepted in the micro-batch that ended early, and nothing else. Failures are logged."""
-    with concerning(settings.name):
-        _commit_accepted(settings, instance, state)
-
-
-def _commit_accepted(settings: TopicSettings, instance: Instance, state: SqliteStore) -> None:
     accepted = state.accepted()
     if not accepted:
         return
-    group = GroupOffsets(settings.kafka, instance)
-    try:
-        _advance(group, accepted)
-    except ConnectorError as error:
-        log.warning("connector %s: %s What comes after it is delivered again.", settings.name, error)
-    finally:
-        group.close()
-
-
-def _advance(group: GroupOffsets, accepted: Sequence[Accepted]) -> None:
-    group.advance(
-        {(one.topic, one.partition): one.next_offset for one in accepted},
-        {(one.topic, one.partition): plan for one in accepted if one.next_offset < (plan := _plan(one)).end},
-    )
+    reached = {(one.topic, one.partition): one.next_offset for one in accepted}
+    left = {(one.topic, one.partition): plan for one in accepted if one.next_offset < (plan := _plan(one)).end}
+    with concerning(settings.name), closing(GroupOffsets(settings.kafka, instance)) as group:
+        try:
+            group.advance(reached, left)
+        except ConnectorError as error:
+            log.warning("connector %s: %s What comes after it is delivered again.", settings.name, error)
 
 
 def _plan(one: Accepted) -> RangePlan:
@@ -58,13 +49,11 @@ def positions(settings: TopicSettings, instance: Instance, state: SqliteStore) -
 def _positions(settings: TopicSettings, instance: Instance, seen: dict[PartitionKey, int]) -> Positions:
     if not seen:
         return Positions()
-    group = GroupOffsets(settings.kafka, instance)
-    try:
-        found = group.read(list(seen))
-    except ConnectorError:  # no broker answers, which the next start of the query reports
-        return Positions(seen)
-    finally:
-        group.close()
+    with closing(GroupOffsets(settings.kafka, instance)) as group:
+        try:
+            found = group.read(list(seen))
+        except ConnectorError:  # no broker answers, which the next start of the query reports
+            return Positions(seen)
     committed = {key: max(one.offset, seen[key]) for key, one in found.items()}
     in_flight = [key for key, one in found.items() if one.plan is not None and committed[key] < one.plan.end]
     return Positions({**seen, **committed}, in_flight)
@@ -86,10 +75,10 @@ def undelivered(state: SqliteStore) -> dict[PartitionKey, tuple[int, int]]:
     return {key: (at, ends[key] - at) for key, at in reached.items() if ends[key] > at}
 
 
-def stopped_message(behind: dict[PartitionKey, tuple[int, int]], most: int = 10) -> str:
+def stopped_message(behind: dict[PartitionKey, tuple[int, int]]) -> str:
     """What a connector leaves undelivered when it stops, for the log. behind: as `undelivered` gives it."""
     records = sum(count for _, count in behind.values())
     places = [f"{topic} {partition} from offset {at}" for (topic, partition), (at, _) in sorted(behind.items())]
-    rest = [f"and {len(places) - most} more"] if len(places) > most else []
-    where = ", ".join([*places[:most], *rest])
+    rest = [f"and {len(places) - _MOST_NAMED} more"] if len(places) > _MOST_NAMED else []
+    where = ", ".join([*places[:_MOST_NAMED], *rest])
     return f"stopped with lag {records:,} ({where}); the next start goes on there"

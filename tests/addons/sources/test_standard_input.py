@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from parquet_sink.addons.sources.standard_input import StandardInput
+from parquet_sink.addons.sources.flow.flow import StandardInput
 from parquet_sink.errors import SourceFailed
 
 
