@@ -17,8 +17,10 @@ from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.native_batches import NativeQueue
 from parquet_sink.kafka.settings import KafkaSettings
 
-MOST_IDLE: Final = 4
-"""Consumers that wait in one process at most, one for each configuration: each holds connections and up to 1 MiB."""
+MOST_IDLE: Final = 6
+"""Consumers that wait in one process at most, one for each configuration and way of reading.
+
+Each holds connections and up to 1 MiB."""
 UNASSIGN_AFTER_S: Final = 10.0
 """What a consumer fetched ahead is forgotten when it waits for so long."""
 SWEEP_S: Final = 5.0

@@ -26,8 +26,8 @@ AHEAD_RECORDS: Final = 40_000
 """Bounds of what is fetched at once, the range that is written among them; the next one is, in any case. Of each the
 client holds up to 2 MiB (`client.options.reader_options`). When half of it is over, the others follow, together."""
 POLL_S: Final = 0.1
-QUIET_S: Final = 2.0
-"""After so long without a record or an event of the range that is read, all that are left have their own consumers."""
+QUIET_S: Final = 5.0
+"""After a wait of so long for a record or an event of the range that is read, all that are left have own consumers."""
 MAIN_EVENTS: Final = 100
 
 
@@ -50,7 +50,7 @@ class RangesAhead:
         self._cached: CachedConsumer | None = None
         self._queues: dict[PartitionKey, NativeQueue] = {}
         self._queue: NativeQueue | None = None
-        self._heard_at = 0.0
+        self._waited_s = 0.0
 
     def begin(self, topic: str, partition: int, start: int, end: int) -> bool:
         """Whether this range comes from here: `read` gives it, until another one is begun. Those before it are over.
@@ -67,20 +67,20 @@ class RangesAhead:
         if sum(one in self._queues for one in wanted) <= len(wanted) // 2:
             self._advance(wanted)
         del self._left[key]
-        self._queue, self._heard_at = self._queues[key], time.monotonic()
+        self._queue, self._waited_s = self._queues[key], 0.0
         return True
 
     def read(self, builder: NativeBuilder, end: int) -> Reading | None:
         """Fills the builder, for so long as one poll takes; None: what is not given yet is to be read otherwise."""
         assert self._queue is not None
         assert self._cached is not None
+        began = time.monotonic()
         reading = self._queue.read(builder, end, POLL_S)
         if not all(map(_is_event, self._cached.consumer.consume(MAIN_EVENTS, 0))):
             self._left.clear()  # a record where none is to come: some queue has a gap
             return None
-        if reading.heard:
-            self._heard_at = time.monotonic()
-        elif time.monotonic() - self._heard_at > QUIET_S:
+        self._waited_s = 0.0 if reading.heard else self._waited_s + time.monotonic() - began
+        if self._waited_s > QUIET_S:
             self._left.clear()
             return None
         if reading.event is None:
