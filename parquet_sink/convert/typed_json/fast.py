@@ -207,16 +207,14 @@ class _Visit:
 
     def fill(self, array: pa.Array, slot: Slot, name: str, rows: Rows, inside: pa.BooleanArray | None) -> pa.Array:
         """What is in a slot, converted, nulls decided. inside: where the object around it is not null."""
-        missing = None
-        if array.null_count:
-            missing = array.is_null() if inside is None else pc.and_(array.is_null(), inside)
         if self._numbers and isinstance(slot.kind, DecimalKind):
             self._note_texts(array.is_valid(), rows, _odd_decimal(name, slot.kind))
         converted = self._convert(array, slot.kind, rows)
-        if missing is not None and pc.any(missing).as_py():
+        if array.null_count and not (slot.optional and slot.default is None):
+            missing = array.is_null() if inside is None else pc.and_(array.is_null(), inside)
             if slot.default is not None:
                 converted = pc.if_else(missing, pa.array([slot.default], converted.type)[0], converted)
-            elif not slot.optional:
+            elif pc.any(missing).as_py():
                 self._note_missing(missing, rows, name, slot.may_be_absent)
         return converted if slot.nullable or not converted.null_count else _solid(converted)
 
@@ -306,18 +304,14 @@ class _Visit:
         return pa.StructArray.from_arrays(children, names=names, mask=None if inside is None else pc.invert(inside))
 
 
-def _start_of(name: str) -> str:
-    """A pattern for all that comes before the value of a field, unless its name is escaped; else for nothing."""
-    return f'"{name}"[ \t\r\n]*:[ \t\r\n]*' if _PLAIN_NAME.fullmatch(name) else ""
-
-
 def _odd_decimal(name: str, kind: DecimalKind) -> str:
     """A pattern for what Arrow's reader makes of a field what it is not: decimals as text, or with an exponent.
 
     So it does with more digits before the point than the type has room for: it counts the digits that are written, and
     then multiplies by the scale, past the precision and past 128 bits.
     """
-    return rf'{_start_of(name)}("|-?[1-9][0-9]{{{kind.precision - kind.scale},}})|\\|[0-9][eE]'
+    start = f'"{name}"[ \t\r\n]*:[ \t\r\n]*' if _PLAIN_NAME.fullmatch(name) else ""
+    return rf'{start}("|-?[1-9][0-9]{{{kind.precision - kind.scale},}})|\\|[0-9][eE]'
 
 
 def _rows_of(mask: pa.BooleanArray, rows: Rows) -> pa.Int64Array:
