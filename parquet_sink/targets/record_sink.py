@@ -4,7 +4,7 @@ The order of a range is the pipeline's (`task.record_task`): `put` as often as t
 only after that has returned is anything committed. What was put and not flushed comes again.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -15,6 +15,9 @@ import pyarrow as pa
 from parquet_sink.convert.decoded import InferredColumns, Piece, SchemaColumns
 from parquet_sink.transform.fields.plain import to_plain
 from parquet_sink.transform.records import DecodedRecords
+
+ValuesOf = Callable[[Piece], Sequence[object]]
+"""Gives one value for each row of a piece."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class SinkRecords:
 
     def __iter__(self) -> Iterator[SinkRecord]:
         batch, headers, topics = self._records.batch, self._records.headers, self._records.topics
-        keys = dict(_entries(self._records.keys or ()))
+        keys = dict(_entries(self._records.keys or (), _values))
         for position, value in self.in_order(_values):
             yield SinkRecord(
                 self.topic if topics is None else topics[position].as_py(),
@@ -69,7 +72,7 @@ class SinkRecords:
         """Of the records, increasing."""
         return self._records.batch.offsets.take(self._records.positions)
 
-    def in_order(self, values_of: "ValuesOf") -> Iterator[tuple[int, object]]:
+    def in_order(self, values_of: ValuesOf) -> Iterator[tuple[int, object]]:
         """Position and value of each record, tombstones as None. values_of: one for each row of a piece."""
         found = [*_entries(self.pieces, values_of)]
         there = np.fromiter((position for position, _ in found), np.int64, len(found))
@@ -78,15 +81,9 @@ class SinkRecords:
         return iter(sorted(found, key=lambda one: one[0]))
 
 
-class ValuesOf(Protocol):
-    """One value for each row of a piece."""
-
-    def __call__(self, piece: Piece, /) -> Sequence[object]: ...
-
-
-def _entries(pieces: Sequence[Piece], values_of: ValuesOf | None = None) -> Iterator[tuple[int, object]]:
+def _entries(pieces: Sequence[Piece], values_of: ValuesOf) -> Iterator[tuple[int, object]]:
     for piece in pieces:
-        yield from zip(piece.positions.to_pylist(), (values_of or _values)(piece), strict=True)
+        yield from zip(piece.positions.to_pylist(), values_of(piece), strict=True)
 
 
 def _values(piece: Piece) -> Sequence[object]:

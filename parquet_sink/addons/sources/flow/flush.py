@@ -38,7 +38,6 @@ from parquet_sink.transform.building import chain_for
 MOST_S: Final = 2.0
 """How long a task polls: a stop waits for it."""
 MOST_BYTES: Final = 64 << 20
-MOST_POLLS: Final = 10_000
 
 log = logging.getLogger(__name__)
 
