@@ -174,7 +174,7 @@ def _run(asked: Asked, connection: socket.socket) -> None:
         raise
     finally:
         with suppress(OSError):
-            connection.sendall(bytes([status & 0xFF]))
+            connection.sendall(b"%d\n" % (status & 0xFF))
 
 
 def _show(command: Sequence[str]) -> None:

@@ -19,9 +19,16 @@ import os, signal, sys
 line = sys.stdin.readline().strip()
 print(os.getpid(), sys.argv[1:], os.environ["GIVEN"], line, "pyarrow" in sys.modules, os.getcwd(), flush=True)
 if sys.argv[1] == "wait":
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(9))
+    terms = [int(word) for word in sys.argv[2:]]  # statuses of a SIGTERM each; 0: goes on
+    def heard(number, frame):
+        status = terms.pop(0)
+        print("heard", flush=True)
+        if status:
+            sys.exit(status)
+    signal.signal(signal.SIGTERM, heard)
     print("waiting", flush=True)
-    signal.pause()
+    while True:
+        signal.pause()
 sys.exit(int(sys.argv[1]))
 """
 
@@ -87,8 +94,8 @@ def test_a_module_runs_in_a_fork(server: dict[str, str], tmp_path: Path, status:
 
 
 def test_the_end_of_a_process_is_that_of_its_fork(server: dict[str, str], tmp_path: Path) -> None:
-    """Java ends a process by SIGTERM: the fork hears it, `ps` shows what it is, and its status comes back."""
-    with _start(tmp_path, server, "wait") as process:
+    """Java ends a process by SIGTERM: the fork hears each, `ps` shows what it is, and its status comes back."""
+    with _start(tmp_path, server, "wait", "0", "0", "9") as process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write("\n")
@@ -97,9 +104,32 @@ def test_the_end_of_a_process_is_that_of_its_fork(server: dict[str, str], tmp_pa
         assert process.stdout.readline() == "c  True " + str(tmp_path) + "\n"
         assert process.stdout.readline() == "waiting\n"
         shown = Path(f"/proc/{fork}/cmdline").read_bytes().rstrip(b"\0").split(b"\0")
-        assert shown == [os.fsencode(sys.executable), b"-m", b"asked_module", b"wait"]
-        process.send_signal(signal.SIGTERM)
+        assert shown == [os.fsencode(sys.executable), b"-m", b"asked_module", b"wait", b"0", b"0", b"9"]
+        for _ in range(3):
+            process.send_signal(signal.SIGTERM)
+            assert process.stdout.readline() == "heard\n"
         assert process.wait(30) == 9
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+def test_a_fork_that_is_killed_ends_the_process(server: dict[str, str], tmp_path: Path, ignored: bool) -> None:
+    """With status 1, also after a SIGTERM, and where that was ignored when it began, as Java's children have it."""
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN if ignored else signal.SIG_DFL)
+    try:
+        process = _start(tmp_path, server, "wait", "0")
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    with process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+        fork = int(process.stdout.readline().split()[0])
+        assert [process.stdout.readline() for _ in range(2)][1] == "waiting\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.stdout.readline() == "heard\n"
+        os.kill(fork, signal.SIGKILL)
+        assert process.wait(30) == 1
 
 
 @pytest.mark.parametrize("address", ["", "/nowhere/at-all"])
