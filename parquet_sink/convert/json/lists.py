@@ -35,6 +35,10 @@ _PERHAPS_BEYOND_INT64: Final = r"[0-9]{19}|[0-9][eE]\+?[0-9]"
 _MOST_SPACE: Final = 64
 _MOST_BYTES: Final = 2**28
 """Of values in which lists are cut: their text may grow to some times its size, as `1e15` does."""
+_MOST_SEARCHED: Final = 2**14
+"""Bytes in which the end of one list is looked for where brackets do not tell it: there may be many such lists."""
+_MOST_PATHS: Final = 4
+"""A list is rewritten by each path that it may stand at; where there are more, the exact path is the cheaper one."""
 _SPACE: Final = np.isin(np.arange(256), list(b" \t\r\n"))
 _EMPTY: Final = pa.scalar(b"", pa.binary())
 _SCAN: Final = json.JSONDecoder().raw_decode
@@ -92,7 +96,13 @@ def with_lists_as_text(
     """
     if values.nbytes > _MOST_BYTES:
         return values
-    names = known.paths.keys() - (known.shared if told_apart or rewrite is not None else ())
+    most_paths = len(known.paths) if rewrite is None else _MOST_PATHS
+    told_apart = told_apart or rewrite is not None
+    names = [
+        form
+        for form, paths in known.paths.items()
+        if len(paths) <= most_paths and not (told_apart and form in known.shared)
+    ]
     naming = str.lower if lower else str
 
     def string_of(tree: object, raw: bytes, start: int) -> bytes | None:
@@ -102,7 +112,7 @@ def with_lists_as_text(
         found = {_rewritten(tree, path, rewrite, discard, naming) for path in paths}
         return found.pop() if len(found) == 1 else None
 
-    cut, left = _with_cut_lists(values, sorted(names), MAX_DEPTH - known.depth, string_of)
+    cut, left = _with_cut_lists(values, names, MAX_DEPTH - known.depth, string_of)
     if rewrite is not None:
         left |= pc.match_substring_regex(values, _TEXT_LIKE_A_LIST).to_numpy(zero_copy_only=False)
     return pc.if_else(pa.array(left), _EMPTY, cut) if left.any() else cut
@@ -231,6 +241,6 @@ def _list_in(raw: bytes, start: int, stop: int, limit: int) -> tuple[list[object
     try:
         return orjson.loads(raw[start:stop]), stop - start
     except orjson.JSONDecodeError:  # a bracket may be in one of its strings
-        rest = raw[start:limit].decode()
+        rest = raw[start : min(limit, start + _MOST_SEARCHED)].decode()
         text = rest[: _SCAN(rest)[1]].encode()
         return orjson.loads(text), len(text)

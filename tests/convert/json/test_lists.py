@@ -125,3 +125,18 @@ def test_lists_are_rewritten_where_they_stand() -> None:
     values = [b'{"L":[1]}', b'{"L":[0]}', b'{"Q":{"M":[2]}}', b'{"N":[3]}', b'{"x":"[1]"}', b'{"x": "\\u005b"}']
     found = with_lists_as_text(pa.array(values, pa.binary()), known, False, rewrite, lower=True).to_pylist()
     assert found == [b'{"L":"[\\"*\\"]"}', b"", b'{"Q":{"M":"[2]"}}', b"", b"", b""]
+
+
+def test_many_lists_with_brackets_in_their_text_are_cut() -> None:
+    """Where each ends is looked for nearby, so that one record of them is no burden."""
+    value = b"{" + b",".join([b'"l":["]"]'] * 20_000) + b"}"
+    (found,) = with_lists_as_text(pa.array([value], pa.binary()), KNOWN, False, None).to_pylist()
+    assert found == value.replace(b'["]"]', rb'"[\"]\"]"')
+
+
+def test_a_name_of_many_paths_is_not_rewritten_by_each() -> None:
+    """It is left to the exact path."""
+    known = KnownLists.of({f"o{number}": {"a": {}} for number in range(5)}, [])
+    values = pa.array([b'{"o1":{"a":[1]}}'], pa.binary())
+    assert with_lists_as_text(values, known, False, None).to_pylist() == [b'{"o1":{"a":"[1]"}}']
+    assert with_lists_as_text(values, known, False, lambda tree: tree).to_pylist() == values.to_pylist()
