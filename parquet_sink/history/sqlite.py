@@ -121,17 +121,12 @@ def opened_to_write(path: Path) -> sqlite3.Connection:
 
 
 def _create(connection: sqlite3.Connection) -> None:
-    connection.execute("begin immediate")
-    try:
+    with transaction(connection) as db:
         for name, columns in TABLES.items():
-            connection.execute(f"create table if not exists {name} ({columns})")
+            db.execute(f"create table if not exists {name} ({columns})")
         for name, columns in INDEXES.items():
-            connection.execute(f"create index if not exists {name} on {columns}")
-        connection.execute(f"pragma user_version = {VERSION}")
-    except BaseException:
-        connection.execute("rollback")
-        raise
-    connection.execute("commit")
+            db.execute(f"create index if not exists {name} on {columns}")
+        db.execute(f"pragma user_version = {VERSION}")
 
 
 def knows_archives(connection: sqlite3.Connection) -> bool:
