@@ -1,7 +1,7 @@
 """Which topic-partitions are asked where they end at a tick: of very many that are idle, some at each.
 
 To ask for one and to decide about it costs some 30 µs of CPU, at each tick; of thousands most bring nothing new for
-long. Those are asked in turn, each at least four times in the commit interval, and what is found there counts as old
+long. Those are asked in turn, each at least twice in the commit interval, and what is found there counts as old
 as it may be, so that no record waits longer than its interval. The others are asked at every tick.
 """
 
@@ -27,7 +27,7 @@ class IdleTurns:
 
     def __init__(self, flush: FlushSettings) -> None:
         self._flush = flush
-        self._ticks = max(min(flush.commit_interval_ms // 4, MOST_MS) // tick_ms(flush), 1)
+        self._ticks = max(min(flush.commit_interval_ms // 2, MOST_MS) // tick_ms(flush), 1)
         self._quiet: dict[PartitionKey, int] = {}
         self._idle: dict[PartitionKey, int] = {}
         """When each was asked last, the longest ago first."""
