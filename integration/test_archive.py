@@ -35,6 +35,7 @@ logging.basicConfig(level="WARNING")
 session = Session("local[1]", Path(sys.argv[1]))
 assert session.start().range(3).count() == 3
 print(Path(f"/proc/{session.java.pid}/maps").read_text())
+print("loaded:", *{"numpy", "pyarrow", "unittest"} & set(sys.modules))
 session.close()
 """
 
@@ -54,6 +55,12 @@ def test_the_archive_that_was_made_is_used(made: Path, tmp_path: Path) -> None:
     maps, log = start(tmp_path)
     assert str(made) in maps, log
     assert "archive" not in log
+
+
+def test_a_session_needs_no_arrow_in_the_program(tmp_path: Path) -> None:
+    """PySpark loads it, and its own test tools, for values of NumPy, of which none goes to Java."""
+    said, log = start(tmp_path)
+    assert "loaded:\n" in said, log
 
 
 def test_a_start_goes_without_a_damaged_archive(made: Path, tmp_path: Path) -> None:

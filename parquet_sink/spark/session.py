@@ -11,8 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from py4j import protocol  # type: ignore[import-untyped]
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
+from pyspark.sql.types import NumpyArrayConverter, NumpyScalarConverter
 
 from parquet_sink.errors import SetupError
 from parquet_sink.process import logs
@@ -109,6 +111,7 @@ class Session:
         _set_environment(local, sys.executable if local else _python_of_executors(self._extra))
         if local:  # executors elsewhere start Python by its path
             os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = self._forks.start()
+        _leave_numpy_out()
         conf, gateway = self._launched(local)
         context = SparkContext(conf=conf, gateway=gateway)
         self._leftovers = Leftovers(gateway, self._forks.take_ports)
@@ -175,6 +178,12 @@ class Session:
             stopping.join(STOP_S)
         self.java.end()
         self._forks.end()
+
+
+def _leave_numpy_out() -> None:
+    """PySpark loads NumPy, Arrow and its own test tools to ask whether a value for Java is of NumPy: none is here."""
+    of_numpy = (NumpyArrayConverter, NumpyScalarConverter)
+    protocol.INPUT_CONVERTER[:] = [one for one in protocol.INPUT_CONVERTER if not isinstance(one, of_numpy)]
 
 
 def _reported_elsewhere(request: object, address: object) -> None:
