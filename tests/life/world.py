@@ -76,7 +76,8 @@ class World:
         for owner, name, double in [
             *self.kafka.patches(),
             *((module, "time", clock) for module in (first_timestamps, connector_module, range_attempt)),
-            *((module, "give_back", lambda: None) for module in (range_reader, several_ranges, task)),
+            *((module, "give_back", lambda: None) for module in (several_ranges, task)),
+            (range_reader, "give_back_at_times", lambda: None),
             (planner, "kafka_planner", partial(planner.kafka_planner, now=clock.now, sleep=clock.sleep)),
             (task, "reading", ReadInTurn),
             (task, "target_for", lambda settings: self.target),

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from parquet_sink.process.memory import collect_garbage_rarely, give_back
+from parquet_sink.process import memory
+from parquet_sink.process.memory import BETWEEN_RANGES_S, collect_garbage_rarely, give_back, give_back_at_times
+from tests.factories import Clock
 
 
 class Cycle:
@@ -41,3 +43,15 @@ def test_cycles_are_freed_at_the_end_of_a_range() -> None:
     assert freed() is not None
     give_back()
     assert freed() is None
+
+
+def test_between_short_ranges_it_is_given_back_at_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not after each of them; the end of a task counts, too."""
+    clock, collected = Clock(1_000.0), []
+    monkeypatch.setattr(memory, "time", clock)
+    monkeypatch.setattr(memory.gc, "collect", collected.append)
+    give_back()
+    for _ in range(10):
+        clock.sleep(BETWEEN_RANGES_S / 4)
+        give_back_at_times()
+    assert len(collected) == 3
