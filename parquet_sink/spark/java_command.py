@@ -55,8 +55,10 @@ SUBMITTED: Final = (
 """What `spark-submit` alone honours, by the beginning of the key."""
 _MEMORY: Final = "spark.driver.memory"
 _OPTIONS: Final = "spark.driver.extraJavaOptions"
-_HARMLESS: Final = frozenset({"SPARK_LOCAL_IP", "SPARK_LOCAL_HOSTNAME", "SPARK_LOCAL_DIRS"})
-"""Variables that Spark itself reads, however it was started."""
+_HARMLESS: Final = frozenset(
+    {"SPARK_LOCAL_IP", "SPARK_LOCAL_HOSTNAME", "SPARK_LOCAL_DIRS", "SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE"}
+)
+"""Variables that Spark itself reads, however it was started; PySpark sets the last two once there was a session."""
 _HADOOP: Final = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
 
 

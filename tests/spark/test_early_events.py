@@ -114,8 +114,11 @@ def test_the_end_of_the_task_tells_of_no_file_again(
     assert files == [receipt(1), receipt(2)]
 
 
-def test_another_machine_leaves_the_store_alone(given: Handoff, told: Callable[[], Sequence[Event]]) -> None:
+def test_another_machine_leaves_the_store_alone(
+    given: Handoff, told: Callable[[], Sequence[Event]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its path may lead to the program's by a shared folder, which SQLite's memory does not cross."""
+    monkeypatch.delenv(VARIABLE, raising=False)
     with early_events(given) as early:
         early.on_receipt(receipt(1))
         early._tell()
