@@ -183,6 +183,23 @@ def test_one_task_works_off_all_topic_partitions(sink: Sink, broker: Broker, top
     assert sink.offsets(name, 4) == [20, 20, 20, 20]
 
 
+def test_one_task_fetches_decodes_and_writes_long_ranges_at_once(
+    sink: Sink, broker: Broker, topic: TopicFactory
+) -> None:
+    """Each in a thread of its own, over topic-partitions of many files, an empty one and one with invalid records."""
+    name, many, bad = topic(6), 2_500, (0, 1_234, 2_499)
+    for partition in (0, 1, 2, 4, 5):
+        values = [json.dumps({"n": n}).encode() for n in range(many)]
+        for n in bad if partition == 2 else ():
+            values[n] = b"no JSON"
+        broker.produce(name, [(None, value) for value in values], partition=partition)
+    run = sink.drain(name, {"tasks.max": "1", "errors.tolerance": "all"}, commit_records=700)
+    assert run.status is Status.DONE
+    expected = [(p, n) for p in (0, 1, 2, 4, 5) for n in range(many) if not (p == 2 and n in bad)]
+    assert [(row["kafkaPartition"], row["n"]) for row in sink.rows()] == expected
+    assert sink.offsets(name, 6) == ends(broker, name, 6) == [many, many, many, 0, many, many]
+
+
 def test_files_rotate_by_records(sink: Sink, broker: Broker, topic: TopicFactory) -> None:
     """A backlog makes full files, then one with the rest; each says why it was closed and what it holds."""
     name = topic()

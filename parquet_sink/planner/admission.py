@@ -142,8 +142,8 @@ def batch_records(commit_interval_ms: int, slots: int, per_second: float | None 
 class Pace:
     """Offsets that micro-batches of a connector get done in a second, as those show that are not small.
 
-    Each micro-batch begins a quarter of a second after the one before, and costs something by itself, so its length is
-    to be what it is planned for, whatever a record costs.
+    Between two micro-batches nothing is read for a part of a second, and each costs something by itself, so its length
+    is to be what it is planned for, whatever a record costs.
     """
 
     def __init__(self) -> None:

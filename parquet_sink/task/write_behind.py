@@ -1,6 +1,7 @@
 """Rows are written behind the records that are decoded, in a thread of its own, where a core is free for it.
 
-Decoding and writing Parquet cost about the same, and both let go of Python's lock for most of their time.
+Decoding takes the most (of JSON of 150 bytes 0.93 µs of CPU per record, writing 0.20); a row group is written at once,
+and decoding need not wait for it. Both let go of Python's lock for most of their time.
 """
 
 import threading
@@ -13,7 +14,7 @@ from parquet_sink.model.records import RecordBatch
 from parquet_sink.task.range_attempt import RangeAttempt
 
 WAITING_BYTES: Final = 8 << 20
-"""Records whose rows wait at most: a row group of 24 MiB is written while about as many are decoded."""
+"""Records whose rows wait at most, unless a single batch is larger: what is decoded while a row group is written."""
 
 Item = RecordBatch | BaseException | None
 Waiting = tuple[RangeAttempt, Callable[[], None], int]
