@@ -49,4 +49,4 @@ class _Former(MetaPathFinder, Loader):
         module.__spec__ = module.__spec__.loader_state if module.__spec__ is not None else None
 
 
-sys.meta_path.insert(0, _Former())
+sys.meta_path.insert(0, _Former())  # first: the usual finder would load a moved package's modules a second time

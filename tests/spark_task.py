@@ -128,8 +128,7 @@ class SparkTask:
             patch.setattr(owner, name, double)
         patch.setattr(task_module, "reading", ReadInTurn)
         (folder / "out").mkdir()
-        self.settings = self.configure()
-        self._handoff: Handoff[SinkSettings] | None = None
+        self.configure()
 
     def configure(self, **keys: str) -> SinkSettings:
         """The connector of a file with these keys, `__` for each full stop, on a few that every file needs."""
@@ -138,7 +137,7 @@ class SparkTask:
         path.write_text("".join(f"{key}={text}\n" for key, text in lines.items()), encoding="utf-8")
         self.settings = check_files([str(path)], None, bootstrap_servers="nowhere:9092").require()[0]
         self._run.close()
-        self._handoff = None
+        self._handoff: Handoff[SinkSettings] = self._run.enter_context(run_of(self.settings, self.folder / "run"))
         return self.settings
 
     def produce(
@@ -167,7 +166,7 @@ class SparkTask:
     def flush(self, *ranges: PlannedRange, **options: Any) -> dict[PartitionKey, RangeOutcome]:
         """One task, of whose outcomes the driver takes note. ranges: none: all that is due; options: of `flushed`."""
         outcomes = flushed(self.settings, ranges or self.due(), **options)
-        report(PushWriter(self._given()), list(outcomes.values()))
+        report(PushWriter(self._handoff), list(outcomes.values()))
         return outcomes
 
     def rows(self, table: str = "T") -> list[dict[str, Any]]:
@@ -183,8 +182,7 @@ class SparkTask:
 
     def state(self) -> SqliteStore:
         """The state file, as another process of the connector opens it; to be closed."""
-        given = self._given()
-        return SqliteStore(given.state_path, given.state_ids)
+        return SqliteStore(self._handoff.state_path, self._handoff.state_ids)
 
     def close(self) -> None:
         """Ends the run."""
@@ -193,8 +191,3 @@ class SparkTask:
     def _learned(self) -> dict[str, LearnedSchema]:
         with closing(self.state()) as state:
             return state.learned()
-
-    def _given(self) -> Handoff[SinkSettings]:
-        if self._handoff is None:
-            self._handoff = self._run.enter_context(run_of(self.settings, self.folder / "run"))
-        return self._handoff

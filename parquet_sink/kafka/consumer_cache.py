@@ -8,8 +8,9 @@ empties what they log.
 import logging
 import threading
 import time
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from confluent_kafka import Consumer, TopicPartition
 
@@ -24,6 +25,8 @@ Each holds connections and up to 1 MiB."""
 UNASSIGN_AFTER_S: Final = 10.0
 """What a consumer fetched ahead is forgotten when it waits for so long."""
 SWEEP_S: Final = 5.0
+CHECK_S: Final = 60.0
+"""After which a consumer's options are compared with those of today: a store of certificates may have been renewed."""
 
 log = logging.getLogger(__name__)
 
@@ -45,14 +48,17 @@ class Position:
 class CachedConsumer:
     """A consumer, and where it stands; position: None when that is not known. idle_since: seconds that never jump.
 
-    queue: of the topic-partition that it is assigned to, where records are read in C.
+    queue: of the topic-partition that it is assigned to, where records are read in C. options: what it was made with,
+    secrets revealed. checked_at: when they were last known to be right; seconds that never jump.
     """
 
     consumer: Consumer
-    key: int
+    key: Hashable
     position: Position | None = None
     idle_since: float = 0.0
     queue: NativeQueue | None = None
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    checked_at: float = 0.0
 
     @property
     def native_queue(self) -> NativeQueue:
@@ -88,7 +94,7 @@ class ConsumerCache:
     """Consumers that wait for their next range, by configuration. Whoever takes one owns it until it is put back."""
 
     def __init__(self) -> None:
-        self._waiting: dict[int, CachedConsumer] = {}
+        self._waiting: dict[Hashable, CachedConsumer] = {}
         self._sweeping = threading.Event()
 
     def take(
@@ -99,16 +105,19 @@ class ConsumerCache:
         in_c: its records are read in C, so that those of topic-partitions it ever had no longer come by itself.
         several: of several topic-partitions at once, each with a queue of its own.
         """
-        settings = client_options.reader_options(kafka, several=several)
-        key = client_options.fingerprint({**settings, "": in_c})
+        key, now = cache_key(kafka, several=several, in_c=in_c), time.monotonic()
         found = self._waiting.pop(key, None)
-        if found is not None and not fresh:
+        if found is not None and not fresh and now - found.checked_at < CHECK_S:
             return found
+        options = client_options.reader_options(kafka, several=several)
         if found is not None:
+            if not fresh and found.options == options:
+                found.checked_at = now
+                return found
             found.close()
         while len(self._waiting) >= MOST_IDLE:
             self._waiting.pop(next(iter(self._waiting))).close()
-        return CachedConsumer(client_options.build(Consumer, settings), key)
+        return CachedConsumer(client_options.build(Consumer, options), key, options=options, checked_at=now)
 
     def put_back(self, one: CachedConsumer) -> None:
         """Keeps a consumer for the next range."""
@@ -137,6 +146,11 @@ class ConsumerCache:
                 one.consumer.poll(0)
             if self._waiting.setdefault(key, one) is not one:  # another was made meanwhile
                 one.close()
+
+
+def cache_key(kafka: KafkaSettings, *, several: bool, in_c: bool) -> Hashable:
+    """What `reader_options` makes options of, and how records are read: much cheaper than the options themselves."""
+    return kafka.group, kafka.isolation_level, frozenset(kafka.client.items()), several, in_c
 
 
 consumers: Final = ConsumerCache()

@@ -225,7 +225,8 @@ class RangeReader:
         if self._is_deaf(cached.consumer, last_heard):
             old = replace(cached)
             in_thread(old.close)
-            cached.consumer, cached.queue = consumers.take(self._kafka, fresh=True, in_c=self._in_c).consumer, None
+            new = consumers.take(self._kafka, fresh=True, in_c=self._in_c)
+            cached.consumer, cached.options, cached.queue = new.consumer, new.options, None
             self._assign(cached)
 
     def _assign(self, cached: CachedConsumer, epoch: int = -1) -> None:

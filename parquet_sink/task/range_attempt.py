@@ -32,10 +32,10 @@ CLAIM_WAIT_S: Final = 5.0
 
 
 class DivertedTally:
-    """Of one range. Records come in any order. place: where they are kept, in words. dead_letters: if in a topic."""
+    """Counts the diverted records of one range, which come in any order."""
 
-    def __init__(self, connector: str, place: str = "", *, dead_letters: bool = False) -> None:
-        self._connector, self._place, self._dead_letters = connector, place, dead_letters
+    def __init__(self, settings: SinkSettings | RecordSinkSettings) -> None:
+        self._settings = settings
         self._offsets: dict[str, array[int]] = {}
         self._first: Rejected | None = None
 
@@ -57,7 +57,7 @@ class DivertedTally:
                 stages[stage], last = count, max(last, ordered[count - 1])
         first = self._first
         return RecordsSetAside(
-            connector=self._connector,
+            connector=self._settings.name,
             at_s=at_s,
             topic=first.topic,
             partition=first.partition,
@@ -66,8 +66,8 @@ class DivertedTally:
             last=last,
             stages=stages,
             reason=first.reason,
-            place=self._place,
-            dead_letters=self._dead_letters,
+            place=self._settings.diverted_to,
+            dead_letters=self._settings.errors.dead_letters is not None,
         )
 
 
@@ -114,8 +114,7 @@ class RangeAttempt:
         self._thrown_away = False
         self._diverted_from: int | None = None
         self._not_kept: Failure | None = None
-        dead_letters = settings.errors.dead_letters is not None
-        self._tally = DivertedTally(settings.name, settings.diverted_to, dead_letters=dead_letters)
+        self._tally = DivertedTally(settings)
         self._attempt = uuid.uuid4().hex
         claim_file = naming.claim_file(settings.tmp_dir, settings.name, planned.topic, planned.partition)
         self._claim = PartitionClaim(claim_file, self._attempt)

@@ -7,8 +7,18 @@ from typing import Any
 
 import pytest
 
+from parquet_sink.config.secret import Secret
 from parquet_sink.kafka import consumer_cache
-from parquet_sink.kafka.consumer_cache import MOST_IDLE, UNASSIGN_AFTER_S, CachedConsumer, ConsumerCache, Position
+from parquet_sink.kafka.client.options import reader_options
+from parquet_sink.kafka.consumer_cache import (
+    CHECK_S,
+    MOST_IDLE,
+    UNASSIGN_AFTER_S,
+    CachedConsumer,
+    ConsumerCache,
+    Position,
+    cache_key,
+)
 from parquet_sink.kafka.settings import KafkaSettings
 
 KAFKA = KafkaSettings(topics=("orders",), group="connect-orders", client={"bootstrap.servers": "localhost:9092"})
@@ -101,7 +111,49 @@ def test_one_that_waits_for_long_is_unassigned_once_and_polled_each_time(cache: 
 def test_one_that_was_replaced_meanwhile_is_closed(cache: ConsumerCache) -> None:
     """While one is polled nobody finds it; a reader that made another keeps that."""
     one, calls = waiting(cache)
-    other = CachedConsumer(Consumer(), one.key)  # type: ignore[arg-type]
+    other = replace(one, consumer=Consumer())  # type: ignore[arg-type]
     one.consumer.while_polled = lambda: cache.put_back(other)  # type: ignore[attr-defined]
     cache.sweep(100 + UNASSIGN_AFTER_S)
     assert (calls, cache.take(KAFKA)) == (["unassign", "poll", "close"], other)
+
+
+def test_options_are_made_again_after_a_minute(cache: ConsumerCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only then, and the consumer is kept when they are as before."""
+    made = []
+    monkeypatch.setattr(
+        consumer_cache.client_options, "reader_options", lambda kafka, **how: made.append(kafka) or {"group.id": "g"}
+    )
+    one, calls = waiting(cache)
+    for now in (100 + CHECK_S - 1, 100 + CHECK_S, 100 + CHECK_S + 1):
+        monkeypatch.setattr(consumer_cache.time, "monotonic", lambda now=now: now)
+        assert cache.take(KAFKA) is one
+        cache.put_back(one)
+    assert (made, calls) == ([KAFKA, KAFKA], [])
+
+
+def test_a_consumer_is_replaced_when_a_store_was_renewed(cache: ConsumerCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The settings are the same, and what is made of them is not."""
+    certificates = iter(("old", "new"))
+    monkeypatch.setattr(
+        consumer_cache.client_options, "reader_options", lambda kafka, **how: {"ssl.ca.pem": next(certificates)}
+    )
+    one, calls = waiting(cache)
+    monkeypatch.setattr(consumer_cache.time, "monotonic", lambda: 100 + CHECK_S)
+    other = cache.take(KAFKA)
+    assert (other is one, other.options, calls) == (False, {"ssl.ca.pem": "new"}, ["close"])
+
+
+def test_settings_with_other_options_have_other_keys() -> None:
+    """Of whatever setting the options are made: none gets the consumer of another."""
+    other = {
+        "group": "other",
+        "isolation_level": "read_uncommitted",
+        "client": {**KAFKA.client, "sasl.jaas.config": Secret('PlainLoginModule required username="a" password="b";')},
+        "topics": ("other",),
+        "topics_regex": "o.*",
+    }
+    changed = {name: replace(KAFKA, **{name: value}) for name, value in other.items()}
+    for name, one in changed.items():
+        same_key = cache_key(one, several=False, in_c=False) == cache_key(KAFKA, several=False, in_c=False)
+        assert same_key is (reader_options(one) == reader_options(KAFKA)), name
+    assert len({cache_key(KAFKA, several=one, in_c=other) for one in (False, True) for other in (False, True)}) == 4
