@@ -29,6 +29,7 @@ PURE_MODULES = (
     "parquet_sink.targets.push.answers",
     "parquet_sink.net.exchange",
     "parquet_sink.addons.tune.model",
+    "parquet_sink.distributed.assignment",
 )
 KEYS = (
     "parquet_sink.files.settings",
@@ -228,7 +229,7 @@ ROOMS = (
     "api",
     *("model", "process", "config", "plugins", "net", "convert", "transform", "rows", "files", "parked", "targets"),
     *("state", "history", "archive", "kafka", "planner", "settings", "task", "worker_config", "connectors"),
-    *("validate", "spark", "worker", "cli", "addons"),
+    *("validate", "spark", "worker", "distributed", "cli", "addons"),
 )
 """Packages, and one module, in the order in which they may know each other: each imports only those before it, so there
 is no circle.

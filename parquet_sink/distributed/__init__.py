@@ -1,0 +1,1 @@
+"""Several workers that run one set of connectors."""
