@@ -30,6 +30,8 @@ PURE_MODULES = (
     "parquet_sink.net.exchange",
     "parquet_sink.addons.tune.model",
     "parquet_sink.distributed.assignment",
+    "parquet_sink.distributed.records",
+    "parquet_sink.distributed.state",
 )
 KEYS = (
     "parquet_sink.files.settings",
