@@ -16,6 +16,7 @@ from parquet_sink.spark import options
 from parquet_sink.spark.slots import local_master
 from parquet_sink.validate.preflight import inspect
 from parquet_sink.worker.herder.store import ConfigStore, StoredConnector
+from parquet_sink.worker_config.distributed import GROUP_ID
 
 if TYPE_CHECKING:
     from parquet_sink.worker.loop.events import Listener
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 UNBOUNDED: Final = (
     "It is not set, and there are listeners: whoever reaches the REST API may read this user's files and environment "
     "by placeholders; name the config providers that are needed, and bound them."
+)
+STANDALONE: Final = (
+    "It has no effect in `run`, whose connectors are those of its files; start `parquet-sink worker` for a cluster."
 )
 log = logging.getLogger(__name__)
 
@@ -52,6 +56,8 @@ def run(args: argparse.Namespace) -> int:
     if wrong:
         raise InvalidConfiguration([*wrong, *checked.problems])
     settings = checked.settings()
+    if checked.worker.worker.distributed is not None:
+        log.warning("Warning [%s]. %s", GROUP_ID, STANDALONE)
     rest = checked.worker.worker.rest
     if rest.given and args.until_caught_up:
         log.warning("Warning [listeners]. There is no REST API with --until-caught-up, which ends by itself.")

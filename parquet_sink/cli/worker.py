@@ -15,6 +15,7 @@ from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.spark import options
 from parquet_sink.spark.slots import EXPECTED, local_master
 from parquet_sink.worker.herder.store import FOLDER_KEY, FileConfigStore
+from parquet_sink.worker_config.distributed import GROUP_ID
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +55,10 @@ def run(args: argparse.Namespace) -> int:
     if wrong or loaded.problems:
         raise InvalidConfiguration([*wrong, *(f"{problem} (in {args.worker})" for problem in loaded.problems)])
     worker = loaded.worker
+    if worker.distributed is not None:
+        raise InvalidConfiguration(
+            [f"Invalid [{GROUP_ID}]. Distributed mode cannot be started yet; remove it. (in {args.worker})"]
+        )
     if worker.store_folder is None:
         raise InvalidConfiguration(
             [f"Invalid [{FOLDER_KEY}]. It is missing, and there is no HOME; name a folder. (in {args.worker})"]

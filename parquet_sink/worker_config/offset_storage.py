@@ -2,26 +2,27 @@
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Final
+from typing import ClassVar, Final
 
 from parquet_sink.config.declared import LocalPath, declared, key, made
 from parquet_sink.config.key import Check, Origin, Value
 from parquet_sink.config.machine import Machine
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values
-from parquet_sink.kafka import client_settings
 from parquet_sink.kafka.client_settings import ClientSetting
 from parquet_sink.kafka.settings import TOPIC as LEGAL_TOPIC
 
-FILE: Final = "offset.storage.file.filename"
-TOPIC: Final = "offset.storage.topic"
+OFFSETS: Final = "offset.storage."
+FILE: Final = f"{OFFSETS}file.filename"
+TOPIC: Final = f"{OFFSETS}topic"
+POLICY: Final = "cleanup.policy"
 
 
 def _not_none(value: Value) -> str | None:
     return "0 is not possible; give 1 or more, or -1 for the brokers' default." if value == 0 else None
 
 
-_SOME: Final = Check("not 0", _not_none)
+NOT_ZERO: Final = Check("not 0", _not_none)
 
 
 @declared(group="Positions of sources", origin=Origin.CONNECT)
@@ -39,7 +40,7 @@ class OffsetStorageSettings:
         TOPIC,
         "A topic for that in place of a file, with records as Kafka Connect's distributed mode has them: made, "
         "compacted, when it is not there; refused when it is not compacted. It is reached with the settings "
-        "`consumer.*` for brokers and security.",
+        "`consumer.*` for brokers and security, in distributed mode with those of the worker's own clients.",
         default=None,
         check=LEGAL_TOPIC,
     )
@@ -49,7 +50,7 @@ class OffsetStorageSettings:
         default=25,
         minimum=-1,
         maximum=2_147_483_647,
-        check=_SOME,
+        check=NOT_ZERO,
         needs=TOPIC,
     )
     replication_factor: int = key(
@@ -58,9 +59,14 @@ class OffsetStorageSettings:
         default=3,
         minimum=-1,
         maximum=32_767,
-        check=_SOME,
+        check=NOT_ZERO,
         needs=TOPIC,
     )
+    others: ClassVar[str] = key(
+        f"{OFFSETS}*", "Settings that the topic gets if it is made here, `min.insync.replicas` say.", needs=TOPIC
+    )
+    topic_settings: Mapping[str, str] = field(default_factory=dict)
+    """Likewise, by Kafka's names."""
     client: Mapping[str, ClientSetting] = field(default_factory=dict)
     """Settings of its clients, with Java's names."""
 
@@ -70,16 +76,21 @@ class OffsetStorageSettings:
         return f"topic {self.topic}" if self.topic else f"file {self.file}"
 
 
+def topic_settings(prefix: str, values: Values, report: Report) -> dict[str, str]:
+    """What a compacted topic is made with, of the keys that begin so and are no keys of ours."""
+    names = [name for name in values.texts if name.startswith(prefix) and not values.knows(name)]
+    found = {name.removeprefix(prefix): values.texts[name].strip() for name in names}
+    if found.get(POLICY, "compact") != "compact":
+        report.problem(f"{prefix}{POLICY}", "Such a topic is compacted; remove the key.")
+    return {name: text for name, text in found.items() if name and text}
+
+
 def offset_storage(
-    values: Values, machine: Machine, consumer: Mapping[str, ClientSetting], servers: str, report: Report
+    values: Values, machine: Machine, client: Mapping[str, ClientSetting], report: Report
 ) -> OffsetStorageSettings | None:
-    """None where the worker file does not say. Tells when it says both. consumer, servers: what its clients share."""
-    found = made(
-        OffsetStorageSettings,
-        values,
-        machine,
-        client={**client_settings.shared_with_consumer(consumer), "bootstrap.servers": servers},
-    )
+    """None where the worker file does not say. Tells when it says both. client: what the topic is reached with."""
+    settings = topic_settings(OFFSETS, values, report)
+    found = made(OffsetStorageSettings, values, machine, topic_settings=settings, client=client)
     if found.file is not None and found.topic is not None:
         report.problem(TOPIC, f"{FILE} is set, too, and positions are kept in one place; remove one of the two.")
     return None if found.file is None and found.topic is None else found

@@ -12,6 +12,7 @@ from parquet_sink.config.report import quoted
 from parquet_sink.config.values import NOTHING, Values
 from parquet_sink.kafka.client_settings import ClientSetting
 from parquet_sink.kafka.settings import SERVERS
+from parquet_sink.worker_config.distributed import DistributedSettings
 from parquet_sink.worker_config.event_listeners import EventListener
 from parquet_sink.worker_config.offset_storage import OffsetStorageSettings
 from parquet_sink.worker_config.rest.settings import RestSettings
@@ -75,6 +76,7 @@ class Worker:
     converters: the file's values, of which connectors that name no converter take `value.converter*`, and likewise
     `key.converter*`. store_folder: where connectors made by REST are kept; None: nobody knows. plugin_path: folders
     with Python packages. offset_storage: where sources keep their positions; None: nobody said.
+    distributed: what makes it one of a cluster; None: it is alone.
     listeners: of events, by name.
     """
 
@@ -163,4 +165,5 @@ class Worker:
     machine: Machine = field(default_factory=Machine)
     rest: RestSettings = field(default_factory=RestSettings)
     offset_storage: OffsetStorageSettings | None = None
+    distributed: DistributedSettings | None = None
     listeners: Mapping[str, EventListener] = field(default_factory=dict, repr=False)

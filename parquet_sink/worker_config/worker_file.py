@@ -17,6 +17,7 @@ from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.kafka import client_settings
 from parquet_sink.kafka.settings import SERVERS
 from parquet_sink.worker_config.config_providers import PREFIX, with_providers
+from parquet_sink.worker_config.distributed import GROUP_ID, distributed, is_of_own_clients, own_clients
 from parquet_sink.worker_config.event_listeners import event_listeners
 from parquet_sink.worker_config.offset_storage import offset_storage
 from parquet_sink.worker_config.rest.build import build as build_rest
@@ -29,8 +30,6 @@ from parquet_sink.worker_config.worker import (
     Worker,
 )
 from parquet_sink.worker_config.worker_keys import WORKER_KEYS
-
-_OWN_CLIENTS = ("security.", "sasl.", "ssl.")
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ def load_worker(
     warn_about(
         WORKER_KEYS,
         values,
-        filter(_not_doubled(properties), properties),
+        filter(_may_be_missed(properties), properties),
         lambda name: _unknown(name, connector_keys),
         report,
         **configuration.remarks(values),
@@ -81,6 +80,9 @@ def load_worker(
     _refuse_prefixes(values, report)
     servers, origin = _bootstrap(resolved, bootstrap_option, machine, report)
     consumer = client_settings.under("consumer.", resolved.values)
+    shared = {**client_settings.shared_with_consumer(consumer), "bootstrap.servers": servers}
+    own = own_clients(values, _own_servers(servers, origin, values))
+    offsets = offset_storage(values, machine, own if GROUP_ID in values.given else shared, report)
     worker = made(
         Worker,
         values,
@@ -95,15 +97,20 @@ def load_worker(
         machine=machine,
         rest=build_rest(values, machine, report),
         listeners=event_listeners(values, report),
-        offset_storage=offset_storage(values, machine, consumer, servers, report),
+        offset_storage=offsets,
+        distributed=distributed(values, machine, own, offsets, report),
     )
     problems, warnings = (without_provided(texts, resolved) for texts in (report.problems, report.warnings))
     return LoadedWorker(worker, problems, warnings, resolved)
 
 
-def _not_doubled(properties: Mapping[str, str]) -> Callable[[str], bool]:
-    """False for what is for Kafka Connect's own clients and stands under `consumer.` too: nobody misses it here."""
-    return lambda name: not (name.startswith(_OWN_CLIENTS) and f"consumer.{name}" in properties)
+def _may_be_missed(properties: Mapping[str, str]) -> Callable[[str], bool]:
+    """Whether somebody may miss the effect of a key: not of settings of the worker's own clients in distributed mode.
+
+    Nor, where there are no such clients, of one that stands under `consumer.` too.
+    """
+    distributed_mode = bool(properties.get(GROUP_ID, "").strip())
+    return lambda name: not (is_of_own_clients(name) and (distributed_mode or f"consumer.{name}" in properties))
 
 
 def _resolved(properties: Mapping[str, str], machine: Machine, report: Report) -> Resolved:
@@ -150,3 +157,8 @@ def _bootstrap(resolved: Resolved, option: str | None, machine: Machine, report:
             f"{BOOTSTRAP_OPTION} or in {BOOTSTRAP_VARIABLE}.",
         )
     return DEFAULT_BOOTSTRAP, "default"
+
+
+def _own_servers(servers: str, origin: str, values: Values) -> str:
+    """Brokers of the worker's own clients in distributed mode, which `consumer.bootstrap.servers` does not name."""
+    return ",".join(values.names(BOOTSTRAP)) or servers if origin == CONSUMER_BOOTSTRAP else servers

@@ -1,20 +1,20 @@
-"""All keys of the worker file (Kafka Connect's connect-standalone.properties): those without a meaning, too."""
+"""All keys of the worker file (connect-standalone.properties, connect-distributed.properties), ignored ones too."""
 
 from dataclasses import replace
 from typing import Final
 
 from parquet_sink.config.declared import keys_of
-from parquet_sink.config.key import Key, NotBuilt, Origin, Type, is_set
+from parquet_sink.config.key import Key, Origin, Type
 from parquet_sink.convert.keys import CONVERT, CONVERTER_KEYS
 from parquet_sink.kafka.settings import CONSUMER, OVERRIDE_KEYS
+from parquet_sink.worker_config.distributed import OWN_CLIENTS
 from parquet_sink.worker_config.rest.settings import ADMIN_TLS_KEYS, TLS_KEYS
 from parquet_sink.worker_config.worker import READING, WORKER, Worker
 
 _NO_EFFECT: Final = "Keys without effect"
-_REFUSED: Final = "Keys that are refused"
-
-_DISTRIBUTED = "it is a key of Kafka Connect's distributed mode; remove it: several connectors run in one process."
-_CLIENT = "it is for Kafka Connect's own clients and never reached a sink's consumer; write consumer.{} for that."
+_OWN: Final = "Distributed mode: the worker's own clients"
+_CLIENT: Final = "without group.id there are no clients of the worker's own; write consumer.{} for those of sinks."
+_OWN_DOC: Final = "Of the clients by which workers find each other, and which read and write the cluster's topics."
 
 
 def _no_effect(name: str, reason: str) -> Key:
@@ -22,15 +22,9 @@ def _no_effect(name: str, reason: str) -> Key:
     return Key(name, _NO_EFFECT, Type.STRING, doc, no_effect=reason, origin=Origin.CONNECT)
 
 
-def _refused(name: str, cure: str) -> Key:
-    return Key(
-        name,
-        _REFUSED,
-        Type.STRING,
-        cure[0].upper() + cure[1:],
-        not_built=NotBuilt("any", is_set, cure),
-        origin=Origin.CONNECT,
-    )
+def _of_own_clients(name: str) -> Key:
+    """Standalone mode has no such clients; in distributed mode the key is not warned about."""
+    return replace(_no_effect(name, _CLIENT.format(name)), group=_OWN, doc=_OWN_DOC)
 
 
 def _default_converter(key: Key) -> Key:
@@ -71,21 +65,7 @@ WORKER_KEYS: Final[tuple[Key, ...]] = (
     _no_effect("topic.creation.enable", "it is for source connectors."),
     _no_effect("metric.reporters", "there are no Java classes to load."),
     _no_effect("metrics.*", "it is for Kafka Connect's JMX metrics."),
-    *(_no_effect(f"{name}.*", _CLIENT.format(f"{name}.*")) for name in ("security", "sasl", "ssl")),
-    *(
-        _no_effect(name, _CLIENT.format(name))
-        for name in ("client.id", "client.dns.lookup", "request.timeout.ms", "retry.backoff.ms", "metadata.max.age.ms")
-    ),
-    *(
-        _refused(name, _DISTRIBUTED)
-        for name in (
-            "group.id",
-            "config.storage.*",
-            "status.storage.*",
-            "session.timeout.ms",
-            "heartbeat.interval.ms",
-            "rebalance.timeout.ms",
-            "exactly.once.source.support",
-        )
-    ),
+    _no_effect("client.id", "brokers see a worker by its address, and a connector's clients by its name."),
+    _no_effect("socket.connection.setup.timeout.max.ms", "the client waits as long for each connection."),
+    *map(_of_own_clients, OWN_CLIENTS),
 )

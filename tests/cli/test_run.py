@@ -53,3 +53,18 @@ def test_on_a_cluster_a_folder_of_one_machine_is_warned_of(
     told = [one for one in caplog.messages if one.startswith("Warning [connect.ems.parked.dir]. It is missing, so")]
     assert [one for one in told if "other machines of a Spark cluster do not have" in one] == told
     assert bool(told) is warns
+
+
+def test_a_worker_file_of_a_cluster_makes_no_cluster_of_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is said, and the connectors of the files run."""
+    monkeypatch.setattr(worker, "Worker", Ends)
+    (tmp_path / "out").mkdir()
+    path, shared = tmp_path / "orders.properties", tmp_path / "worker.properties"
+    path.write_text("".join(f"{key}={value}\n" for key, value in connector_lines(tmp_path).items()))
+    topics = "".join(f"{one}.storage.topic={one}\n" for one in ("config", "status", "offset"))
+    shared.write_text(f"bootstrap.servers=there:9092\ngroup.id=g\n{topics}")
+    assert main(["run", "--no-live", "--worker", str(shared), str(path)]) == 0
+    (told,) = [one for one in caplog.messages if one.startswith("Warning [group.id]")]
+    assert "start `parquet-sink worker` for a cluster" in told

@@ -106,7 +106,7 @@ def test_a_wrong_worker_file_is_told(write: Callable[..., str], capsys: pytest.C
     assert main(["worker", "--master", "nowhere", path]) == 2
     told = capsys.readouterr().err
     assert "Invalid [--master]" in told
-    assert "Invalid [group.id]. Its feature is not built yet: it is a key of Kafka Connect's distributed mode" in told
+    assert "Invalid [config.storage.topic]. It is missing; name the topic, connect-configs say." in told
     assert f'Invalid [topic.tracking.enable]. "maybe" is neither true nor false; write one of them. (in {path})' in told
 
 

@@ -82,11 +82,12 @@ def test_without_any_server_kafkas_default_is_taken_with_a_warning() -> None:
             "sasl.mechanism",
             "PLAIN",
             (
-                "It has no effect here: it is for Kafka Connect's own clients and never reached a sink's consumer; "
-                "write "
-                "consumer.sasl.* for that."
+                "It has no effect here: without group.id there are no clients of the worker's own; write "
+                "consumer.sasl.* for those of sinks."
             ),
         ),
+        ("session.timeout.ms", "9000", "It has no effect unless group.id is set."),
+        ("status.storage.min.insync.replicas", "2", "It has no effect unless group.id is set."),
         ("boostrap.servers", "x:1", "It is unknown and has no effect. Did you mean bootstrap.servers?"),
         ("topics", "x", "It belongs in a connector file and has no effect in the worker file."),
     ],
@@ -112,20 +113,14 @@ def test_settings_of_both_kinds_of_clients_are_not_warned_of() -> None:
     ("key", "value", "problem"),
     [
         (
-            "group.id",
-            "connect-cluster",
-            (
-                "Its feature is not built yet: it is a key of Kafka Connect's distributed mode; remove it: several "
-                "connectors run in one process."
-            ),
-        ),
-        (
             "config.storage.topic",
             "c",
-            (
-                "Its feature is not built yet: it is a key of Kafka Connect's distributed mode; remove it: several "
-                "connectors run in one process."
-            ),
+            "It is for distributed mode, and group.id is missing; name the cluster there, or remove it.",
+        ),
+        (
+            "status.storage.topic",
+            "s",
+            "It is for distributed mode, and group.id is missing; name the cluster there, or remove it.",
         ),
         (
             "consumer.group.id",
@@ -150,7 +145,7 @@ def test_settings_of_both_kinds_of_clients_are_not_warned_of() -> None:
     ],
 )
 def test_a_key_that_cannot_be_honoured_is_refused_by_name(key: str, value: str, problem: str) -> None:
-    """Distributed mode, the REST API and settings against the design are errors."""
+    """Topics of a cluster without a name, and settings against the design are errors."""
     loaded = _load({key: value})
     assert loaded.problems == (f"Invalid [{key}]. {problem}",)
     with pytest.raises(InvalidConfiguration, match="in w.properties"):
