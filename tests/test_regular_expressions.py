@@ -5,20 +5,21 @@ what each of its repetitions takes, behind what leads there, with something at t
 """
 
 import ast
+import gc
 import importlib
 import json
 import pkgutil
 import re
-import resource
+import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from re import _constants as ops  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any, Final
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,10 +27,10 @@ import parquet_sink
 from parquet_sink.config import providers
 
 PACKAGE: Final = Path(parquet_sink.__file__).parent
-LENGTH: Final = 60_000
-"""Characters of a run: a quadratic search takes seconds to minutes for each of many, a linear one a millisecond."""
-HANG_CPU_S: Final = 90
-"""Of the processor, for all of them together: what is linear needs about a tenth of it."""
+LENGTH: Final = 30_000
+"""Characters of a run: a quadratic search takes a second, a linear one a millisecond."""
+RUN_CPU_S: Final = 0.15
+"""Of the processor, for one run; what is linear needs at most a tenth of it, on a busy machine, too."""
 ANYWHERE: Final = ("search", "sub", "subn", "split", "findall", "finditer")
 METHODS: Final = ("match", "fullmatch", *ANYWHERE)
 USUAL: Final = "a0 \t\n\"'\\/.:-_A%{}[]()é"
@@ -173,19 +174,19 @@ def _fits(tree: Any, char: str) -> bool:
         return False
 
 
-def feed() -> None:
-    """Give each pattern its runs, and say which one is tried, so that one that hangs is known."""
-    patterns = every()
-    begun = int(time.process_time())
-    resource.setrlimit(resource.RLIMIT_CPU, (begun + HANG_CPU_S, begun + HANG_CPU_S))
+def feed(patterns: Mapping[Key, set[str]]) -> None:
+    """Give each pattern its runs, and say which one is tried: the first that takes too long ends the process."""
+    gc.disable()  # its time is no pattern's
     for (pattern, flags), uses in patterns.items():
         compiled = re.compile(pattern, flags)
         for run in sorted(attacks(pattern, flags)):
             print(json.dumps([pattern, run[:20], run[-20:]]), flush=True)
+            signal.setitimer(signal.ITIMER_PROF, RUN_CPU_S)  # ends the process, as nobody handles its signal
             compiled.match(run)
             compiled.fullmatch(run)
             if "search" in uses:
                 compiled.search(run)
+            signal.setitimer(signal.ITIMER_PROF, 0)
     print(len(patterns))
 
 
@@ -195,12 +196,27 @@ def test_every_pattern_is_known() -> None:
     assert built == set(NOT_WRITTEN_OUT)
 
 
+def fed(patterns: str) -> subprocess.CompletedProcess[str]:
+    """What `feed` says of these patterns, an expression; it runs in a process of its own, which it may end."""
+    program = f"from tests.test_regular_expressions import *; feed({patterns})"
+    return subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=PACKAGE.parent
+    )
+
+
 def test_no_pattern_backtracks_far() -> None:
-    """Each is through with runs that would keep a quadratic one busy; one that hangs is ended and named."""
-    command = [sys.executable, "-c", "from tests.test_regular_expressions import feed; feed()"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=PACKAGE.parent)
+    """Each is through with runs that would keep a quadratic one busy; one that is not is ended and named."""
+    done = fed("every()")
     assert done.returncode == 0, (done.stdout.splitlines()[-1:], done.stderr)
     assert int(done.stdout.splitlines()[-1]) > 100
+
+
+@pytest.mark.parametrize("pattern", [r"\s+x", r"(a+)+x"])
+def test_a_pattern_that_backtracks_far_is_named(pattern: str) -> None:
+    """A quadratic one, an exponential one: the process ends by the timer, and its last words have the pattern."""
+    done = fed(repr({(pattern, int(re.UNICODE)): {"match", "search"}}))
+    assert done.returncode == -signal.SIGPROF
+    assert json.loads(done.stdout.splitlines()[-1])[0] == pattern
 
 
 @given(st.text("${}:ab\n", max_size=12), st.text("${}:ab", max_size=12))

@@ -22,7 +22,8 @@ from parquet_sink.process.lru_cache import LruCache
 MARKER: Final = ".parquet-sink-parked"
 _OURS: Final = frozenset({MARKER, CHANGES, REPLAY})
 _LAST: Final = datetime(9999, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC)
-_FILE_NAME: Final = re.compile(r"(?:file )?(?:topic|connector)-\S+?_rows-\d+\.parquet")
+_FILE_NAME: Final = re.compile(r"(?:file )?(?:topic|connector)-\S{1,400}?_rows-\d+\.parquet")
+"""Bounded, because a text may have very many that begin so; a topic's name has at most 249 characters."""
 _COLUMNS: Final = ("offset", "timestamp", "key", "value", "stage", "reason", "parked_at")
 BATCH_RECORDS: Final = 10_000
 OPEN_FILES: Final = 4
