@@ -44,7 +44,7 @@ class AdminRequests:
     """One admin client.
 
     client_log: takes what it logs. on_wait: called with the cause, once a request, when no broker answers soon. prefix:
-    of its settings, for messages. build: makes the client.
+    of its settings, for messages; "" for bare ones of the worker file. build: makes the client.
     """
 
     def __init__(
@@ -64,7 +64,8 @@ class AdminRequests:
 
     def _made(self) -> AdminClient:
         options = client_options.admin_options(self._kafka, self._prefix)
-        made: AdminClient = self._build(AdminClient, options, self._client_log, f"{self._prefix}override.*")
+        keys = f"{self._prefix}override.*" if self._prefix else "security.*, sasl.*, ssl.*"
+        made: AdminClient = self._build(AdminClient, options, self._client_log, keys)
         return made
 
     def poll(self) -> None:

@@ -14,15 +14,15 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 
 from parquet_sink.addons.sources.offsets import connect_form
 from parquet_sink.addons.sources.offsets.connect_form import Places
-from parquet_sink.addons.sources.offsets.topic_setup import TOPIC, OffsetsTopic
 from parquet_sink.errors import BrokerAway, KafkaFailed
 from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.log import ClientLog
+from parquet_sink.kafka.cluster.compacted_topic import CompactedTopic, CompactedTopics
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.source_records import Place
 from parquet_sink.process.threads import in_thread
-from parquet_sink.worker_config.offset_storage import OffsetStorageSettings
+from parquet_sink.worker_config.offset_storage import OFFSETS, TOPIC, OffsetStorageSettings
 
 SILENT_S: Final = 15.0
 """How long nothing may come while the topic is read, and how long an acknowledgement may take."""
@@ -83,7 +83,11 @@ class TopicStorage:
 
     def _ensure(self) -> int:
         if self._partitions is None:
-            self._partitions = OffsetsTopic(self._settings, self._name, self._log).ensure()
+            kept = self._settings
+            wanted = CompactedTopic(
+                self._name, OFFSETS, "positions", kept.partitions, kept.replication_factor, kept.topic_settings
+            )
+            self._partitions = CompactedTopics(self._kafka, self._log).ensure(wanted)
         return self._partitions
 
     def _made(self) -> Producer:

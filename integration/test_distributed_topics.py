@@ -1,0 +1,98 @@
+"""The internal topics of a cluster on a real broker: made as the worker file says, checked, and of one cluster."""
+
+import uuid
+from collections.abc import Mapping
+from contextlib import closing
+
+import pytest
+from confluent_kafka import Consumer
+from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
+
+from integration.conftest import TopicFactory
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.distributed.topics import InternalTopics
+from parquet_sink.errors import SetupError
+from parquet_sink.worker_config.worker_file import load_worker
+
+
+def _topics(broker: Broker, more: Mapping[str, str] | None = None) -> InternalTopics:
+    """Of a new cluster, with Kafka's own worker file but for the names."""
+    group = f"cluster-{uuid.uuid4().hex[:10]}"
+    keys = {"bootstrap.servers": broker.bootstrap_servers, "group.id": group}
+    for name in ("config", "status", "offset"):
+        keys |= {f"{name}.storage.topic": f"{group}-{name}s", f"{name}.storage.replication.factor": "1"}
+    settings = load_worker({**keys, **(more or {})}, source="w").require().distributed
+    assert settings is not None
+    return InternalTopics(settings)
+
+
+def _made(broker: Broker, group: str) -> dict[str, tuple[int, Mapping[str, str]]]:
+    """Topic-partitions and settings of the topics that begin so."""
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    found = {}
+    for name, topic in admin.list_topics(timeout=10).topics.items():
+        if name.startswith(group):
+            resource = ConfigResource(ConfigResource.Type.TOPIC, name)
+            configs = admin.describe_configs([resource])[resource].result(10)
+            found[name.removeprefix(group)] = len(topic.partitions), {one: configs[one].value for one in configs}
+    return found
+
+
+def test_topics_are_made_as_the_worker_file_says(broker: Broker) -> None:
+    """All four are compacted; counts and other settings are those of the file; a second worker finds them good."""
+    group = f"c-{uuid.uuid4().hex[:10]}"
+    topics = {f"{name}.storage.topic": f"{group}-{name}s" for name in ("config", "status", "offset")}
+    more = {"status.storage.partitions": "2", "config.storage.segment.ms": "60000"}
+    for _worker in range(2):
+        _topics(broker, {"group.id": group, **topics, **more}).ensure_all()
+    made = _made(broker, group)
+    counts = {"-configs": 1, "-statuss": 2, "-offsets": 25, "-state": 5}
+    assert {name: count for name, (count, _) in made.items()} == counts
+    assert {settings["cleanup.policy"] for _, settings in made.values()} == {"compact"}
+    assert (made["-configs"][1]["segment.ms"], made["-statuss"][1]["segment.ms"]) == ("60000", "604800000")
+
+
+def test_a_config_topic_with_two_partitions_is_refused(broker: Broker, topic: TopicFactory) -> None:
+    """Its records would have no one order; topic, key and cure are named."""
+    name = topic(2, config={"cleanup.policy": "compact"})
+    with pytest.raises(SetupError) as told:
+        _topics(broker, {"config.storage.topic": name}).ensure_all()
+    assert str(told.value) == (
+        f"Topic {name} [config.storage.topic] has 2 topic-partitions, so its records have no one order. Name a topic "
+        "there that has one, or that is to be made."
+    )
+
+
+@pytest.mark.parametrize("policy", ["delete", "compact,delete"])
+@pytest.mark.parametrize("key", ["config", "status", "offset", "parquet-sink.state"])
+def test_a_topic_that_deletes_is_refused(broker: Broker, topic: TopicFactory, key: str, policy: str) -> None:
+    """Connectors, states or positions in it would be gone after a week."""
+    name = topic(config={"cleanup.policy": policy})
+    with pytest.raises(SetupError, match=rf"^Topic {name} \[{key}\.storage\.topic\] has cleanup\.policy={policy}, so"):
+        _topics(broker, {f"{key}.storage.topic": name}).ensure_all()
+
+
+def test_more_replicas_than_brokers_are_refused_by_their_key(broker: Broker) -> None:
+    """Kafka Connect's default of three needs three brokers."""
+    with pytest.raises(SetupError, match=r"with 3 replicas.*Set \[config\.storage\.replication\.factor\] to at most"):
+        _topics(broker, {"config.storage.replication.factor": "3"}).ensure_all()
+
+
+def test_a_setting_that_brokers_do_not_know_is_refused_by_its_keys(broker: Broker) -> None:
+    """The broker's words, and the keys to correct."""
+    with pytest.raises(SetupError, match=r"Correct the keys \[status\.storage\.\*\], or make the topic, compacted"):
+        _topics(broker, {"status.storage.min.insync.replica": "2"}).ensure_all()
+
+
+def test_a_config_topic_of_a_cluster_that_lives_is_refused(broker: Broker, topic: TopicFactory) -> None:
+    """While it has a worker; once that has left, the topic may be taken over under another name."""
+    other, topics = f"other-{uuid.uuid4().hex[:10]}", _topics(broker)
+    topics.refuse_other_cluster(other)
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": other})
+    with closing(consumer):
+        consumer.subscribe([topic()])
+        while not consumer.assignment():
+            consumer.poll(0.1)
+        with pytest.raises(SetupError, match=rf"is that of another cluster, {other}, which has 1 worker\. Give each"):
+            topics.refuse_other_cluster(other)
+    topics.refuse_other_cluster(other)

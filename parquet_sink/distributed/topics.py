@@ -1,0 +1,80 @@
+"""The internal topics of a cluster: made, or checked, before a worker joins it; and that no other cluster has them."""
+
+from confluent_kafka import KafkaError, KafkaException
+
+from parquet_sink.config.report import counted
+from parquet_sink.errors import KafkaRefused, SetupError
+from parquet_sink.kafka.client import errors as client_errors
+from parquet_sink.kafka.client.log import ClientLog
+from parquet_sink.kafka.client.rights import to_see_group
+from parquet_sink.kafka.cluster.compacted_topic import CompactedTopic, CompactedTopics
+from parquet_sink.kafka.cluster.requests import CHECK
+from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.worker_config.distributed import CONFIG, GROUP_ID, STATE, STATUS, DistributedSettings
+from parquet_sink.worker_config.offset_storage import OFFSETS
+
+
+def internal_topics(settings: DistributedSettings) -> tuple[CompactedTopic, ...]:
+    """As the worker file wants them, the config topic first."""
+    one, factors = settings, settings.topic_settings
+    wanted = (
+        (one.config_topic, CONFIG, "configurations", 1, one.config_replication),
+        (one.status_topic, STATUS, "statuses", one.status_partitions, one.status_replication),
+        (one.state_topic, STATE, "what connectors learned", one.state_partitions, one.state_replication),
+        (one.offset_topic, OFFSETS, "positions", one.offset_partitions, one.offset_replication),
+    )
+    return tuple(
+        CompactedTopic(name, keys, holds, partitions, replicas, factors.get(keys, {}))
+        for name, keys, holds, partitions, replicas in wanted
+    )
+
+
+class InternalTopics(CompactedTopics):
+    """Of one cluster, asked for and made by the worker's own admin client."""
+
+    def __init__(self, settings: DistributedSettings, client_log: ClientLog | None = None) -> None:
+        super().__init__(KafkaSettings(group=settings.group_id, client=settings.kafka), client_log, prefix="")
+        self._settings = settings
+
+    def ensure_all(self) -> None:
+        """Makes those that are not there.
+
+        Raises SetupError (not compacted, several topic-partitions, no right, too few brokers), BrokerAway, KafkaFailed.
+        """
+        try:
+            for wanted in internal_topics(self._settings):
+                found = self.ensure(wanted)
+                if wanted.keys == CONFIG and found != 1:
+                    raise SetupError(
+                        f"Topic {wanted.name} [{CONFIG}topic] has {found} topic-partitions, so its records have no one "
+                        "order. Name a topic there that has one, or that is to be made."
+                    )
+        except KafkaRefused as error:
+            raise SetupError(str(error)) from None
+
+    def refuse_other_cluster(self, group: str) -> None:
+        """group: of the cluster that the config topic names as its own. One that has no members has ended.
+
+        Raises SetupError where that is another cluster with members, or nobody may know; BrokerAway, KafkaFailed.
+        """
+        if group == self._settings.group_id:
+            return
+        asked = self._admin.describe_consumer_groups([group], request_timeout=self._timeout_s)
+        try:
+            members = len(self._answer(asked[group]).members)
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
+                return
+            topic = f"Topic {self._settings.config_topic} [{CONFIG}topic] is that of cluster {group}, which"
+            needs = (to_see_group(group),)
+            failed = client_errors.failure(
+                error.args[0], f"{topic} cannot be looked up", asked=self._servers, ending=CHECK, needs=needs
+            )
+            if isinstance(failed, KafkaRefused):
+                raise SetupError(str(failed)) from None
+            raise failed from None
+        if members:
+            raise SetupError(
+                f"Topic {self._settings.config_topic} [{CONFIG}topic] is that of another cluster, {group}, which has "
+                f"{counted(members, 'worker')}. Give each cluster topics of its own, or correct [{GROUP_ID}]."
+            )
