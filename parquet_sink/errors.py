@@ -21,6 +21,7 @@
         ├── AnotherInstance      the same connector runs elsewhere
         ├── KafkaFailed          the broker refused or stayed away
         │   ├── BrokerAway       no answer in time; it may come back
+    │   │   └── LeaseLost    nor does this worker know whether the connector is still its own
         │   ├── BrokersGone      no answer for as long as the settings wait
         │   ├── KafkaRefused     the broker says no, and would say so again: fix the cause, start again
         │   └── TopicGone        a topic is not there, or not any more: make it, or correct the connector's topics
@@ -249,6 +250,10 @@ class KafkaFailed(ConnectorError):
 
 class BrokerAway(KafkaFailed):
     """No broker answered in time; it may come back, and nothing is lost meanwhile."""
+
+
+class LeaseLost(BrokerAway):
+    """This worker's lease is over: it lost its session with the brokers, and waits to hear what is still its own."""
 
 
 class BrokersGone(KafkaFailed):

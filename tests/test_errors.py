@@ -35,6 +35,7 @@ def classes(base: type[SinkError] = SinkError) -> Iterator[type[SinkError]]:
 
 RESTARTED = {
     "BrokerAway": Restart.BOUNDED,
+    "LeaseLost": Restart.BOUNDED,
     "KafkaFailed": Restart.BOUNDED,
     "RegistryAway": Restart.REGISTRY,
     "SourceAway": Restart.BOUNDED,

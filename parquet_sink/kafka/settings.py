@@ -6,7 +6,7 @@ Sizes are bytes, durations milliseconds. Settings of clients have Java's names (
 
 import re
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Literal, Protocol
 
 from parquet_sink.config.checks import PRINTABLE, only
@@ -93,9 +93,27 @@ def fixed(name: str, default: object, reason: str, group: str = "") -> Any:
     return key(f"{PRODUCER}{name}", f"Fixed: {reason}", default=default, no_effect=reason, group=group)
 
 
+@dataclass(frozen=True)
+class Ownership:
+    """How a worker that shares connectors with others owns one. The worker sets it; there are no keys for it.
+
+    fence: transactional id of the commits to the connector's group, see `kafka.group.fence`. lease: path of the
+    worker's lease, see `process.lease`, on the machine of Spark's driver. state_topic: takes what the files of a range
+    depend on, see `planner.learned_topic`.
+    """
+
+    fence: str | None = None
+    lease: str | None = None
+    state_topic: str | None = None
+
+
+NOBODY_ELSE: Final = Ownership()
+"""Of a worker that shares nothing."""
+
+
 @declared(group="Reading from Kafka", origin=Origin.CONNECT)
 class KafkaSettings:
-    """Where records come from. client: settings of every client of the connector."""
+    """Where records come from. client: settings of every client of the connector. owned: by this worker, and how."""
 
     topics: tuple[str, ...] = key(
         "topics",
@@ -168,6 +186,7 @@ class KafkaSettings:
         origin=Origin.OWN,
     )
     tasks_max: int | None = filled_by("tasks.max", default=None)
+    owned: Ownership = NOBODY_ELSE
 
 
 TOPIC_KEYS: Final = tuple(one for one in keys_of(KafkaSettings) if not one.name.startswith(CONSUMER))

@@ -6,6 +6,7 @@ turn where they are very many; then the pure decision; then the ranges taken are
 that after a crash the same ranges come again, as the same files. While no broker answers ticks are lost, nothing else.
 """
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
@@ -33,8 +34,11 @@ from parquet_sink.planner.record_sizes import RecordSizes
 from parquet_sink.planner.recreated_topics import RecreatedTopics
 from parquet_sink.planner.start_offsets import TopicIds, topics_of
 from parquet_sink.planner.unavailable import BackgroundProbe, BrokerOutage, EndOffsets, UnavailablePartitions
+from parquet_sink.process import lease
 from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import DRAINED, PAUSE, SLOTS, STOP
+
+log = logging.getLogger(__name__)
 
 CHECK_S: Final = 5.0
 """How often an idle connector looks whether another instance took its group over, or a topic was recreated.
@@ -76,6 +80,23 @@ class GroupMonitor:
             self._recreated.check(topics_of(starts))
             group.recommit(starts, self._plans.plans())
             self._recommitted = now()
+
+
+class OwnedConnector:
+    """Whether the worker's lease lets a micro-batch begin; always, where the settings have none."""
+
+    def __init__(self, context: PlanningContext) -> None:
+        self._name, self._lease = context.settings.name, context.settings.kafka.owned.lease
+        self._held = True
+
+    def holds(self) -> bool:
+        """Logs when that changes."""
+        held = lease.holds(self._lease)
+        if held != self._held:
+            self._held = held
+            words = "this worker's lease goes on again" if held else f"nothing more is begun: {lease.OVER}"
+            log.warning("connector %s: %s", self._name, words)
+        return held
 
 
 class Drain:
@@ -148,7 +169,7 @@ class Planner:
         self._late, self._turns = LateFlushes(context), IdleTurns(context.settings.flush)
         self._discovery = Discovery(context, self._plans, self._ages, self._sizes)
         self._monitor = GroupMonitor(context, self._recreated, self._plans)
-        self._drain = Drain()
+        self._drain, self._owned = Drain(), OwnedConnector(context)
 
     def begin(self, dead_letters: DeadLetterSettings | None = None) -> dict[PartitionKey, int]:
         """Where each topic-partition starts: at its committed offset, else where `auto.offset.reset` says. Once.
@@ -159,6 +180,7 @@ class Planner:
         deadline = self._deadline()
         while True:
             try:
+                self._group.take_over()
                 if dead_letters is not None:
                     self._ensure_topic(dead_letters)
                 starts = self._discovery.start_offsets()
@@ -275,7 +297,7 @@ class Planner:
             self._drain.note(ends, [*self._offsets.starts, *self._unavailable])
         if not self._drain.active:
             self._ages.load(ends, now_ms)
-        paused = self._state.get(PAUSE)
+        paused = self._state.get(PAUSE) or not self._owned.holds()
         if paused:
             self._plans.hold()
         elif not self._drain.active:

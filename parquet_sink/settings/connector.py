@@ -7,12 +7,19 @@ Each kind has a dataclass of its own, which implements this: sinks that write Pa
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final, Literal, Protocol, Self
+from typing import Final, Literal, Protocol, Self, TypeVar
 
 from parquet_sink.config.declared import Milliseconds, declared, filled_by, key
 from parquet_sink.config.key import Origin, ems
 from parquet_sink.config.values import Values
-from parquet_sink.kafka.settings import SET_ASIDE, DeadLetterSettings, FlushSettings, KafkaSettings, PlanningSettings
+from parquet_sink.kafka.settings import (
+    SET_ASIDE,
+    DeadLetterSettings,
+    FlushSettings,
+    KafkaSettings,
+    Ownership,
+    PlanningSettings,
+)
 from parquet_sink.targets.settings import ERRORS
 from parquet_sink.transform.settings import StepSettings
 
@@ -166,6 +173,22 @@ class ConnectorSettings(Protocol):
         ...
 
 
+S = TypeVar("S", bound=ConnectorSettings)
+
+
+def with_cluster(
+    settings: S, *, fence: str | None = None, lease: str | None = None, state_topic: str | None = None
+) -> S:
+    """The same, of a connector that other workers may have had, and may get: see `kafka.settings.Ownership`.
+
+    A kind whose settings have no `with_ownership` is left as it is: nothing keeps two workers from running it at once
+    while one of them has lost its session and does not know.
+    """
+    give = getattr(settings, "with_ownership", None)
+    found: S = settings if give is None else give(Ownership(fence, lease, state_topic))
+    return found
+
+
 class TopicSettings(ConnectorSettings, PlanningSettings, Protocol):
     """Of a sink of either kind: it reads topics, and what it delivered is committed to its group."""
 
@@ -184,6 +207,10 @@ class TopicSinkSettings:
     def with_transforms(self, steps: tuple[StepSettings, ...]) -> Self:
         """The same with these transforms."""
         return replace(self, transforms=steps)  # type: ignore[type-var]
+
+    def with_ownership(self, owned: Ownership) -> Self:
+        """The same, owned so."""
+        return replace(self, kafka=replace(self.kafka, owned=owned))  # type: ignore[type-var]
 
     @property
     def group(self) -> str:

@@ -21,6 +21,14 @@ LONGEST_WAIT_SECONDS: Final = 300.0
 LEAST_SHARE: Final = 0.5
 WAIT_HERE_S: Final = 2.0
 """Longest wait between two attempts within a Spark task; a longer one gives the slot back."""
+PAUSE_S: Final = 1.0
+"""Until it is looked again whether an attempt is allowed."""
+NOT_ALLOWED: Final = Outcome(
+    Verdict.RETRIABLE,
+    "this worker's lease is over: it lost its session with the brokers, and another may have the connector by now",
+    "It is sent again by whichever worker has the connector",
+)
+"""What comes of an attempt that is not made."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +56,8 @@ class Surroundings:
 
     elapsed: seconds since this task began with the upload. now: epoch seconds. jitter: a number from 0 to 1. sleep:
     waits so many seconds, or less when stopped. stopped: whether to give up waiting. longest_wait_s: a longer wait is
-    not waited here, but is the caller's.
+    not waited here, but is the caller's. allowed: looked at right before each attempt; where it is not, none is made
+    here any more, and the next is the caller's.
     """
 
     elapsed: Callable[[], float]
@@ -57,6 +66,7 @@ class Surroundings:
     sleep: Callable[[float], None]
     stopped: Callable[[], bool]
     longest_wait_s: float = WAIT_HERE_S
+    allowed: Callable[[], bool] = lambda: True
 
 
 def should_retry(outcome: Outcome, policy: RetryPolicy) -> bool:
@@ -144,6 +154,9 @@ class _Attempts:
     def attempt(self) -> Outcome:
         if self._last is not None and self._around.stopped():  # the wait was cut short
             return self._last
+        if not self._around.allowed():
+            self.postponed_s = PAUSE_S
+            return NOT_ALLOWED
         at_ms, began_s = round(self._around.now() * 1000), self._around.elapsed()
         outcome = self._send(max(0.0, self._policy.budget_seconds - self._earlier.elapsed_s - began_s))
         verdict, cause = str(outcome.verdict), outcome.cause[:LONGEST_CAUSE]
@@ -157,6 +170,9 @@ class _Attempts:
         return wait_seconds(self.tries().attempts, self._policy, asked, self._around.jitter())
 
     def stop(self, state: tenacity.RetryCallState) -> bool:
+        if self.postponed_s is not None:
+            self._before_wait(_outcome(state), self.postponed_s)
+            return True
         tries = self.tries()
         allowed = within_budget(tries.attempts, tries.elapsed_s, state.upcoming_sleep, self._policy)
         if self._around.stopped() or not allowed:

@@ -186,6 +186,7 @@ class Deliverer:
     """Sends files of one connector and deals with them afterwards; threads may share it.
 
     waits_here: a wait between two attempts is waited in the task, however long, because nobody else plans the next.
+    allowed: looked at right before each attempt, see `Surroundings`.
     """
 
     def __init__(
@@ -196,6 +197,7 @@ class Deliverer:
         *,
         keep_files: bool = False,
         waits_here: bool = False,
+        allowed: Callable[[], bool] = lambda: True,
         monotonic: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
         jitter: Callable[[], float] = random.random,
@@ -203,6 +205,7 @@ class Deliverer:
     ) -> None:
         self._connector, self._target, self._keep_files = connector, target, keep_files
         self._policy, self._longest_wait_s = RetryPolicy.of(settings), math.inf if waits_here else WAIT_HERE_S
+        self._allowed = allowed
         self._monotonic, self._now, self._jitter, self._sleep = monotonic, now, jitter, sleep
 
     def deliver(
@@ -222,6 +225,7 @@ class Deliverer:
             sleep=self._sleep,
             stopped=superseded,
             longest_wait_s=self._longest_wait_s,
+            allowed=self._allowed,
         )
 
         def log_wait(so_far: Outcome, wait: float) -> None:

@@ -14,11 +14,14 @@ from typing import Final
 from parquet_sink.errors import ConnectorError, ConverterFailed
 from parquet_sink.files import naming
 from parquet_sink.files.lock import PartitionClaim
+from parquet_sink.kafka.settings import Ownership
 from parquet_sink.model.events import RecordsDelivered, RecordsSetAside
 from parquet_sink.model.ranges import Again, LearnedSchema, LostOffsets, PlannedRange, Tries, Trying
 from parquet_sink.model.receipts import Failure, Receipt
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected, stage_name
+from parquet_sink.process import lease
+from parquet_sink.process.logs import beside_program
 from parquet_sink.settings.record_sink import RecordSinkSettings
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.task.outcome import RangeOutcome
@@ -91,6 +94,15 @@ class TransformRetry:
         if self.timeout_ms >= 0:
             pause_ms = min(pause_ms, left_ms)
         return Again(Tries(tries.attempts + 1, tries.elapsed_s, Trying.TRANSFORM), pause_ms / 1000)
+
+
+def may_deliver(owned: Ownership) -> bool:
+    """Whether the worker's lease lets something be sent now; where it has none, always.
+
+    A task on another machine than Spark's driver cannot see the lease: there it was looked at when the range was
+    planned, and Spark ends tasks of a driver that is gone.
+    """
+    return not beside_program() or lease.holds(owned.lease)
 
 
 class RangeAttempt:

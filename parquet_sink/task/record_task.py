@@ -6,7 +6,8 @@ For each range [start, end):
      perhaps together with others
   2. records are decoded and transformed; of one that fails the policy   (`transform.chain`, `task.record_steps`)
      decides: the range ends before it, or it is diverted
-  3. the sink takes the others, batch by batch                           (`RecordSink.put`)
+  3. the worker's lease is looked at, where it has one, here and         (`RecordSink.put`)
+     before 4; the sink takes the others, batch by batch
   4. the sink has all of them durably                                    (`RecordSink.flush`)
   5. diverted records are acknowledged                                   (`RejectPolicy.flush`)
   6. how far it got goes to the driver                                   (`RangeOutcome`)
@@ -17,6 +18,7 @@ Where a range ends before its end, what was put is flushed all the same, and cou
 again: a sink gets each at least once, in offset order within a topic-partition.
 """
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -29,17 +31,20 @@ from parquet_sink.errors import ConnectorError, RecordSinkFailed, RetryLater
 from parquet_sink.model.events import RecordsDelivered
 from parquet_sink.model.ranges import Again, LearnedSchema, LostOffsets, PlannedRange, Tries, Trying
 from parquet_sink.model.records import RecordBatch
+from parquet_sink.process import lease
 from parquet_sink.process.memory import give_back
 from parquet_sink.rows.run import Records
 from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.settings.record_sink import RecordSinkSettings
 from parquet_sink.targets.record_sink import RecordSink, SinkRecords
 from parquet_sink.task.outcome import RangeOutcome
-from parquet_sink.task.range_attempt import CLAIM_WAIT_S, RangeAttempt
+from parquet_sink.task.range_attempt import CLAIM_WAIT_S, RangeAttempt, may_deliver
 from parquet_sink.task.record_steps import RecordSteps, steps_of_record_sink
 from parquet_sink.task.task import RangesTask, Read
 from parquet_sink.transform.chain import TransformChain, of_trees
 from parquet_sink.transform.records import DecodedRecords
+
+log = logging.getLogger(__name__)
 
 MOST: Final = ems("restart.max")
 
@@ -115,7 +120,7 @@ class RecordFlush(RangeAttempt):
         """Whether the sink took the records; if not, the range has ended."""
         if not len(records):
             return True
-        if self._superseded():
+        if not self._may_go_on():
             return False
         found = SinkRecords(records)
         try:
@@ -155,7 +160,7 @@ class RecordFlush(RangeAttempt):
         """Whether everything that was put is durable, and so counts. The range has ended, in either case."""
         self.ended = True
         if self._sink is not None:
-            if self._superseded():
+            if not self._may_go_on():
                 return False
             try:
                 self._sink.flush()
@@ -166,12 +171,18 @@ class RecordFlush(RangeAttempt):
         self._delivered = self._put
         return True
 
-    def _superseded(self) -> bool:
-        """Whether a newer attempt wants the topic-partition; the range has ended then."""
-        if not self._claim.superseded():
-            return False
-        self.ended, self._again = True, Again(self.planned.tries, CLAIM_WAIT_S)
-        return True
+    def _may_go_on(self) -> bool:
+        """Not when a newer attempt wants the topic-partition, or the worker's lease is over; the range has ended then.
+
+        None of what was put counts.
+        """
+        owned = may_deliver(self._settings.kafka.owned)
+        if owned and not self._claim.superseded():
+            return True
+        self.ended, self._again = True, Again(self.planned.tries, CLAIM_WAIT_S if owned else lease.PAUSE_S)
+        if not owned:
+            log.warning("connector %s: nothing more is put into the sink: %s", self._connector, lease.OVER)
+        return False
 
     def _refused(self, error: ConnectorError) -> None:
         """The sink does not take records, or does not have them durably: none of what was put counts."""

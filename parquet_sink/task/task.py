@@ -8,8 +8,9 @@ For each range [start, end):
      the range is planned again to end before it, or it is diverted
   3. rows become local files, perhaps in a thread behind what is         (`task.write_behind`, `files.accumulator`)
      decoded; a finished file's footer is verified
-  4. a file is sent, then archived where there is an archive; the next   (`targets.uploader`, `archive.target`)
-     only after both have this one
+  4. the worker's lease is looked at, where it has one; a file is sent,  (`targets.uploader`, `archive.target`)
+     then archived where there is an archive; the next only after both
+     have this one
   5. the accepted file is removed from the disk; one that is refused     (`targets.uploader`)
      for what is in it may be passed over: it is removed, and the next goes on
   6. the records of a file that was passed over are read again from      (`task.range_flush`)
@@ -46,7 +47,7 @@ from parquet_sink.process.memory import collect_garbage_rarely, give_back
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.uploader import Deliverer, OrderedUploader, target_for
 from parquet_sink.task.outcome import RangeOutcome
-from parquet_sink.task.range_attempt import RangeAttempt
+from parquet_sink.task.range_attempt import RangeAttempt, may_deliver
 from parquet_sink.task.range_flush import ALL_PARTS, RangeFlush
 from parquet_sink.task.record_steps import RecordSteps, policy_for, steps_for
 from parquet_sink.task.write_behind import TakeInTurn, WriteBehind
@@ -150,7 +151,9 @@ class TaskFlush(RangesTask[RangeFlush]):
         target = target_for(settings.target)
         if settings.archive is not None:
             target = settings.archive.behind(target)
-        deliverer = Deliverer(settings.name, target, settings.retry, keep_files=settings.files.keep_files)
+        keep_files = settings.files.keep_files
+        allowed = partial(may_deliver, settings.kafka.owned)
+        deliverer = Deliverer(settings.name, target, settings.retry, keep_files=keep_files, allowed=allowed)
         self._uploader = OrderedUploader(deliverer, on_receipt=on_receipt, passes_over=settings.errors.refused_files)
 
     def run(self, ranges: Sequence[PlannedRange]) -> tuple[RangeOutcome, ...]:

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -17,13 +18,14 @@ from parquet_sink.errors import (
 )
 from parquet_sink.files.rotation import Reason
 from parquet_sink.kafka.group.committed import RangePlan
-from parquet_sink.kafka.settings import DeadLetterSettings, FlushSettings
+from parquet_sink.kafka.settings import DeadLetterSettings, FlushSettings, Ownership
 from parquet_sink.model.events import OffsetCommitted, OffsetsPassedOver, RangePlanned
 from parquet_sink.model.ranges import Accepted, Again, LearnedSchema, Tries
 from parquet_sink.model.receipts import Restart
 from parquet_sink.planner.admission import Range
 from parquet_sink.planner.discovery import METADATA_S, named
 from parquet_sink.planner.planner import CHECK_S, PATIENCE_S, RECOMMIT_S, Planner
+from parquet_sink.process.lease import LeaseFile, clock_ns
 from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import DRAINED, PAUSE, SLOTS, STOP
@@ -690,3 +692,21 @@ def test_ranges_and_commits_are_events(
     planner.tick({KEY: 100})
     planner.tick({})
     assert state.events_after(told.position).events == (OffsetCommitted("orders", clock.seconds, *KEY, 100),)
+
+
+def test_without_a_lease_nothing_is_admitted(
+    cluster: Cluster, make: Callable[..., Planner], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """While it is over the planner commits and looks on, as in a pause; that is told once, and that it goes on."""
+    lease = LeaseFile(str(tmp_path / "lease"))
+    cluster.logs[KEY] = (0, 200)
+    planner = make(owned=Ownership(lease=lease.path))
+    planner.begin()
+    assert planner.tick({KEY: 100}) == []
+    assert planner.tick({KEY: 100}) == []
+    assert cluster.group == {KEY: 100}
+    assert len(caplog.messages) == 1
+    assert "nothing more is begun: this worker's lease is over" in caplog.text
+    lease.write(clock_ns() + 60_000_000_000)
+    assert [span.start for *_, span in spans(planner.tick({}))] == [100]
+    assert "goes on again" in caplog.messages[-1]

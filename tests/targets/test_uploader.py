@@ -392,3 +392,29 @@ def test_other_settings_open_their_own_target() -> None:
     assert target.name == "t"
     assert target_for(OtherSettings("t")) is target
     assert target_for(OtherSettings("u")) is not target
+
+
+@pytest.mark.parametrize("before", [0, 1], ids=["at once", "after an attempt"])
+def test_nothing_is_sent_once_it_is_not_allowed(tmp_path: Path, before: int, caplog: pytest.LogCaptureFixture) -> None:
+    """What the last attempt made of the file is kept; the next attempt is the driver's to plan, and says so."""
+    target, allowed = Target(Outcome(Verdict.UNKNOWN, "no answer", "", None)), iter([True] * before + [False])
+    file = finished(tmp_path)
+    with pytest.raises(UploadPostponed, match=r"was not taken: this worker's lease is over.* \(after \d attempts? in"):
+        deliverer(target, allowed=lambda: next(allowed), sleep=lambda s: None).deliver(file, Tries(1, 1.0))
+    assert len(target.sent) == before
+    assert "lease is over" in caplog.text
+
+
+def test_a_file_that_was_not_allowed_comes_again_with_its_tries(tmp_path: Path) -> None:
+    """An attempt that was not made does not count; one whose outcome nobody knows is not forgotten."""
+    target, allowed = Target(Outcome(Verdict.UNKNOWN, "no answer", "", None)), iter([True, False])
+    one = deliverer(target, allowed=lambda: next(allowed), sleep=lambda s: None)
+    uploader = OrderedUploader(one)
+    file = finished(tmp_path)
+    assert uploader.submit(Upload(file, Tries(1, 1.0)))
+    (receipt,) = uploader.close()
+    assert receipt.failure is not None
+    assert receipt.failure.again is not None
+    assert (receipt.failure.again.wait_s, receipt.failure.again.tries.attempts) == (1.0, 2)
+    assert receipt.failure.again.tries.may_be_there
+    assert not Path(file.path).exists()

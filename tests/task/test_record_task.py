@@ -8,9 +8,11 @@ import pytest
 
 from parquet_sink.errors import BrokerAway, ConnectorError, RetryLater, StorageFailed, TopicGone
 from parquet_sink.kafka.settings import KafkaSettings
-from parquet_sink.model.ranges import Again, PlannedRange, Tries, Trying
+from parquet_sink.model.ranges import NO_TRIES, Again, PlannedRange, Tries, Trying
 from parquet_sink.model.records import RecordBatch, RecordParts
-from parquet_sink.settings.connector import ErrorSettings, RestartSettings
+from parquet_sink.process.lease import LeaseFile, clock_ns
+from parquet_sink.process.logs import VARIABLE
+from parquet_sink.settings.connector import ErrorSettings, RestartSettings, with_cluster
 from parquet_sink.settings.record_sink import DeliverySettings, RecordSinkSettings
 from parquet_sink.task import record_steps
 from parquet_sink.task.outcome import RangeOutcome, events_of
@@ -197,3 +199,27 @@ def test_tries_at_something_else_do_not_count_against_the_sink() -> None:
     again = PutRetry(RestartSettings(most=1)).again(Tries(7, 3.0, Trying.TRANSFORM))
     assert again == Again(Tries(1, 0.0, Trying.PUT), 2.0)
     assert PutRetry(RestartSettings(most=-1)).again(Tries(10**6, 3.0, Trying.PUT)) is not None
+
+
+def test_nothing_is_put_once_the_lease_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was put before does not count, and the range comes again; on machines of executors nobody looks."""
+    lease = LeaseFile(str(tmp_path / "lease"))
+    lease.write(clock_ns() + 60_000_000_000)
+    kept = Kept()
+    owned = with_cluster(_settings(tmp_path, kept), lease=lease.path)
+
+    def items() -> Iterator[RecordBatch]:
+        yield block(SPAN, 100, good(3))
+        lease.write(0)
+        yield block(SPAN, 110, good(2))
+
+    def run() -> RangeOutcome:
+        (outcome,) = RecordTask(owned, lambda *of_kafka: items()).run([SPAN])
+        return outcome
+
+    monkeypatch.setenv(VARIABLE, "1")
+    outcome = run()
+    assert (outcome.accepted_until, outcome.failure, outcome.again) == (100, None, Again(NO_TRIES, 1.0))
+    assert (_ids(kept), kept.closed) == ([], 1)
+    monkeypatch.delenv(VARIABLE)
+    assert run().accepted_until == 200

@@ -12,7 +12,7 @@ from parquet_sink.convert.connect_values.settings import SIMPLE_HEADER
 from parquet_sink.convert.json.settings import PLAIN_JSON
 from parquet_sink.convert.settings import Converter
 from parquet_sink.files.settings import TMP_DIR
-from parquet_sink.kafka.settings import PRODUCER, SERVERS, fixed
+from parquet_sink.kafka.settings import NOBODY_ELSE, PRODUCER, SERVERS, Ownership, fixed
 from parquet_sink.settings.connector import LOG, LOG_CONTENT, TOLERANCE, RestartSettings
 from parquet_sink.transform.settings import StepSettings
 from parquet_sink.worker_config.offset_storage import OffsetStorageSettings
@@ -49,6 +49,7 @@ class SourceSettings:
     run alone. spool: a file that standard input is copied to, where that is read; else None. producer: settings of
     the client, with Java's names. tolerant: records that cannot be transformed or converted are passed over; log: a
     line tells of each. poll_interval_ms: how often a source is asked that cannot tell whether there is anything new.
+    owned: by this worker, and until when; a source commits nothing, so it has no fence.
     """
 
     kind: ClassVar[str] = "source"
@@ -166,6 +167,7 @@ class SourceSettings:
     poll_interval_ms: int = 1_000
     registry_patience_ms: int = 0
     registry_pause_ms: int = 60_000
+    owned: Ownership = NOBODY_ELSE
     value: Converter = PLAIN_JSON
     key: Converter = PLAIN_JSON
     header: Converter = SIMPLE_HEADER
@@ -203,6 +205,10 @@ class SourceSettings:
     def with_transforms(self, steps: tuple[StepSettings, ...]) -> "SourceSettings":
         """The same with these transforms."""
         return replace(self, transforms=steps)
+
+    def with_ownership(self, owned: Ownership) -> "SourceSettings":
+        """The same, owned so."""
+        return replace(self, owned=owned)
 
     def summary(self) -> str:
         """From where to where: `file test.txt -> topic connect-test`."""

@@ -68,6 +68,9 @@ _LARGEST_QUEUE_KB: Final = 2_097_151
 DELIVERY_S: Final = 120.0
 """How long one record may take with all its tries, as in Java, unless `delivery.timeout.ms` says otherwise."""
 
+TRANSACTION_MS: Final = 10_000
+"""After which the brokers end a transaction that nobody ends."""
+
 T = TypeVar("T")
 Build = Callable[..., Any]
 """What makes clients: `build`, or a double of it."""
@@ -128,7 +131,27 @@ def reader_options(kafka: KafkaSettings, *, several: bool = False) -> dict[str, 
 
 def group_options(kafka: KafkaSettings) -> dict[str, Any]:
     """Settings of the consumer that reads and commits the group's offsets, without being a member."""
-    return {**_common(kafka), "enable.auto.commit": False, "group.id": kafka.group}
+    soon = {} if kafka.owned.fence is None else {"retry.backoff.ms": "10"}  # a transaction's end is told a little later
+    return {**_common(kafka), **soon, "enable.auto.commit": False, "group.id": kafka.group}
+
+
+def fence_options(kafka: KafkaSettings) -> dict[str, Any]:
+    """Settings of the producer that commits the group's offsets in transactions. Raises InvalidConfiguration.
+
+    The client wants requests to be given up before the transaction is. It waits so long between two looks whether the
+    transaction before has ended, which the next one has to wait for.
+    """
+    return {
+        **admin_options(kafka),
+        "retry.backoff.ms": "10",
+        "socket.timeout.ms": str(TRANSACTION_MS),
+        "transaction.timeout.ms": str(TRANSACTION_MS),
+        "transactional.id": kafka.owned.fence,
+        "compression.type": "zstd",
+        "message.max.bytes": str(_LARGEST_MESSAGE),
+        "enable.idempotence": True,
+        "acks": "all",
+    }
 
 
 def admin_options(kafka: KafkaSettings, prefix: str = "consumer.") -> dict[str, Any]:

@@ -7,12 +7,13 @@ from typing import Final, Literal
 
 from confluent_kafka import KafkaError
 
-Resource = Literal["topic", "group", "cluster"]
+Resource = Literal["topic", "group", "cluster", "transactional-id"]
 
 REFUSED: Final[dict[int, Resource]] = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED: "topic",
     KafkaError.GROUP_AUTHORIZATION_FAILED: "group",
     KafkaError.CLUSTER_AUTHORIZATION_FAILED: "cluster",
+    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "transactional-id",
 }
 """Answers of brokers for want of a right, and on what."""
 MOST_NAMED: Final = 3
@@ -86,3 +87,8 @@ def to_create(topic: str) -> Right:
 def to_commit(group: str) -> Right:
     """To commit offsets of a group."""
     return Right("Read", "group", (group,))
+
+
+def to_fence(transactional_id: str) -> Right:
+    """To commit offsets in transactions."""
+    return Right("Write", "transactional-id", (transactional_id,))

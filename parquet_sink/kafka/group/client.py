@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
@@ -12,7 +12,7 @@ from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.client.renewal import RENEW_S, Renewal, TimeLimited
-from parquet_sink.kafka.client.rights import REFUSED, Right, to_commit, to_read, to_see, to_see_group
+from parquet_sink.kafka.client.rights import REFUSED, Right, to_commit, to_fence, to_read, to_see, to_see_group
 from parquet_sink.kafka.group.committed import Committed
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.partitions import PartitionKey
@@ -39,6 +39,7 @@ class GroupClient:
         build: client_options.Build | None = None,
     ) -> None:
         self._kafka, self._group, self._build = kafka, kafka.group, build or client_options.build
+        self._fence = None if kafka.owned.fence is None else to_fence(kafka.owned.fence)
         self._client_log = client_log or ClientLog(kafka.group)
         self._renewal = Renewal()
         self._consumer, self._commits = self._made(), TimeLimited(TIMEOUT_S)
@@ -116,13 +117,17 @@ class GroupClient:
             return KafkaError(KafkaError._TIMED_OUT)  # noqa: SLF001 - the client's public name
         return next((tp.error for tp in done or () if tp.error), None)
 
+    def metadata(self) -> Any:
+        """Of the group, for a transaction: this client is no member of it."""
+        return self._consumer.consumer_group_metadata()
+
     def _unread(self, error: KafkaError, topics: Collection[str]) -> ConnectorError:
         needs = (to_see_group(self._group), *map(to_see, sorted(topics)))
         return self._failure("its offsets cannot be read", error, needs)
 
     def uncommitted(self, error: KafkaError, topics: Collection[str]) -> ConnectorError:
         """The error that says why offsets of these topics could not be committed."""
-        needs = (to_commit(self._group), to_read(*sorted(topics)))
+        needs = (to_commit(self._group), to_read(*sorted(topics)), *([] if self._fence is None else [self._fence]))
         return self._failure("offsets cannot be committed", error, needs)
 
     def _failure(self, what: str, error: KafkaError, needs: Sequence[Right]) -> ConnectorError:

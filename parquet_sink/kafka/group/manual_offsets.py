@@ -14,7 +14,9 @@ from parquet_sink.kafka.cluster.cluster import KafkaCluster
 from parquet_sink.kafka.cluster.requests import AdminRequests
 from parquet_sink.kafka.group.client import GroupClient
 from parquet_sink.kafka.group.committed import chunks
+from parquet_sink.kafka.group.offsets import GroupOffsets
 from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
 
 
@@ -41,11 +43,19 @@ def alter(kafka: KafkaSettings, offsets: Mapping[PartitionKey, int | None]) -> N
     if not offsets:
         return
     wanted = _judged(kafka, offsets)
+    _fence_off(kafka)
     with closing(GroupClient(kafka)) as group:
         for chunk in chunks(kafka.group, [TopicPartition(*key, offset) for key, offset in wanted.items()]):
             error = group.commit(chunk)
             if error is not None:
                 raise group.uncommitted(error, {one.topic for one in chunk})
+
+
+def _fence_off(kafka: KafkaSettings) -> None:
+    """A worker that had the connector, and does not know that it lost it, commits nothing after this."""
+    if kafka.owned.fence is not None:
+        with closing(GroupOffsets(kafka, Instance.new())) as former:
+            former.take_over()
 
 
 def _judged(kafka: KafkaSettings, offsets: Mapping[PartitionKey, int | None]) -> dict[PartitionKey, int]:
@@ -106,6 +116,7 @@ class _Requests(AdminRequests):
 
 def reset(kafka: KafkaSettings) -> None:
     """Removes all of the group's offsets. Raises ConnectorError."""
+    _fence_off(kafka)
     _Requests(kafka).delete_group(kafka.group)
 
 

@@ -6,11 +6,13 @@ topic that the offset belongs to, so that it is never taken for one of a topic t
 """
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
-from confluent_kafka import TopicPartition
+from confluent_kafka import KafkaException, TopicPartition
 
-from parquet_sink.errors import AnotherInstance, BrokerAway, TopicGone
+from parquet_sink.errors import AnotherInstance, BrokerAway, LeaseLost, TopicGone
+from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.client.options import Build
 from parquet_sink.kafka.group.client import UNKNOWN_EPOCH, GroupClient
@@ -25,9 +27,11 @@ from parquet_sink.kafka.group.committed import (
     commit_metadata,
     split,
 )
+from parquet_sink.kafka.group.fence import Fence, is_fenced
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.process import lease
 
 log = logging.getLogger(__name__)
 
@@ -36,10 +40,17 @@ class OffsetGone(TopicGone):
     """An offset of ours is not there any more; with its topic, or by itself."""
 
 
+class FenceTaken(AnotherInstance):
+    """A commit was refused because another instance took the fence since this one did."""
+
+
 class GroupOffsets:
     """Reads and commits the offsets of one group, without being a member of it.
 
-    Before each write it reads the offsets, in the request before it: Kafka knows no conditional commit.
+    Before each write it reads the offsets, in the request before it: Kafka knows no conditional commit. Where the
+    settings have a fence, which is taken before that look, the two are one step all the same: a commit is refused if
+    another took the fence meanwhile. Then this instance takes it once more and looks again, because who signed the
+    offsets decides, and brokers refuse in the same words what they ended because it took too long.
     Commits never go backwards. Offsets that another instance, or an operator, changed meanwhile end this instance: the
     newer one wins. ids: topic -> id of the topic that our offsets belong to, looked up at each commit, and changed by
     its owner. epochs: the leader epochs that belong to our offsets, in the same way. client_log: takes what the client
@@ -56,7 +67,10 @@ class GroupOffsets:
         build: Build | None = None,
     ) -> None:
         self._group, self._instance, self._ids, self._epochs = kafka.group, instance, ids, epochs
+        client_log = client_log or ClientLog(kafka.group)
         self._client = GroupClient(kafka, client_log, build)
+        self._owned = kafka.owned
+        self._fence = Fence(kafka, client_log, build or client_options.build) if kafka.owned.fence else None
         self._ours: dict[PartitionKey, int] = {}
         self._found: dict[PartitionKey, Committed | None] = {}
 
@@ -68,12 +82,38 @@ class GroupOffsets:
         self._found.update({key: there.get(key) for key in keys})
         return there
 
+    def take_over(self) -> None:
+        """Has commits of earlier owners refused from now on, where the settings have a fence and it is not taken.
+
+        To be called before offsets are read to go on from. Raises LeaseLost, KafkaFailed, AnotherInstance.
+        """
+        if self._fence is None or self._fence.taken:
+            return
+        if not lease.holds(self._owned.lease):
+            raise LeaseLost(f"Group {self._group}: offsets cannot be committed: {lease.OVER}.")
+        try:
+            self._fence.take()
+        except KafkaException as error:
+            raise self._client.uncommitted(error.args[0], ()) from None
+
+    def _look_and_commit(self, write: Callable[[], None]) -> None:
+        """write: looks at the offsets, then commits."""
+        self.take_over()
+        try:
+            write()
+        except FenceTaken:
+            self.take_over()
+            write()
+
     def claim(self, starts: Mapping[PartitionKey, int], plans: Mapping[PartitionKey, RangePlan] = NO_PLANS) -> None:
         """Commits these offsets as ours, so that an older instance that still runs stops when it verifies its own.
 
         Each plan belongs to one of the offsets. Raises BrokerAway, and commits nothing, if one of them is not any more
         what `read` found: they must be looked up again. Raises KafkaFailed.
         """
+        self._look_and_commit(partial(self._claim, starts, plans))
+
+    def _claim(self, starts: Mapping[PartitionKey, int], plans: Mapping[PartitionKey, RangePlan]) -> None:
         before = {key: self._found.get(key) for key in starts}
         now = self.read(list(starts))
         moved = next((key for key, found in before.items() if now.get(key) != found), None)
@@ -91,11 +131,19 @@ class GroupOffsets:
 
         Each plan belongs to one of the offsets. Raises AnotherInstance, KafkaFailed.
         """
+        self._look_and_commit(partial(self._verify_and_send, next_offsets, plans))
+
+    def _verify_and_send(
+        self, next_offsets: Mapping[PartitionKey, int], plans: Mapping[PartitionKey, RangePlan]
+    ) -> None:
         self.verify(list(next_offsets))
         self._send(next_offsets, plans, self._ids_of(next_offsets), self._epochs)
 
     def reset(self, starts: Mapping[PartitionKey, int]) -> None:
         """Sets offsets of ours again, lower ones too; they may be gone by now. Raises AnotherInstance, KafkaFailed."""
+        self._look_and_commit(partial(self._reset, starts))
+
+    def _reset(self, starts: Mapping[PartitionKey, int]) -> None:
         for key, found in self.read(list(starts)).items():
             if not found.is_from(self._instance):
                 raise self._taken(key, found)
@@ -116,8 +164,7 @@ class GroupOffsets:
         """Commits what is higher than what we committed before. Raises AnotherInstance, KafkaFailed."""
         higher = self.uncommitted(next_offsets)
         if higher:
-            self.verify(list(higher))
-            self._send(higher, plans, self._ids_of(higher), self._epochs)
+            self._look_and_commit(partial(self._verify_and_send, higher, plans))
 
     def advance(
         self, next_offsets: Mapping[PartitionKey, int], plans: Mapping[PartitionKey, RangePlan] = NO_PLANS
@@ -127,6 +174,9 @@ class GroupOffsets:
         An offset goes on belonging to the topic that the last one belonged to; its epoch is not known here. Raises
         AnotherInstance, KafkaFailed.
         """
+        self._look_and_commit(partial(self._advance, next_offsets, plans))
+
+    def _advance(self, next_offsets: Mapping[PartitionKey, int], plans: Mapping[PartitionKey, RangePlan]) -> None:
         found = self.read(list(next_offsets))
         foreign = next((key for key, committed in found.items() if not committed.is_from(self._instance)), None)
         if foreign is not None:
@@ -186,8 +236,25 @@ class GroupOffsets:
             )
             for key, offset in next_offsets.items()
         ]
+        if self._fence is not None:
+            self._send_fenced(self._fence, wanted)
+            return
         for chunk in chunks(self._group, wanted):
             self._send_chunk(chunk)
+
+    def _send_fenced(self, fence: Fence, wanted: Sequence[TopicPartition]) -> None:
+        """All of them, or none."""
+        try:
+            fence.commit(list(chunks(self._group, wanted)), self._client.metadata())
+        except KafkaException as error:
+            if is_fenced(error.args[0]):
+                raise FenceTaken(
+                    f"Group {self._group}: offsets cannot be committed: another instance took the connector over, and "
+                    f"commits with the transactional id {self._owned.fence} since. This instance stops and commits "
+                    f"nothing more."
+                ) from None
+            raise self._client.uncommitted(error.args[0], {tp.topic for tp in wanted}) from None
+        self._ours.update({(tp.topic, tp.partition): tp.offset for tp in wanted})
 
     def _send_chunk(self, chunk: list[TopicPartition]) -> None:
         """One commit; in halves if the broker finds it too large. What was sent before a failure stays."""
@@ -201,9 +268,13 @@ class GroupOffsets:
             self._ours.update({(tp.topic, tp.partition): tp.offset for tp in chunk})
 
     def poll(self) -> None:
-        """Takes what the client logs."""
+        """Takes what the clients log."""
         self._client.poll()
+        if self._fence is not None:
+            self._fence.poll()
 
     def close(self) -> None:
-        """Closes the client, within a bounded time."""
+        """Closes the clients, within a bounded time."""
+        if self._fence is not None:
+            self._fence.close()
         self._client.close()

@@ -22,6 +22,7 @@ from parquet_sink.addons.sources.settings import SourceSettings
 from parquet_sink.errors import ConnectorError, SourceFailed
 from parquet_sink.files.storage import storage_trouble
 from parquet_sink.model.instance import Instance
+from parquet_sink.process import lease
 from parquet_sink.process.logs import concerning
 from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import DRAINED, SENT, STARTED
@@ -141,6 +142,9 @@ class SourceFlow(Flow):
     def settle(self, instance: Instance, state: SqliteStore) -> None:
         """Stores what the last micro-batch sent, if its planner did not. Failures are logged."""
         if state.get(SENT) is None:
+            return
+        if not lease.holds(self._settings.owned.lease):
+            log.warning("connector %s: its positions are not stored: %s", self._settings.name, lease.OVER)
             return
         with concerning(self._settings.name), closing(self._opened()) as positions:
             try:

@@ -17,6 +17,7 @@ from parquet_sink.addons.sources.task import Looking, Memory, Noticing, SourceTa
 from parquet_sink.errors import RunFilesLost
 from parquet_sink.model.events import ConnectorRunning
 from parquet_sink.planner.unavailable import BrokerOutage
+from parquet_sink.process import lease
 from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import BEGUN, DRAINED, PAUSE, STARTED, STOP
 
@@ -63,16 +64,18 @@ class SourcePlanner:
         self._state.append_events([ConnectorRunning(self._settings.name, self._now())])
 
     def tick(self) -> list[SourceWork]:
-        """What is to be done now; nothing while it is paused, stops, or brokers are away.
+        """What is to be done now; nothing while it is paused, stops, brokers are away, or the worker's lease is over.
 
         Asked for once what was given before is done. Raises ConnectorError.
         """
-        self._settle()
+        owned = lease.holds(self._settings.owned.lease)
+        if owned:  # else another may have stored what comes later
+            self._settle()
         if self._state.get(STOP):
             self._state.set(DRAINED, True)
             return []
         seen = self._look_all()
-        if self._state.get(PAUSE) or self._clock() < self._away_until_s:
+        if not owned or self._state.get(PAUSE) or self._clock() < self._away_until_s:
             return []
         due = [number for number, one in enumerate(seen) if self._is_due(number, one)]
         self._again -= set(due)

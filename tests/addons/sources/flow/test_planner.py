@@ -19,7 +19,8 @@ from parquet_sink.addons.sources.task import Memory, Reached
 from parquet_sink.errors import BrokerAway, BrokersGone, RunFilesLost
 from parquet_sink.files.storage import prepare_connector
 from parquet_sink.model.receipts import Failure
-from parquet_sink.settings.connector import RestartSettings
+from parquet_sink.process.lease import LeaseFile, clock_ns
+from parquet_sink.settings.connector import RestartSettings, with_cluster
 from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import DRAINED, PAUSE, SENT, STARTED, STOP
 from parquet_sink.worker_config.offset_storage import OffsetStorageSettings
@@ -60,7 +61,9 @@ class Noting(Watching):
 class Scene:
     """A planner of one task over a real store and a real file of positions."""
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, task: type[Blind]) -> None:
+    def __init__(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, task: type[Blind], lease: str | None = None
+    ) -> None:
         monkeypatch.setattr(source_planner, "task_class", lambda path: task)
         monkeypatch.setattr(Watching, "seen", 0)
         prepare_connector(str(folder), "s")
@@ -68,6 +71,7 @@ class Scene:
         storage = OffsetStorageSettings(file=self.file)
         restart = RestartSettings(pause_ms=1_000, longest_ms=1_500, away_ms=5_000)
         made = SourceSettings("s", "m:T", ({},), "numbers", ("t",), storage, tmp_dir=str(folder), restart=restart)
+        made = with_cluster(made, lease=lease)
         self.state = SqliteStore(folder / "state.db")
         self.clock = Clock(100.0)
         positions = SourcePositions(made, str(folder))
@@ -200,3 +204,22 @@ def test_a_task_that_cannot_look_is_asked_in_turns(tmp_path: Path, monkeypatch: 
     scene.reach(SourceOutcome(0))
     scene.clock.sleep(9.0)
     assert scene.planner.tick() == []
+
+
+def test_without_a_lease_nothing_is_planned_or_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another worker may have stored what comes later; a stop ends it all the same."""
+    lease = LeaseFile(str(tmp_path / "lease"))
+    lease.write(clock_ns() + 60_000_000_000)
+    scene = Scene(tmp_path, monkeypatch, Watching, lease.path)
+    assert len(scene.planner.tick()) == 1
+    lease.write(0)
+    scene.reach(SourceOutcome(0, {PLACE: {"at": 7}}, polled=1, more=True))
+    assert scene.planner.tick() == []
+    assert FileStorage(scene.file).read("s") == {}
+    lease.write(clock_ns() + 60_000_000_000)
+    assert len(scene.planner.tick()) == 1
+    assert FileStorage(scene.file).read("s") == {PLACE: {"at": 7}}
+    lease.write(0)
+    scene.state.set(STOP, True)
+    assert scene.planner.tick() == []
+    assert scene.state.get(DRAINED)

@@ -1,0 +1,129 @@
+"""Commits a group's offsets in transactions, so that whoever owned the connector before can commit nothing more.
+
+Who takes the fence (`init_transactions` with the connector's transactional id) ends a transaction that another left
+open, and every later commit of that one is refused. So what was read after the fence was taken cannot have changed when
+a commit succeeds: a look at who signed the offsets and the commit after it are one step (`kafka.group.offsets`).
+
+An open transaction hides the offsets it is about: brokers answer `UNSTABLE_OFFSET_COMMIT` to who reads committed ones,
+which all of our clients do, until it ends, after TRANSACTION_MS at the latest. Taking the fence ends it at once, so it
+comes before the first read.
+
+A transaction with a group's offsets passes also while the group has members, other than a plain commit. So it is asked
+for members, once each time that the fence is taken.
+"""
+
+import logging
+from collections.abc import Sequence
+from typing import Any, Final
+
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
+
+from parquet_sink.kafka.client import options as client_options
+from parquet_sink.kafka.client.log import ClientLog
+from parquet_sink.kafka.cluster.requests import AdminRequests
+from parquet_sink.kafka.group.committed import TOO_LARGE, split
+from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.process.threads import in_thread
+
+log = logging.getLogger(__name__)
+
+TIMEOUT_S: Final = 15.0
+FENCED: Final = frozenset(
+    {
+        KafkaError._FENCED,  # noqa: SLF001 - the client's public name
+        KafkaError.PRODUCER_FENCED,
+        KafkaError.INVALID_PRODUCER_EPOCH,
+    }
+)
+"""Another took the fence; or the broker ended a transaction that took longer than TRANSACTION_MS."""
+
+
+class _Members(AdminRequests):
+    def refuse(self, group: str) -> None:
+        """Raises KafkaException where a group has members, as a plain commit would."""
+        (future,) = self._admin.describe_consumer_groups([group], request_timeout=self._timeout_s).values()
+        try:
+            members = self._answer(future).members
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.GROUP_ID_NOT_FOUND:
+                raise
+        else:
+            if members:
+                raise KafkaException(KafkaError(KafkaError.UNKNOWN_MEMBER_ID))
+
+
+class Fence:
+    """Of one group, for one process. build: makes the clients.
+
+    After anything went wrong it is not taken any more: the next `take` makes a new producer, which also ends what the
+    old one left open.
+    """
+
+    def __init__(self, kafka: KafkaSettings, client_log: ClientLog, build: client_options.Build) -> None:
+        self._kafka, self._client_log, self._build = kafka, client_log, build
+        self._producer: Producer | None = None
+
+    @property
+    def taken(self) -> bool:
+        """Whether it was taken here; another may have it by now, as the next commit says."""
+        return self._producer is not None
+
+    def take(self) -> None:
+        """Has it, where it was not taken. Raises KafkaException, KafkaFailed, InvalidConfiguration."""
+        if self._producer is not None:
+            return
+        options = client_options.fence_options(self._kafka)
+        producer: Producer = self._build(Producer, options, self._client_log)
+        try:
+            producer.init_transactions(TIMEOUT_S)
+            _Members(self._kafka, self._client_log, build=self._build).refuse(self._kafka.group)
+        except BaseException:
+            _discard(producer)
+            raise
+        self._producer = producer
+
+    def commit(self, offsets: Sequence[list[TopicPartition]], group_metadata: Any) -> None:
+        """Commits all of them in one transaction, a request for each list; smaller ones if a broker says so.
+
+        group_metadata: of a consumer that is no member. Raises KafkaException; then nothing is committed, or, where no
+        answer came, perhaps all.
+        """
+        self.take()
+        assert self._producer is not None
+        try:
+            self._producer.begin_transaction()
+            for some in offsets:
+                self._producer.send_offsets_to_transaction(some, group_metadata, TIMEOUT_S)
+            self._producer.commit_transaction(TIMEOUT_S)
+        except KafkaException as error:
+            self._drop()
+            if error.args[0].code() not in TOO_LARGE or all(len(some) == 1 for some in offsets):
+                raise
+        else:
+            return
+        self.commit([half for some in offsets for half in split(some) if half], group_metadata)
+
+    def poll(self) -> None:
+        """Takes what the client logs."""
+        if self._producer is not None:
+            self._producer.poll(0)
+
+    def close(self) -> None:
+        """Whoever comes next may take it."""
+        self._drop()
+
+    def _drop(self) -> None:
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            _discard(producer)
+
+
+def _discard(producer: Producer) -> None:
+    """In the background: its end may take long where brokers are silent."""
+    producer.purge(blocking=False)
+    in_thread(producer.close)
+
+
+def is_fenced(error: KafkaError) -> bool:
+    """Whether a commit failed because another took the fence."""
+    return error.code() in FENCED

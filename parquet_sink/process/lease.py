@@ -1,0 +1,65 @@
+"""The lease of a worker of a cluster: until when what it runs is its own, in a file that its processes look at.
+
+Membership in the workers' group renews it. Whoever sends anything looks at it right before: a process that was frozen
+meanwhile, or a worker that brokers no longer reach, has lost what it ran to others by then. Times are of
+CLOCK_BOOTTIME, which all processes of a machine share, which nobody sets, and which goes on while it sleeps.
+"""
+
+import os
+import struct
+import time
+from typing import Final
+
+PAUSE_S: Final = 1.0
+"""After which it is looked again where the lease was over."""
+OVER: Final = (
+    "this worker's lease is over: it lost its session with the brokers, and another may have the connector by now"
+)
+_FORM: Final = struct.Struct("<QQ")
+_ALL_BITS: Final = (1 << 64) - 1
+
+
+def clock_ns() -> int:
+    """Nanoseconds since the machine was started."""
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+
+
+class LeaseFile:
+    """The worker's own. path: of a file in a folder that is there; it is made when it is written."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def write(self, until_ns: int) -> None:
+        """The lease ends then, by `clock_ns`; 0: it has ended. Raises OSError."""
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            os.pwrite(descriptor, _FORM.pack(until_ns, until_ns ^ _ALL_BITS), 0)
+        finally:
+            os.close(descriptor)
+
+    def until_ns(self) -> int:
+        """When the lease ends, or has ended; 0 where the file does not say."""
+        return _until_ns(self.path)
+
+
+def holds(path: str | None) -> bool:
+    """Whether the lease in this file goes on; one that is gone has ended. None: of a worker that needs none."""
+    return path is None or clock_ns() < _until_ns(path)
+
+
+def _until_ns(path: str) -> int:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return 0
+    try:
+        found = os.pread(descriptor, _FORM.size, 0)
+    except OSError:
+        return 0
+    finally:
+        os.close(descriptor)
+    if len(found) != _FORM.size:
+        return 0
+    until_ns, check = _FORM.unpack(found)
+    return int(until_ns) if until_ns == check ^ _ALL_BITS else 0  # else it was read while it was written
