@@ -1,0 +1,261 @@
+"""distributed/membership.py with a real coordinator: workers that join, leave, are killed, frozen and come back."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from integration.conftest import TopicFactory
+from integration.group_member import timing
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.distributed.assignment import MemberInfo
+from parquet_sink.distributed.membership import GroupMembers, GroupTiming, Membership, clock_ns
+from parquet_sink.errors import SetupError
+from parquet_sink.kafka.settings import KafkaSettings
+
+SESSION_MS = 6_000
+"""The shortest that brokers allow as they come."""
+LOOK_S = 0.02
+
+
+def until(check: Callable[[], bool], timeout_s: float, what: str) -> None:
+    """Waits; fails when it takes too long."""
+    deadline = time.monotonic() + timeout_s
+    while not check():
+        assert time.monotonic() < deadline, what
+        time.sleep(LOOK_S)
+
+
+@dataclass
+class Worker:
+    """A process that is a member."""
+
+    worker_id: str
+    process: "subprocess.Popen[str]"
+    lease: Path
+    output: Path
+
+    @property
+    def states(self) -> list[tuple[str, str]]:
+        """Member id, and `leads` or `follows`, since it began."""
+        return [(line.split()[0], line.split()[1]) for line in self.output.read_text().splitlines()]
+
+    @property
+    def member_id(self) -> str:
+        return self.states[-1][0]
+
+    @property
+    def leads(self) -> bool:
+        return self.states[-1][1] == "leads"
+
+    @property
+    def lease_left_s(self) -> float:
+        content = self.lease.read_bytes() if self.lease.exists() else b""
+        return (int.from_bytes(content, "little") - clock_ns()) / 1e9
+
+    def has_lease(self) -> bool:
+        return self.lease_left_s > 0
+
+    def send(self, number: signal.Signals) -> None:
+        os.kill(self.process.pid, number)
+
+
+class Group:
+    """A group of its own, with an observer."""
+
+    def __init__(self, broker: Broker, topic: str, folder: Path, stack: ExitStack) -> None:
+        self.name, self.topic = f"group-{uuid.uuid4().hex[:8]}", topic
+        self.kafka = KafkaSettings((topic,), None, self.name, {"bootstrap.servers": broker.bootstrap_servers})
+        self._folder, self._stack, self._observer = folder, stack, GroupMembers(self.kafka)
+        self._servers = broker.bootstrap_servers
+
+    def start(self, worker_id: str) -> Worker:
+        name = f"{worker_id}-{uuid.uuid4().hex[:4]}"
+        lease, output = self._folder / f"{name}.lease", self._folder / f"{name}.out"
+        arguments = [self._servers, self.name, self.topic, worker_id, str(SESSION_MS), str(lease)]
+        command = [sys.executable, "-m", "integration.group_member", *arguments]
+        with output.open("w") as file:
+            process = self._stack.enter_context(subprocess.Popen(command, stdout=file, text=True))
+        self._stack.callback(process.kill)
+        return Worker(worker_id, process, lease, output)
+
+    def joined(self, worker_id: str) -> Worker:
+        """A worker that has its lease."""
+        worker = self.start(worker_id)
+        until(worker.has_lease, 30, f"{worker_id} has no lease")
+        return worker
+
+    def listed(self) -> list[MemberInfo]:
+        return self._observer.listed()
+
+    def has(self, member_id: str) -> bool:
+        return any(one.member_id == member_id for one in self.listed())
+
+    def lapses(self, workers: list[Worker], seconds: float, done: Callable[[], bool] = lambda: False) -> list[str]:
+        """Who had no lease at some time in so many seconds, or until something is done."""
+        found: list[str] = []
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and not done():
+            found += [one.worker_id for one in workers if not one.has_lease()]
+            time.sleep(LOOK_S)
+        return found
+
+
+@pytest.fixture
+def group(broker: Broker, topic: TopicFactory, tmp_path: Path) -> Iterator[Group]:
+    """On the shared broker."""
+    with ExitStack() as stack:
+        yield Group(broker, topic(prefix="config"), tmp_path, stack)
+
+
+def test_a_worker_that_joins_disturbs_nobody(group: Group) -> None:
+    """The leader leads on, all keep their member ids, and no lease lapses; the observer sees who is there."""
+    first = group.joined("a:1")
+    second = group.joined("b:2")
+    before = first.states, second.states
+    third = group.start("c:3")
+    assert group.lapses([first, second], 30, done=third.has_lease) == []
+    assert (first.states, second.states) == before
+    assert (first.leads, second.leads, third.leads) == (True, False, False)
+    assert sorted((one.worker_id, one.member_id, one.url) for one in group.listed()) == [
+        (one.worker_id, one.member_id, f"http://{one.worker_id}/") for one in (first, second, third)
+    ]
+
+
+def test_the_next_leader_comes_after_the_lease_of_a_killed_one(group: Group) -> None:
+    """When the coordinator has removed it, its lease is over; the other's does not lapse meanwhile."""
+    first, second = group.joined("a:1"), group.joined("b:2")
+    first.send(signal.SIGKILL)
+    killed_at = time.monotonic()
+    member_id = first.member_id
+    assert group.lapses([second], 30, done=lambda: not group.has(member_id)) == []
+    assert not first.has_lease()
+    assert group.lapses([second], 30, done=lambda: second.leads) == []
+    assert second.leads
+    assert time.monotonic() - killed_at < SESSION_MS / 1000 + 3
+
+
+def test_a_frozen_worker_keeps_its_membership_as_long_as_its_lease(group: Group) -> None:
+    """It is removed after the lease; when it goes on it has no lease until it is a member again, by another id."""
+    first, second = group.joined("a:1"), group.joined("b:2")
+    first.send(signal.SIGSTOP)
+    member_id, left_s = first.member_id, first.lease_left_s
+    assert left_s > 0
+    while group.has(member_id):
+        time.sleep(LOOK_S)
+    assert not first.has_lease()
+    until(lambda: second.leads, 10, "nobody leads")
+    first.send(signal.SIGCONT)
+    until(lambda: first.member_id not in {member_id, "-"}, 20, "it is not back")
+    until(first.has_lease, 20, "it has no lease")
+    assert not first.leads
+    assert group.has(first.member_id)
+
+
+def test_a_worker_that_is_restarted_at_once_costs_nobody_its_lease(group: Group) -> None:
+    """Its earlier stay is lost and listed still: the rebalance that waits for its session is shorter than a lease."""
+    first, second, third = group.joined("a:1"), group.joined("b:2"), group.joined("c:3")
+    third.send(signal.SIGKILL)
+    again = group.start("c:3")
+    assert group.lapses([first, second], 40, done=again.has_lease) == []
+    assert again.has_lease()
+    assert {one.member_id for one in group.listed()} == {one.member_id for one in (first, second, again)}
+
+
+def test_who_leaves_is_gone_at_once(group: Group) -> None:
+    """Its lease ends first, and the other leads without waiting for a session."""
+    first, second = group.joined("a:1"), group.joined("b:2")
+    first.send(signal.SIGTERM)
+    left_at = time.monotonic()
+    assert first.process.wait(10) == 0
+    assert time.monotonic() - left_at < 2
+    assert not first.has_lease()
+    assert group.lapses([second], 10, done=lambda: second.leads) == []
+    assert second.leads
+    assert time.monotonic() - left_at < SESSION_MS * 0.3 / 1000 + 2
+
+
+def test_a_coordinator_that_was_away_finds_all_again(tmp_path: Path) -> None:
+    """Frozen for less than a session it costs no membership. After a longer time all join anew, and one leads."""
+    with ExitStack() as stack:
+        own = stack.enter_context(Broker())
+        own.create_topic("config")
+        group = Group(own, "config", tmp_path, stack)
+        workers = [group.joined("a:1"), group.joined("b:2")]
+        before = [one.states for one in workers]
+        os.kill(own.pid, signal.SIGSTOP)
+        time.sleep(SESSION_MS / 3000)
+        os.kill(own.pid, signal.SIGCONT)
+        assert group.lapses(workers, SESSION_MS / 1000) == []
+        assert [one.states for one in workers] == before
+        own.stop()
+        until(lambda: [one.member_id for one in workers] == ["-", "-"], 20, "a session without end")
+        assert not any(one.has_lease() for one in workers)
+        own.start()
+        until(lambda: all(one.has_lease() for one in workers), 60, "no lease")
+        assert sorted(one.member_id for one in group.listed()) == sorted(one.member_id for one in workers)
+        until(lambda: sum(one.leads for one in workers) == 1, 10, "no leader")
+
+
+def in_this_process(group: Group, lengths: GroupTiming) -> Membership:
+    """A member that begins."""
+    return Membership(
+        group.kafka,
+        config_topic=group.topic,
+        worker_id="a:1",
+        url="http://a:1/",
+        timing=lengths,
+        lease=lambda until_ns: None,
+        position=lambda: 7,
+    )
+
+
+def refusal(membership: Membership) -> str:
+    """Why it ended."""
+    until(lambda: membership._failed is not None, 20, "it goes on")
+    membership.leave()
+    with pytest.raises(SetupError) as refused:
+        membership.now()
+    return str(refused.value)
+
+
+def test_a_group_of_others_is_refused(group: Group) -> None:
+    """Members with another protocol: the message names the key, what it is, and the cure."""
+    other = Consumer({"bootstrap.servers": str(group.kafka.client["bootstrap.servers"]), "group.id": group.name})
+    joined: list[object] = []
+    other.subscribe([group.topic], on_assign=lambda *assigned: joined.append(assigned))
+    while not joined:
+        other.poll(0.1)
+    words = refusal(in_this_process(group, timing(SESSION_MS)))
+    other.close()
+    assert words.startswith(f"[group.id] {group.name}: this group has members of another kind")
+    assert "give this cluster a group.id of its own" in words
+
+
+def test_a_session_that_brokers_do_not_allow_is_refused(group: Group) -> None:
+    """The message names the key, its value and the brokers' keys."""
+    words = refusal(in_this_process(group, timing(1_000)))
+    assert words.startswith("[session.timeout.ms] 1000: the brokers do not allow it")
+
+
+def test_what_it_commits_is_how_far_the_worker_read(group: Group) -> None:
+    """So that Kafka's tools show how much of the config topic the last worker to commit has still to read."""
+    membership = in_this_process(group, timing(SESSION_MS))
+    until(lambda: membership.now().lease_until_ns > 0, 20, "no lease")
+    assert [one.worker_id for one in membership.members()] == ["a:1"]
+    reader = Consumer({"bootstrap.servers": str(group.kafka.client["bootstrap.servers"]), "group.id": group.name})
+    (found,) = reader.committed([TopicPartition(group.topic, 0)], timeout=10)
+    reader.close()
+    assert (found.offset, found.metadata) == (7, "a:1")
+    membership.leave()
+    assert membership.now().member_id == ""
+    assert membership.members() == []
