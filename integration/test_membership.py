@@ -18,7 +18,7 @@ from integration.conftest import TopicFactory
 from integration.group_member import timing
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.distributed.assignment import MemberInfo
-from parquet_sink.distributed.membership import GroupMembers, GroupTiming, Membership, clock_ns
+from parquet_sink.distributed.membership import GroupMembers, Membership, clock_ns
 from parquet_sink.errors import SetupError
 from parquet_sink.kafka.settings import KafkaSettings
 
@@ -117,6 +117,19 @@ def group(broker: Broker, topic: TopicFactory, tmp_path: Path) -> Iterator[Group
         yield Group(broker, topic(prefix="config"), tmp_path, stack)
 
 
+def in_this_process(group: Group, worker_id: str, session_ms: int = SESSION_MS) -> Membership:
+    """A member that begins."""
+    return Membership(
+        group.kafka,
+        config_topic=group.topic,
+        worker_id=worker_id,
+        url=f"http://{worker_id}/",
+        timing=timing(session_ms),
+        lease=lambda until_ns: None,
+        position=lambda: 7,
+    )
+
+
 def test_a_worker_that_joins_disturbs_nobody(group: Group) -> None:
     """The leader leads on, all keep their member ids, and no lease lapses; the observer sees who is there."""
     first = group.joined("a:1")
@@ -165,10 +178,11 @@ def test_a_worker_that_is_restarted_at_once_costs_nobody_its_lease(group: Group)
     """Its earlier stay is lost and listed still: the rebalance that waits for its session is shorter than a lease."""
     first, second, third = group.joined("a:1"), group.joined("b:2"), group.joined("c:3")
     third.send(signal.SIGKILL)
-    again = group.start("c:3")
-    assert group.lapses([first, second], 40, done=again.has_lease) == []
-    assert again.has_lease()
-    assert {one.member_id for one in group.listed()} == {one.member_id for one in (first, second, again)}
+    again = in_this_process(group, third.worker_id)
+    assert group.lapses([first, second], 40, done=lambda: again.now().lease_until_ns > 0) == []
+    there = {one.member_id for one in again.members()}
+    assert there == {first.member_id, second.member_id, again.now().member_id}
+    again.leave()
 
 
 def test_who_leaves_is_gone_at_once(group: Group) -> None:
@@ -206,19 +220,6 @@ def test_a_coordinator_that_was_away_finds_all_again(tmp_path: Path) -> None:
         until(lambda: sum(one.leads for one in workers) == 1, 10, "no leader")
 
 
-def in_this_process(group: Group, lengths: GroupTiming) -> Membership:
-    """A member that begins."""
-    return Membership(
-        group.kafka,
-        config_topic=group.topic,
-        worker_id="a:1",
-        url="http://a:1/",
-        timing=lengths,
-        lease=lambda until_ns: None,
-        position=lambda: 7,
-    )
-
-
 def refusal(membership: Membership) -> str:
     """Why it ended."""
     until(lambda: membership._failed is not None, 20, "it goes on")
@@ -235,7 +236,7 @@ def test_a_group_of_others_is_refused(group: Group) -> None:
     other.subscribe([group.topic], on_assign=lambda *assigned: joined.append(assigned))
     while not joined:
         other.poll(0.1)
-    words = refusal(in_this_process(group, timing(SESSION_MS)))
+    words = refusal(in_this_process(group, "a:1"))
     other.close()
     assert words.startswith(f"[group.id] {group.name}: this group has members of another kind")
     assert "give this cluster a group.id of its own" in words
@@ -243,13 +244,13 @@ def test_a_group_of_others_is_refused(group: Group) -> None:
 
 def test_a_session_that_brokers_do_not_allow_is_refused(group: Group) -> None:
     """The message names the key, its value and the brokers' keys."""
-    words = refusal(in_this_process(group, timing(1_000)))
+    words = refusal(in_this_process(group, "a:1", 1_000))
     assert words.startswith("[session.timeout.ms] 1000: the brokers do not allow it")
 
 
 def test_what_it_commits_is_how_far_the_worker_read(group: Group) -> None:
     """So that Kafka's tools show how much of the config topic the last worker to commit has still to read."""
-    membership = in_this_process(group, timing(SESSION_MS))
+    membership = in_this_process(group, "a:1")
     until(lambda: membership.now().lease_until_ns > 0, 20, "no lease")
     assert [one.worker_id for one in membership.members()] == ["a:1"]
     reader = Consumer({"bootstrap.servers": str(group.kafka.client["bootstrap.servers"]), "group.id": group.name})

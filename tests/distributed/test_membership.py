@@ -1,0 +1,83 @@
+"""distributed/membership.py: what a confirmation is worth, and for whom. With a coordinator: integration."""
+
+from parquet_sink.distributed.membership import GroupTiming, Lease, _client_id, _named
+
+SECOND = 1_000_000_000
+DEFAULTS = GroupTiming(10_000, 3_000, 60_000)
+
+
+def lease() -> tuple[Lease, list[int]]:
+    """A lease of a member, and the ends that it had."""
+    written: list[int] = []
+    made = Lease(DEFAULTS, written.append)
+    made.belongs_to("m-1")
+    written.clear()
+    return made, written
+
+
+def test_it_lasts_four_fifths_of_a_session_from_the_question_on() -> None:
+    """Not from the answer: when the coordinator renewed the session is not known, but that it was later than asked."""
+    made, written = lease()
+    made.asked(100 * SECOND)
+    made.answered(103 * SECOND, confirmed=True)
+    assert written == [108 * SECOND]
+    assert made.until_ns == 108 * SECOND
+
+
+def test_it_is_renewed_each_tenth_of_a_session_one_question_at_a_time() -> None:
+    """While no answer came nothing is asked; after one that came late it is asked again at once."""
+    made, _ = lease()
+    assert made.is_due(0)
+    made.asked(0)
+    assert not made.is_due(5 * SECOND)
+    made.answered(SECOND // 100, confirmed=True)
+    assert not made.is_due(SECOND - 1)
+    assert made.is_due(SECOND)
+
+
+def test_a_confirmation_that_fails_leaves_the_lease_as_it_is() -> None:
+    """What was confirmed before still holds; it is asked again soon, and at once after a rebalance."""
+    made, written = lease()
+    made.asked(0)
+    made.answered(0, confirmed=True)
+    made.asked(SECOND)
+    made.answered(2 * SECOND, confirmed=False)
+    assert written == [8 * SECOND]
+    assert not made.is_due(2 * SECOND + 299_999_999)
+    assert made.is_due(2 * SECOND + 300_000_000)
+    made.ask_soon()
+    assert made.is_due(2 * SECOND)
+
+
+def test_another_member_id_ends_it() -> None:
+    """The answer to what the former member asked is no confirmation for the new one."""
+    made, written = lease()
+    made.asked(0)
+    made.answered(0, confirmed=True)
+    made.asked(SECOND)
+    made.belongs_to("m-2")
+    assert written == [8 * SECOND, 0]
+    made.answered(2 * SECOND, confirmed=True)
+    assert written == [8 * SECOND, 0]
+    assert made.is_due(2 * SECOND)
+
+
+def test_nobody_asks_for_one_who_has_not_joined() -> None:
+    """Without a member id there is nothing to confirm."""
+    made = Lease(DEFAULTS, lambda until_ns: None)
+    assert not made.is_due(0)
+
+
+def test_it_lasts_over_an_ordinary_rebalance() -> None:
+    """A member hears of a rebalance within heartbeat.interval.ms, and may have asked just before."""
+    timing = DEFAULTS
+    assert timing.interval_ms + timing.heartbeat_ms + 2_000 < timing.lease_ms
+    assert GroupTiming(10_000, 500, 60_000).interval_ms == 500
+
+
+def test_a_client_id_carries_worker_and_url() -> None:
+    """Those of newer versions may carry more; what is no worker has none."""
+    assert _named(_client_id("a:8083", "https://a:8083/")) == ("a:8083", "https://a:8083/")
+    assert _named("parquet-sink|2|a:8083|https://a:8083/|more") == ("a:8083", "https://a:8083/")
+    assert _named("connector-consumer-orders-0") is None
+    assert _named("parquet-sink|1") is None
