@@ -10,6 +10,7 @@ from typing import Protocol
 import pytest
 from confluent_kafka import Producer
 from xdist.scheduler.loadfile import LoadFileScheduling
+from xdist.workermanage import WorkerController
 
 from integration.harness import sink, spark
 from integration.registry import RegistryServer
@@ -34,15 +35,30 @@ class TopicFactory(Protocol):
     ) -> str: ...
 
 
-LONGEST = ("documents", "connect_rest", "broker", "steps", "kafka_planner", "demo")
-"""Files of tests in the order of the time that they take, as far as it matters."""
+LONGEST = (
+    *("documents", "kafka_planner", "worker", "steps", "signals", "broker", "demo", "connect_rest", "file_source"),
+    *("canary", "run_basic"),
+)
+"""Files of integration tests in the order of the time that they take, as far as it matters."""
+LONGEST_UNIT = ("life", "source_life", "every_class", "cuts", "regular_expressions", "import_graph", "equal")
+"""Likewise of unit tests, which compute and wait for nothing."""
+COMPUTING = "gw0"
+"""The process of pytest-xdist that begins with the unit tests."""
 
 
 class ByFile(LoadFileScheduling):
-    """Gives a process of pytest-xdist whole files of tests; each page of the documents counts as a file."""
+    """Gives a process of pytest-xdist whole files of tests; each page of the documents counts as a file.
+
+    One process takes files from the end of the queue, where the unit tests are: it computes while the others wait.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
         return nodeid if "::test_what_a_page_shows_works[" in nodeid else super()._split_scope(nodeid)
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        if node.gateway.id == COMPUTING:
+            self.workqueue.move_to_end(next(reversed(self.workqueue)), last=False)
+        super()._assign_work_unit(node)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -52,13 +68,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFile | 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files come first, and unit tests last: no process of `make test` ends with a long file of its own."""
-    here, order = Path(__file__).parent, {f"test_{name}.py": rank for rank, name in enumerate(LONGEST)}
+    """The longest integration tests first, the longest unit tests last: short files are left for the end of a run."""
+    items.sort(key=lambda item: rank(item.path))
 
-    def rank(item: pytest.Item) -> int:
-        return order.get(item.path.name, len(order)) if item.path.parent == here else len(order) + 1
 
-    items.sort(key=rank)
+def rank(path: Path) -> int:
+    """Where a file of tests comes in the queue."""
+    name = path.stem.removeprefix("test_")
+    if path.parent == Path(__file__).parent:
+        return LONGEST.index(name) if name in LONGEST else len(LONGEST)
+    return len(LONGEST) + 1 + (len(LONGEST_UNIT) - LONGEST_UNIT.index(name) if name in LONGEST_UNIT else 0)
 
 
 @pytest.fixture(scope="session")
