@@ -130,12 +130,16 @@ def seen_ms(now_ms: float, last_ms: float | None, flush: FlushSettings) -> float
     return now_ms if last_ms is None else min(now_ms, last_ms + 2 * tick_ms(flush))
 
 
-def batch_records(commit_interval_ms: int, slots: int, per_second: float | None = None) -> int:
-    """Offsets that one micro-batch takes, about: what is done in a quarter of the interval.
+def batch_records(commit_interval_ms: int, slots: int, per_second: float | None = None, *, alone: bool = False) -> int:
+    """Offsets that one micro-batch takes, about: what is done in a quarter of the interval, in which all others wait.
 
-    per_second: offsets; None: as many as so many Spark slots may be expected to get done.
+    per_second: offsets; None: as many as so many Spark slots may be expected to get done. alone: the connector has one
+    topic-partition. One slot reads it, and nobody waits for that, because its records come one after the other in any
+    case; so its micro-batches are as long as any may be.
     """
     seconds = min(max(commit_interval_ms / 4_000, LEAST_BATCH_S), MOST_BATCH_S)
+    if alone:
+        slots, seconds = 1, MOST_BATCH_S
     return int(seconds * (slots * RECORDS_PER_SECOND if per_second is None else per_second))
 
 
@@ -167,15 +171,20 @@ class Pace:
 
 
 def select_batch(
-    due_now: Sequence[tuple[int, Candidate]], flush: FlushSettings, slots: int, per_second: float | None = None
+    due_now: Sequence[tuple[int, Candidate]],
+    flush: FlushSettings,
+    slots: int,
+    per_second: float | None = None,
+    *,
+    alone: bool = False,
 ) -> list[Candidate]:
     """Those that one micro-batch takes, cut to their shares of it; the rest waits for the next.
 
     Each comes with the number of the micro-batch that took its topic-partition last (0: none yet); the longest ago
     comes first, so that none starves behind a backlog of others. What short ranges leave goes to long ones.
-    per_second: as of `batch_records`.
+    per_second, alone: as of `batch_records`.
     """
-    budget = left = batch_records(flush.commit_interval_ms, slots, per_second)
+    budget = left = batch_records(flush.commit_interval_ms, slots, per_second, alone=alone)
     most = MOST_RANGE_RECORDS if per_second is None else max(budget, LEAST_RANGE_RECORDS)
     chosen: list[Candidate] = []
     for _, candidate in sorted(due_now, key=lambda item: (item[0], item[1][:2])):

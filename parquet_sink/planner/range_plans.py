@@ -206,11 +206,11 @@ class RangePlans:
         """As much as fits into one micro-batch, recorded beside the offsets before it begins."""
         group, starts = self._context.group, self._context.offsets.starts
         slots = self._context.state.get(SLOTS) or 1  # shared again while other connectors come and go
-        flush, per_second = self._context.settings.flush, self._pace.per_second
-        candidates = select_batch(found, flush, slots, per_second)
+        flush, per_second, alone = self._context.settings.flush, self._pace.per_second, len(starts) == 1
+        candidates = select_batch(found, flush, slots, per_second, alone=alone)
         if not candidates:
             return []
-        budget = batch_records(flush.commit_interval_ms, slots, per_second)
+        budget = batch_records(flush.commit_interval_ms, slots, per_second, alone=alone)
         self._pace.begin(sum(len(span) for _, _, span in candidates), budget, self._context.now())
         self._batches += 1
         self._removed = set()

@@ -354,6 +354,15 @@ def test_a_micro_batch_takes_what_the_ones_before_got_done() -> None:
     assert pace.per_second == pytest.approx(500_000)
 
 
+@given(st.integers(1, 10**7), st.integers(1, 64), st.none() | st.floats(1.0, 1e7))
+def test_micro_batches_of_one_topic_partition_are_as_long_as_any_may_be(
+    interval: int, slots: int, per_second: float | None
+) -> None:
+    """Nobody waits for them, so that their length does not depend on the interval; one slot does the work."""
+    rate = RECORDS_PER_SECOND if per_second is None else per_second
+    assert batch_records(interval, slots, per_second, alone=True) == int(MOST_BATCH_S * rate)
+
+
 @given(st.floats(1.0, 1e7), st.integers(1, 64), st.integers(1, 30))
 def test_a_single_backlog_gets_all_that_is_done_in_a_micro_batch(per_second: float, slots: int, files: int) -> None:
     """Up to the last whole file that fits, and one file at least, however fast or slow it is."""

@@ -382,6 +382,26 @@ def test_slots_are_shared_anew_while_it_runs(
     assert planner.tasks() == 1
 
 
+def test_the_only_topic_partition_has_long_micro_batches(
+    cluster: Cluster, make: Callable[..., Planner], clock: Clock, state: SqliteStore
+) -> None:
+    """It is worked off in ten seconds of work at a time, with any slots; where there is another, in a second of it."""
+    state.set(SLOTS, 4)
+    flush = replace(SETTINGS.flush, commit_records=50_000)
+    per_record = LearnedSchema(bytes_per_record=0.1)
+    state.learn("orders", per_record)
+    for others, first, second in (((), 1_000_000, 2_000_000), ((("orders", 1),), 200_000, 100_000)):
+        cluster.logs = {KEY: (0, 10**7)} | dict.fromkeys(others, (0, 10**7))
+        cluster.group.clear()
+        planner = make(flush)
+        planner.begin()
+        taken = spans(planner.tick({}))
+        assert [len(span) for *_, span in taken] == [first] * (1 + len(others))
+        clock.seconds += sum(len(span) for *_, span in taken) / 200_000
+        taken = spans(planner.tick({(topic, partition): span.end for topic, partition, span in taken}))
+        assert [len(span) for *_, span in taken] == [second] * (1 + len(others))
+
+
 def test_a_stop_while_the_broker_is_away_ends_too(
     cluster: Cluster, make: Callable[..., Planner], state: SqliteStore
 ) -> None:

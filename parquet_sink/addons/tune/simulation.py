@@ -98,7 +98,7 @@ class SimulatedConnector:
         looked = at + self._durations.look_ms
         woken = self._woken(now)
         found = [due for number in woken if (due := self._due(number, at, now)) is not None]
-        chosen = select_batch(found, self._flush, self._slots)
+        chosen = select_batch(found, self._flush, self._slots, alone=len(self.partitions) == 1)
         self.cut = self.cut or len(chosen) < len(found) or _shorter(found, chosen)
         done = self._run(chosen, looked, slots) if chosen else at
         self.ticks.visit(at, done)
