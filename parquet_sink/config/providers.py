@@ -94,6 +94,11 @@ def _is_one(found: re.Match[str]) -> bool:
     return found[3] is not None and found[4] != ""
 
 
+def without_placeholders(text: str, instead: str) -> str:
+    """The text with something else in the place of each placeholder."""
+    return _PLACEHOLDER.sub(lambda found: instead if _is_one(found) else found[0], text)
+
+
 def built_in_used(texts: Iterable[str]) -> list[str]:
     """Those of Kafka's own three that placeholders in these texts name."""
     named = {found[1] for text in texts for found in _PLACEHOLDER.finditer(text)}

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from parquet_sink.config.key import Key, find
+from parquet_sink.config.providers import without_placeholders
 from parquet_sink.kafka.client_settings import is_secret_name
 
 HIDDEN: Final = "[hidden]"
@@ -20,6 +21,13 @@ _ALIKE: Final = 0.85
 """How near to a password's key a name must be, as in difflib, to be taken for it misspelt."""
 _USER: Final = re.compile(r"(?<=://)([^/@\s:]*):[^/@\s]*@")
 """User and password in a URL."""
+_FILLED: Final = "\0"
+"""Stands for a placeholder while what is around it is looked at."""
+_PASSWORDS_IN_URLS: Final = re.compile(r"://[^/@\s:]*:([^/@\s]*)@")
+_GIVEN: Final = re.compile(rf"(?:(?:AppKey|Bearer|Basic)\s+)?{_FILLED}*")
+_JAAS: Final = "sasl.jaas.config"
+_JAAS_MODULE: Final = re.compile(r"\s(?:required|requisite|sufficient|optional)\b")
+_JAAS_OPTION: Final = re.compile(r'(?<![\w.])([\w.]++)\s*+=\s*+("(?:[^"\\]|\\.)*+(?:"|\Z)|[^\s;"]*+)')
 
 
 def hide(config: Mapping[str, str], keys: Collection[Key]) -> dict[str, str]:
@@ -46,6 +54,25 @@ def unknown(config: Mapping[str, str], keys: Collection[Key]) -> list[str]:
         for name, text in config.items()
         if (text.strip() == HIDDEN and _is_secret(name, keys)) or f":{HIDDEN}@" in text
     ]
+
+
+def in_clear(config: Mapping[str, str], keys: Collection[Key]) -> tuple[str, ...]:
+    """Names of keys whose text has a password that no config provider gives. keys: all that are known of it.
+
+    Around placeholders a scheme (`Bearer`), a user (`user:password`) and the rest of a JAAS configuration may stand.
+    """
+    return tuple(name for name, text in config.items() if not _is_given(name, text, keys))
+
+
+def _is_given(name: str, text: str, keys: Collection[Key]) -> bool:
+    bare = without_placeholders(text.strip(), _FILLED)
+    if not _is_secret(name, keys):
+        passwords = _PASSWORDS_IN_URLS.findall(bare)
+    elif name.endswith(_JAAS) and _JAAS_MODULE.search(bare):
+        passwords = [value.strip('"') for option, value in _JAAS_OPTION.findall(bare) if is_secret_name(option)]
+    else:
+        passwords = [bare.partition(":")[2] or bare]
+    return all(_GIVEN.fullmatch(password) for password in passwords)
 
 
 def _shown(name: str, text: str, keys: Collection[Key]) -> str:

@@ -35,6 +35,8 @@ SESSION: Final = "session.timeout.ms"
 HEARTBEAT: Final = "heartbeat.interval.ms"
 REBALANCE: Final = "rebalance.timeout.ms"
 SECRETS: Final = "parquet-sink.config.secrets"
+SEALED: Final = "sealed"
+"""The mode, and the name of the config provider that opens what is sealed."""
 SEALING_KEYS: Final = "parquet-sink.config.sealing.keys"
 HMACS: Final[Mapping[str, int]] = {"HmacSHA256": 256, "HmacSHA384": 384, "HmacSHA512": 512}
 """By Java's names, without those that are too weak; of each the bits of its keys, as Java makes them."""
@@ -402,5 +404,7 @@ def _check_together(found: DistributedSettings, values: Values, report: Report) 
             "inter.worker.verification.algorithms",
             f"It lacks {found.signature_algorithm}, by which this worker signs; add it.",
         )
-    if found.secrets == "sealed" and not found.sealing_keys and SEALING_KEYS not in values.given:
-        report.problem(SEALING_KEYS, f"It is missing beside {SECRETS}=sealed; give a key, ID:BASE64.")
+    if found.secrets == SEALED and not found.sealing_keys and SEALING_KEYS not in values.given:
+        report.problem(SEALING_KEYS, f"It is missing beside {SECRETS}={SEALED}; give a key, ID:BASE64.")
+    if SEALED in values.names("config.providers"):
+        report.problem("config.providers", f"{SEALED} is the name of a provider of this program; give yours another.")

@@ -4,7 +4,7 @@ import pytest
 
 from parquet_sink.config.key import Key, Type
 from parquet_sink.connectors.class_keys import keys_of
-from parquet_sink.connectors.hidden import HIDDEN, hide, restore, unknown
+from parquet_sink.connectors.hidden import HIDDEN, hide, in_clear, restore, unknown
 
 KEYS = (
     Key("pin", "", Type.PASSWORD, ""),
@@ -89,3 +89,37 @@ def test_keys_of_a_file(connector: dict[str, str]) -> None:
 def test_a_slip_in_a_key_of_ours_shows_no_password(name: str) -> None:
     """What was meant is a password's key, so its value comes back to nobody."""
     assert hide({name: "AppKey x"}, keys_of({})) == {name: HIDDEN}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "clear"),
+    [
+        ("pin", "1234", True),
+        ("pin", " ", False),
+        ("pin", "${env:PIN}", False),
+        ("pin", "${env:A}${env:B}", False),
+        ("pin", "salt${env:PIN}", True),
+        ("pin", "AppKey ${env:PIN}", False),
+        ("pin", "AppKey 1234", True),
+        ("pin", "user:${env:PIN}", False),
+        ("pin", "${env:USER}:1234", True),
+        ("pin", "${PIN}", True),
+        ("data.primary.key", "id", False),
+        ("consumer.override.sasl.jaas.config", 'x required username="u" password="${file:/run/x:pin}";', False),
+        ("consumer.override.sasl.jaas.config", 'x required username="u" password="p\\"${env:A}";', True),
+        ("consumer.override.sasl.jaas.config", "x required username=${env:U} password=p;", True),
+        ("consumer.override.sasl.jaas.config", 'x required clientId="c" clientSecret="s";', True),
+        ("consumer.override.sasl.jaas.config", "x required;", False),
+        ("consumer.override.sasl.jaas.config", "p", True),
+        ("consumer.override.sasl.jaas.config", "${env:JAAS}", False),
+        ("nobody.knows.password", "p", True),
+        ("nobody.knows", "p", False),
+        ("schema.registry.url", "http://me:p@one:1", True),
+        ("schema.registry.url", "http://me:${file:/a/b:c}@one:1", False),
+        ("schema.registry.url", "http://me:${env:A}@one:1,http://me:p@two:1", True),
+        ("schema.registry.url", "http://one:1/a:b@c", False),
+    ],
+)
+def test_passwords_in_the_clear_are_found(name: str, text: str, clear: bool) -> None:
+    """Where no config provider gives them; a user, a scheme and the rest of a JAAS configuration may stand around."""
+    assert in_clear({name: text}, KEYS) == ((name,) if clear else ())

@@ -1,0 +1,160 @@
+"""Passwords on their way to the config topic: refused, plain or sealed; a sealed one opens where it is used alone."""
+
+import base64
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Literal
+
+import pytest
+
+from parquet_sink.config.key import Key, Type
+from parquet_sink.config.machine import Machine
+from parquet_sink.config.providers import resolve
+from parquet_sink.config.report import Report
+from parquet_sink.config.secret import Secret
+from parquet_sink.connectors.hidden import hide
+from parquet_sink.distributed.secrets import ConfigSecrets
+from parquet_sink.worker.herder.errors import InvalidConnector
+from parquet_sink.worker_config.distributed import DistributedSettings, SealingKey
+from parquet_sink.worker_config.worker import Worker
+
+KEYS = (Key("token", "", Type.PASSWORD, ""), Key("pin", "", Type.PASSWORD, ""), Key("topic", "", Type.STRING, ""))
+Mode = Literal["refused", "plain", "sealed"]
+
+
+def _key(name: str, byte: int) -> SealingKey:
+    return SealingKey(name, Secret(base64.b64encode(bytes([byte]) * 32).decode()))
+
+
+FIRST, OTHER = _key("first", 1), _key("other", 2)
+
+
+def _secrets(mode: Mode = "sealed", *keys: SealingKey) -> ConfigSecrets:
+    named = DistributedSettings(group_id="g", config_topic="c", status_topic="s", state_topic="t", offset_topic="o")
+    return ConfigSecrets(replace(named, secrets=mode, sealing_keys=keys or (FIRST,)))
+
+
+def _stored(
+    secrets: ConfigSecrets, config: Mapping[str, str], before: Mapping[str, str] | None = None, name: str = "orders"
+) -> dict[str, str]:
+    return secrets.stored(name, config, before or {}, KEYS)
+
+
+def _problems(secrets: ConfigSecrets, config: Mapping[str, str], name: str = "orders") -> tuple[str, ...]:
+    with pytest.raises(InvalidConnector) as told:
+        _stored(secrets, config, name=name)
+    return told.value.problems
+
+
+def _used(secrets: ConfigSecrets, config: Mapping[str, str]) -> tuple[Mapping[str, str], list[str]]:
+    """What a worker runs, and what is wrong with it."""
+    report = Report()
+    machine = secrets.opening(Worker(machine=Machine(environ={"A": "a"}, providers=None))).machine
+    return resolve(config, machine, report).values, report.problems
+
+
+def test_a_password_in_the_clear_is_refused_with_the_cure() -> None:
+    """Of each key one problem; the password is in none; what is no password is not looked at."""
+    problems = _problems(_secrets("refused"), {"token": "canary", "pin": "${env:A}", "topic": "t", "x.password": "y"})
+    assert problems == tuple(
+        f"Invalid [{name}]. It has a password in the clear, which whoever may read the config topic would see. Write "
+        "the placeholder of a config provider, ${file:PATH:KEY} say, or set [parquet-sink.config.secrets] in the "
+        "worker file to seal or to allow it."
+        for name in ("token", "x.password")
+    )
+
+
+def test_placeholders_are_no_passwords() -> None:
+    """They are stored as they are, whatever the mode."""
+    config = {"token": "Bearer ${env:A}", "pin": "", "topic": "${env:A}"}
+    for mode in ("refused", "plain", "sealed"):
+        assert _stored(_secrets(mode), config) == config  # type: ignore[arg-type]
+
+
+def test_plain_stores_what_came() -> None:
+    """Who writes that into the worker file wants it."""
+    assert _stored(_secrets("plain"), {"token": "canary"}) == {"token": "canary"}
+
+
+def test_a_sealed_password_is_nowhere_but_where_it_is_used() -> None:
+    """The config topic has a placeholder, which REST shows, and which the worker that runs the connector opens."""
+    secrets = _secrets()
+    stored = _stored(secrets, {"token": " canary ", "topic": "t"})
+    assert stored["token"].startswith("${sealed:first:")
+    assert "canary" not in str(stored)
+    assert hide(stored, KEYS) == stored
+    assert _used(secrets, {**stored, "pin": "${env:A}"}) == ({"token": " canary ", "topic": "t", "pin": "a"}, [])
+
+
+def test_what_is_put_twice_is_stored_once() -> None:
+    """The same password keeps its sealed text, so nothing changes; another one gets another; two are never alike."""
+    secrets = _secrets()
+    before = _stored(secrets, {"token": "canary", "pin": "canary"})
+    assert before["token"] != before["pin"]
+    assert _stored(secrets, {"token": "canary", "pin": "canary"}, before) == before
+    assert _stored(secrets, before, before) == before
+    assert _stored(secrets, {"token": "other"}, before)["token"] != before["token"]
+
+
+def test_keys_are_rotated_by_putting_what_is_there() -> None:
+    """The new first key opens what the old one sealed while that is listed, and seals it again when it is put."""
+    old = _stored(_secrets("sealed", OTHER), {"token": "canary"})
+    both = _secrets("sealed", FIRST, OTHER)
+    assert _used(both, old)[0] == {"token": "canary"}
+    for put in (old, {"token": "canary"}):
+        new = _stored(both, put, old)
+        assert new["token"].startswith("${sealed:first:")
+        assert _used(_secrets("sealed", FIRST), new)[0] == {"token": "canary"}
+
+
+def test_a_key_that_is_gone_is_named() -> None:
+    """By the id that the value has, where it is used and where it is put."""
+    old = _stored(_secrets("sealed", OTHER), {"token": "canary"})
+    cure = 'needs the key "other", which [parquet-sink.config.sealing.keys] in this worker\'s file lacks; add it there'
+    (used,) = _used(_secrets(), old)[1]
+    assert used.startswith(f"Invalid [token]. {old['token']} {cure}")
+    (put,) = _problems(_secrets(), old)
+    assert put.startswith(f"Invalid [token]. The sealed value in it {cure}")
+
+
+@pytest.mark.parametrize("wrong", ["key", "text", "end"])
+def test_what_was_changed_is_not_opened(wrong: str) -> None:
+    """Another key of the same name, another text, or half of it."""
+    stored = _stored(_secrets(), {"token": "canary"})["token"]
+    changed = {"key": stored, "text": stored.replace(stored[20:24], "AAAA"), "end": stored[:40] + "}"}[wrong]
+    secrets = _secrets("sealed", replace(OTHER, id="first")) if wrong == "key" else _secrets()
+    (problem,) = _used(secrets, {"token": changed})[1]
+    assert 'was changed, or the key "first" of [parquet-sink.config.sealing.keys] in this worker\'s file is' in problem
+    assert _problems(secrets, {"token": changed}) != ()
+
+
+@pytest.mark.parametrize("mode", ["refused", "plain", "sealed"])
+@pytest.mark.parametrize(
+    ("name", "config"),
+    [
+        ("other", {"token": "{}"}),
+        ("orders", {"pin": "{}"}),
+        ("orders", {"topic": "{}"}),
+        ("orders", {"topic": "http://{}@evil"}),
+        ("orders", {"token": "x{}"}),
+    ],
+)
+def test_a_sealed_value_is_taken_nowhere_else(mode: Mode, name: str, config: dict[str, str]) -> None:
+    """Who may write configurations cannot have another's password sent to where he reads it."""
+    sealed = _stored(_secrets(), {"token": "canary"})["token"]
+    (problem,) = _problems(_secrets(mode), {key: text.format(sealed) for key, text in config.items()}, name)
+    assert "is of another connector or key, or does not stand alone; write the password anew" in problem
+
+
+def test_a_sealed_value_stays_when_the_mode_changes() -> None:
+    """It is still opened, and may be put back as it is."""
+    sealed = _stored(_secrets(), {"token": "canary"})
+    for mode in ("refused", "plain"):
+        assert _stored(_secrets(mode), sealed, sealed) == sealed  # type: ignore[arg-type]
+        assert _used(_secrets(mode), sealed)[0] == {"token": "canary"}  # type: ignore[arg-type]
+
+
+def test_a_password_beside_placeholders_cannot_be_sealed() -> None:
+    """What is sealed is not searched for placeholders when it is opened."""
+    (problem,) = _problems(_secrets(), {"token": "canary${env:A}"})
+    assert problem.startswith("Invalid [token]. It has a password in the clear beside placeholders")
