@@ -1,14 +1,12 @@
 """A worker's membership in a process of its own, which can be killed and frozen: it prints what it is, and its lease.
 
-`python -m integration.group_member BROKERS GROUP TOPIC WORKER_ID SESSION_MS LEASE_FILE`. The file has the end of the
-lease, in nanoseconds of CLOCK_BOOTTIME.
+`python -m integration.group_member BROKERS GROUP TOPIC WORKER_ID SESSION_MS FOLDER`. The folder is of its leases.
 """
 
-import os
 import signal
 import sys
 
-from parquet_sink.distributed.membership import GroupTiming, Membership
+from parquet_sink.distributed.membership import GroupTiming, LeaseFiles, Membership
 from parquet_sink.kafka.settings import KafkaSettings
 
 
@@ -17,16 +15,15 @@ def timing(session_ms: int) -> GroupTiming:
     return GroupTiming(session_ms, session_ms * 3 // 10, session_ms * 6)
 
 
-def main(brokers: str, group: str, topic: str, worker_id: str, session_ms: str, path: str) -> None:
+def main(brokers: str, group: str, topic: str, worker_id: str, session_ms: str, folder: str) -> None:
     """Prints member id and whether it leads whenever they change; leaves at SIGTERM."""
-    file = os.open(path, os.O_CREAT | os.O_RDWR)
     membership = Membership(
         KafkaSettings((topic,), None, group, {"bootstrap.servers": brokers}),
         config_topic=topic,
         worker_id=worker_id,
         url=f"http://{worker_id}/",
         timing=timing(int(session_ms)),
-        lease=lambda until_ns: os.pwrite(file, until_ns.to_bytes(8, "little"), 0),
+        lease=LeaseFiles(folder).write,
         position=lambda: 0,
     )
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(membership.leave()))

@@ -18,9 +18,10 @@ from integration.conftest import TopicFactory
 from integration.group_member import timing
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.distributed.assignment import MemberInfo
-from parquet_sink.distributed.membership import GroupMembers, Membership, clock_ns
+from parquet_sink.distributed.membership import GroupMembers, LeaseFiles, Membership
 from parquet_sink.errors import SetupError
 from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.process.lease import holds
 
 SESSION_MS = 6_000
 """The shortest that brokers allow as they come."""
@@ -41,13 +42,14 @@ class Worker:
 
     worker_id: str
     process: "subprocess.Popen[str]"
-    lease: Path
+    leases: LeaseFiles
     output: Path
 
     @property
     def states(self) -> list[tuple[str, str]]:
         """Member id, and `leads` or `follows`, since it began."""
-        return [(line.split()[0], line.split()[1]) for line in self.output.read_text().splitlines()]
+        lines = self.output.read_text().splitlines()
+        return [(line.split()[0], line.split()[1]) for line in lines] or [("-", "follows")]
 
     @property
     def member_id(self) -> str:
@@ -57,13 +59,12 @@ class Worker:
     def leads(self) -> bool:
         return self.states[-1][1] == "leads"
 
-    @property
-    def lease_left_s(self) -> float:
-        content = self.lease.read_bytes() if self.lease.exists() else b""
-        return (int.from_bytes(content, "little") - clock_ns()) / 1e9
-
     def has_lease(self) -> bool:
-        return self.lease_left_s > 0
+        return self.had(self.member_id)
+
+    def had(self, member_id: str) -> bool:
+        """Whether the lease of one of its member ids goes on."""
+        return holds(self.leases.path(member_id))
 
     def send(self, number: signal.Signals) -> None:
         os.kill(self.process.pid, number)
@@ -80,13 +81,13 @@ class Group:
 
     def start(self, worker_id: str) -> Worker:
         name = f"{worker_id}-{uuid.uuid4().hex[:4]}"
-        lease, output = self._folder / f"{name}.lease", self._folder / f"{name}.out"
-        arguments = [self._servers, self.name, self.topic, worker_id, str(SESSION_MS), str(lease)]
+        output = self._folder / f"{name}.out"
+        arguments = [self._servers, self.name, self.topic, worker_id, str(SESSION_MS), str(self._folder)]
         command = [sys.executable, "-m", "integration.group_member", *arguments]
         with output.open("w") as file:
             process = self._stack.enter_context(subprocess.Popen(command, stdout=file, text=True))
         self._stack.callback(process.kill)
-        return Worker(worker_id, process, lease, output)
+        return Worker(worker_id, process, LeaseFiles(str(self._folder)), output)
 
     def joined(self, worker_id: str) -> Worker:
         """A worker that has its lease."""
@@ -125,7 +126,7 @@ def in_this_process(group: Group, worker_id: str, session_ms: int = SESSION_MS) 
         worker_id=worker_id,
         url=f"http://{worker_id}/",
         timing=timing(session_ms),
-        lease=lambda until_ns: None,
+        lease=lambda member_id, until_ns: None,
         position=lambda: 7,
     )
 
@@ -151,7 +152,7 @@ def test_the_next_leader_comes_after_the_lease_of_a_killed_one(group: Group) -> 
     killed_at = time.monotonic()
     member_id = first.member_id
     assert group.lapses([second], 30, done=lambda: not group.has(member_id)) == []
-    assert not first.has_lease()
+    assert not first.had(member_id)
     assert group.lapses([second], 30, done=lambda: second.leads) == []
     assert second.leads
     assert time.monotonic() - killed_at < SESSION_MS / 1000 + 3
@@ -161,11 +162,10 @@ def test_a_frozen_worker_keeps_its_membership_as_long_as_its_lease(group: Group)
     """It is removed after the lease; when it goes on it has no lease until it is a member again, by another id."""
     first, second = group.joined("a:1"), group.joined("b:2")
     first.send(signal.SIGSTOP)
-    member_id, left_s = first.member_id, first.lease_left_s
-    assert left_s > 0
-    while group.has(member_id):
-        time.sleep(LOOK_S)
-    assert not first.has_lease()
+    member_id = first.member_id
+    assert first.had(member_id)
+    until(lambda: not group.has(member_id), SESSION_MS / 1000 + 5, "it is not removed")
+    assert not first.had(member_id)
     until(lambda: second.leads, 10, "nobody leads")
     first.send(signal.SIGCONT)
     until(lambda: first.member_id not in {member_id, "-"}, 20, "it is not back")
@@ -188,11 +188,12 @@ def test_a_worker_that_is_restarted_at_once_costs_nobody_its_lease(group: Group)
 def test_who_leaves_is_gone_at_once(group: Group) -> None:
     """Its lease ends first, and the other leads without waiting for a session."""
     first, second = group.joined("a:1"), group.joined("b:2")
+    member_id = first.member_id
     first.send(signal.SIGTERM)
     left_at = time.monotonic()
     assert first.process.wait(10) == 0
     assert time.monotonic() - left_at < 2
-    assert not first.has_lease()
+    assert not first.had(member_id)
     assert group.lapses([second], 10, done=lambda: second.leads) == []
     assert second.leads
     assert time.monotonic() - left_at < SESSION_MS * 0.3 / 1000 + 2
@@ -213,7 +214,7 @@ def test_a_coordinator_that_was_away_finds_all_again(tmp_path: Path) -> None:
         assert [one.states for one in workers] == before
         own.stop()
         until(lambda: [one.member_id for one in workers] == ["-", "-"], 20, "a session without end")
-        assert not any(one.has_lease() for one in workers)
+        assert not any(one.had(states[-1][0]) for one, states in zip(workers, before, strict=True))
         own.start()
         until(lambda: all(one.has_lease() for one in workers), 60, "no lease")
         assert sorted(one.member_id for one in group.listed()) == sorted(one.member_id for one in workers)

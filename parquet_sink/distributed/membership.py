@@ -15,7 +15,9 @@ heartbeat.interval.ms. A lost one that is still in the group when another joins 
 is over, which is why a worker that comes back at once waits a little (`_let_go`), and why commits are made that often.
 """
 
+import hashlib
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +28,7 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from parquet_sink.distributed.assignment import MemberInfo
-from parquet_sink.errors import KafkaFailed, KafkaRefused, SetupError, SinkError
+from parquet_sink.errors import KafkaFailed, KafkaRefused, SetupError, SinkError, StorageFailed
 from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.log import ClientLog
@@ -34,6 +36,7 @@ from parquet_sink.kafka.client.renewal import TimeLimited
 from parquet_sink.kafka.client.rights import to_commit, to_read, to_see_group
 from parquet_sink.kafka.cluster.requests import TIMEOUT_S, AdminRequests
 from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.process.lease import LeaseFile, clock_ns
 from parquet_sink.process.threads import in_thread
 
 log = logging.getLogger(__name__)
@@ -46,6 +49,7 @@ LEASE: Final = 0.8
 CONFIRMED_EACH: Final = 0.1
 """Of the session: the length of a lease, and how often it is renewed."""
 _MILLISECOND: Final = 1_000_000
+WriteLease = Callable[[str, int], None]
 
 
 @dataclass(frozen=True)
@@ -83,10 +87,10 @@ class Member:
 class Lease:
     """Until when the coordinator keeps this member, by confirmations. Times are nanoseconds of CLOCK_BOOTTIME.
 
-    write: is given the time until which the lease lasts, whenever that changes; 0 ends it.
+    write: is given a member id and until when its lease lasts, whenever that changes; 0 ends it.
     """
 
-    def __init__(self, timing: GroupTiming, write: Callable[[int], None]) -> None:
+    def __init__(self, timing: GroupTiming, write: WriteLease) -> None:
         self._length_ns = timing.lease_ms * _MILLISECOND
         self._interval_ns = timing.interval_ms * _MILLISECOND
         self._write, self._member_id = write, ""
@@ -97,8 +101,8 @@ class Lease:
     def belongs_to(self, member_id: str) -> None:
         """It is another member's with another id: it ends at once, and waits for no answer to the former's question."""
         if member_id != self._member_id:
-            self._member_id, self._next_ns = member_id, 0
             self.end()
+            self._member_id, self._next_ns = member_id, 0
 
     def is_due(self, now_ns: int) -> bool:
         """Whether to ask for a confirmation: one at a time."""
@@ -121,13 +125,42 @@ class Lease:
             return
         if confirmed:
             self.until_ns = asked_ns + self._length_ns
-            self._write(self.until_ns)
+            self._write(member_id, self.until_ns)
         else:
             self._next_ns = now_ns + RETRY_MS * _MILLISECOND
 
     def end(self) -> None:
         self.until_ns = 0
-        self._write(0)
+        if self._member_id:
+            self._write(self._member_id, 0)
+
+
+class LeaseFiles:
+    """A file for the lease of each member id, in a folder that is there.
+
+    What a worker runs looks at the one of the member id under which it began: while its worker has a lease again under
+    another id, what the earlier stay began may still be at work, and another worker have its connector.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def path(self, member_id: str) -> str:
+        return os.path.join(self._folder, f"lease-{hashlib.sha256(member_id.encode()).hexdigest()[:16]}")
+
+    def write(self, member_id: str, until_ns: int) -> None:
+        """Raises StorageFailed."""
+        path = self.path(member_id)
+        try:
+            if until_ns:
+                LeaseFile(path).write(until_ns)
+            else:
+                with suppress(FileNotFoundError):
+                    os.unlink(path)
+        except OSError as error:
+            raise StorageFailed(
+                f"{path}: the worker's lease cannot be written ({error.strerror}). Make its folder writable."
+            ) from None
 
 
 class GroupMembers(AdminRequests):
@@ -173,11 +206,6 @@ def _named(client_id: str) -> tuple[str, str] | None:
     return (parts[1], parts[2]) if program == "parquet-sink" and len(parts) >= 3 else None
 
 
-def clock_ns() -> int:
-    """Goes on while the machine is suspended."""
-    return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
-
-
 class Membership:
     """Keeps a worker in the group, in a thread of its own, until it leaves or fails.
 
@@ -193,7 +221,7 @@ class Membership:
         worker_id: str,
         url: str,
         timing: GroupTiming,
-        lease: Callable[[int], None],
+        lease: WriteLease,
         position: Callable[[], int],
     ) -> None:
         self._kafka, self._topic, self._worker_id, self._url = kafka, config_topic, worker_id, url
@@ -210,7 +238,7 @@ class Membership:
         self._thread.start()
 
     def now(self) -> Member:
-        """Raises SetupError or KafkaFailed when it is no member any more and will not be one again."""
+        """Raises SetupError, KafkaFailed or StorageFailed when it is no member any more and will not be one again."""
         if self._failed is not None:
             raise self._failed
         return Member(self._worker_id, self._member_id, self._leads, self._lease.until_ns)

@@ -1,17 +1,22 @@
 """distributed/membership.py: what a confirmation is worth, and for whom. With a coordinator: integration."""
 
-from parquet_sink.distributed.membership import GroupTiming, Lease, _client_id, _named
+from pathlib import Path
+
+import pytest
+
+from parquet_sink.distributed.membership import GroupTiming, Lease, LeaseFiles, _client_id, _named
+from parquet_sink.errors import StorageFailed
+from parquet_sink.process.lease import clock_ns, holds
 
 SECOND = 1_000_000_000
 DEFAULTS = GroupTiming(10_000, 3_000, 60_000)
 
 
-def lease() -> tuple[Lease, list[int]]:
-    """A lease of a member, and the ends that it had."""
-    written: list[int] = []
-    made = Lease(DEFAULTS, written.append)
+def lease() -> tuple[Lease, list[tuple[str, int]]]:
+    """A lease of member m-1, and the ends that leases had, each with its member."""
+    written: list[tuple[str, int]] = []
+    made = Lease(DEFAULTS, lambda member_id, until_ns: written.append((member_id, until_ns)))
     made.belongs_to("m-1")
-    written.clear()
     return made, written
 
 
@@ -20,7 +25,7 @@ def test_it_lasts_four_fifths_of_a_session_from_the_question_on() -> None:
     made, written = lease()
     made.asked(100 * SECOND)
     made.answered(103 * SECOND, confirmed=True)
-    assert written == [108 * SECOND]
+    assert written == [("m-1", 108 * SECOND)]
     assert made.until_ns == 108 * SECOND
 
 
@@ -42,7 +47,7 @@ def test_a_confirmation_that_fails_leaves_the_lease_as_it_is() -> None:
     made.answered(0, confirmed=True)
     made.asked(SECOND)
     made.answered(2 * SECOND, confirmed=False)
-    assert written == [8 * SECOND]
+    assert written == [("m-1", 8 * SECOND)]
     assert not made.is_due(2 * SECOND + 299_999_999)
     assert made.is_due(2 * SECOND + 300_000_000)
     made.ask_soon()
@@ -56,15 +61,17 @@ def test_another_member_id_ends_it() -> None:
     made.answered(0, confirmed=True)
     made.asked(SECOND)
     made.belongs_to("m-2")
-    assert written == [8 * SECOND, 0]
+    assert written == [("m-1", 8 * SECOND), ("m-1", 0)]
     made.answered(2 * SECOND, confirmed=True)
-    assert written == [8 * SECOND, 0]
-    assert made.is_due(2 * SECOND)
+    assert written == [("m-1", 8 * SECOND), ("m-1", 0)]
+    made.asked(2 * SECOND)
+    made.answered(2 * SECOND, confirmed=True)
+    assert written[2:] == [("m-2", 10 * SECOND)]
 
 
 def test_nobody_asks_for_one_who_has_not_joined() -> None:
     """Without a member id there is nothing to confirm."""
-    made = Lease(DEFAULTS, lambda until_ns: None)
+    made = Lease(DEFAULTS, lambda member_id, until_ns: None)
     assert not made.is_due(0)
 
 
@@ -81,3 +88,20 @@ def test_a_client_id_carries_worker_and_url() -> None:
     assert _named("parquet-sink|2|a:8083|https://a:8083/|more") == ("a:8083", "https://a:8083/")
     assert _named("connector-consumer-orders-0") is None
     assert _named("parquet-sink|1") is None
+
+
+def test_each_member_id_has_a_file_of_its_own(tmp_path: Path) -> None:
+    """What an earlier stay began does not go on by the lease of the next; one that ended is gone."""
+    files = LeaseFiles(str(tmp_path))
+    files.write("parquet-sink|1|a/b|u-1", clock_ns() + 60 * SECOND)
+    files.write("m-2", 0)
+    assert holds(files.path("parquet-sink|1|a/b|u-1"))
+    assert not holds(files.path("m-2"))
+    files.write("parquet-sink|1|a/b|u-1", 0)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lease_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    """The message names the file, the cause and the cure."""
+    with pytest.raises(StorageFailed, match="lease cannot be written .No such file or directory.. Make the folder"):
+        LeaseFiles(str(tmp_path / "gone")).write("m-1", 1)
