@@ -28,6 +28,7 @@ from parquet_sink.planner.context import PartitionOffsets, PlanningContext
 from parquet_sink.planner.discovery import Discovery
 from parquet_sink.planner.first_timestamps import FirstTimestamps
 from parquet_sink.planner.idle_turns import IdleTurns
+from parquet_sink.planner.learned_topic import LearnedTopic
 from parquet_sink.planner.range_plans import RangePlans
 from parquet_sink.planner.record_ages import LateFlushes, RecordAges
 from parquet_sink.planner.record_sizes import RecordSizes
@@ -143,8 +144,9 @@ class Planner:
     """Knows where each topic-partition stands, commits, and says which ranges are due.
 
     reported: whether a sink of ours takes the ranges, and reports what becomes of each; else the end of a micro-batch
-    is all that is known of them. ensure_topic: has the dead-letter topic made if it is absent. What it asks of Kafka
-    is handed in: `kafka_planner` makes one for a real cluster.
+    is all that is known of them. learned: what earlier owners of the connector learned. ensure_topic: has the
+    dead-letter topic made if it is absent. What it asks of Kafka is handed in: `kafka_planner` makes one for a real
+    cluster.
     """
 
     def __init__(
@@ -154,13 +156,14 @@ class Planner:
         reads: FirstTimestamps,
         *,
         reported: bool = True,
+        learned: LearnedTopic | None = None,
         sleep: Callable[[float], None] = time.sleep,
         ensure_topic: Callable[[DeadLetterSettings], None] = lambda settings: DeadLetterTopic(settings).ensure(),
     ) -> None:
         self._settings, self._state, self._now = context.settings, context.state, context.now
         self._cluster, self._group, self._offsets = context.cluster, context.group, context.offsets
         self._unavailable, self._outage = context.unavailable, outage
-        self._sleep, self._ensure_topic = sleep, ensure_topic
+        self._sleep, self._ensure_topic, self._learned = sleep, ensure_topic, learned
         self._recreated = RecreatedTopics(context)
         self._plans = RangePlans(context, self._recreated, reported=reported)
         self._ages, self._sizes = RecordAges(context, reads), RecordSizes(context, reads)
@@ -181,6 +184,8 @@ class Planner:
         while True:
             try:
                 self._group.take_over()
+                if self._learned is not None:
+                    self._learned.load(self._state)
                 if dead_letters is not None:
                     self._ensure_topic(dead_letters)
                 starts = self._discovery.start_offsets()
@@ -357,15 +362,18 @@ def kafka_planner(
     outage = BrokerOutage(settings.name, state, now, settings.away_timeout_ms)
     cluster = KafkaCluster(kafka, client_log, outage.report)
     ids, epochs = TopicIds(cluster), LeaderEpochs(cluster.epochs)
+    moves = kafka.owned.fence is not None and kafka.owned.state_topic is not None
+    learned = LearnedTopic(settings.name, kafka, cluster, client_log) if moves else None
+    written = None if learned is None else learned.changes
     context = PlanningContext(
         settings,
         state,
         cluster=cluster,
-        group=GroupOffsets(kafka, instance, ids.by_topic, epochs.committed, client_log),
+        group=GroupOffsets(kafka, instance, ids.by_topic, epochs.committed, client_log, state=written),
         ids=ids,
         offsets=PartitionOffsets(),
         epochs=epochs,
         now=now,
         unavailable=UnavailablePartitions(settings.name, state, now),
     )
-    return Planner(context, outage, FirstTimestamps(kafka, client_log), reported=reported, sleep=sleep)
+    return Planner(context, outage, FirstTimestamps(kafka, client_log), reported=reported, learned=learned, sleep=sleep)

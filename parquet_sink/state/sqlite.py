@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from parquet_sink.errors import RunFilesLost, StorageFailed
 from parquet_sink.model.events import Event, event_from_json
@@ -40,6 +40,12 @@ LEARNED_TABLES: Final = {
     ),
     "sizes": "topic text primary key, value_bytes real, file_bytes real",
 }
+LEARNED_KEYS: Final = {"knowledge": ("id",), "planned": ("topic", "partition"), "sizes": ("topic",)}
+"""The columns by which a row is known; ids are never given twice."""
+LearnedRow = dict[str, Any]
+"""A row, by the names of its columns."""
+LearnedRows = dict[str, dict[tuple[Any, ...], LearnedRow]]
+"""Rows of the learned tables, by table and key."""
 FORMER_TABLES: Final = ("receipt", "watch", "word")
 """Of earlier versions' runs."""
 FAILURE: Final = "failure"
@@ -296,6 +302,34 @@ class SqliteLearned(Database):
             (topic, partition): PlannedRange(topic, partition, start, end, reason, known=LearnedSchema(*known))
             for topic, partition, start, end, reason, *known in rows
         }
+
+    def learned_rows(self) -> LearnedRows:
+        """All that was learned, and which ranges were planned with what."""
+        found: LearnedRows = {}
+        for table, key in LEARNED_KEYS.items():
+            rows = self._db.execute(f"select * from {table}")  # noqa: S608 - names of ours
+            names = [column[0] for column in rows.description]
+            of_table = [dict(zip(names, row, strict=True)) for row in rows]
+            found[table] = {tuple(row[column] for column in key): row for row in of_table}
+        return found
+
+    def take_learned(self, rows: LearnedRows) -> None:
+        """Takes what another store of the connector, or this one, had at some time; nothing where there is nothing.
+
+        What this one knows beyond that stays, if it goes on from there: it has the last knowledge among these rows.
+        """
+        last = max(rows["knowledge"], default=None)
+        with self._transaction() as db:
+            own = self.learned_rows()
+            if last is not None and own["knowledge"].get(last) != rows["knowledge"][last]:
+                db.execute("delete from knowledge")
+                db.execute("delete from sizes")
+            if any(rows.values()):
+                db.execute("delete from planned")
+            for table, of_table in rows.items():
+                names = [column[0] for column in db.execute(f"select * from {table} limit 0").description]  # noqa: S608
+                insert = f"insert or replace into {table} values ({', '.join('?' * len(names))})"  # noqa: S608
+                db.executemany(insert, [[row.get(name) for name in names] for row in of_table.values()])
 
 
 class SqliteEvents(Database):

@@ -154,6 +154,12 @@ def fence_options(kafka: KafkaSettings) -> dict[str, Any]:
     }
 
 
+def state_options(kafka: KafkaSettings) -> dict[str, Any]:
+    """Settings of the consumer that reads what a connector learned from a topic, to its end."""
+    ours = {"isolation.level": "read_committed", "enable.partition.eof": True, "auto.offset.reset": "earliest"}
+    return {**group_options(kafka), **ours}
+
+
 def admin_options(kafka: KafkaSettings, prefix: str = "consumer.") -> dict[str, Any]:
     """Settings of an admin client. prefix: of the settings, for messages."""
     consumer_only = ("fetch.", "queued.", "check.crcs", "max.partition.fetch.bytes", "auto.", "message.max")

@@ -13,11 +13,13 @@ for members, once each time that the fence is taken.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
+from parquet_sink.errors import KafkaFailed
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.cluster.requests import AdminRequests
@@ -36,6 +38,20 @@ FENCED: Final = frozenset(
     }
 )
 """Another took the fence; or the broker ended a transaction that took longer than TRANSACTION_MS."""
+
+
+@dataclass(frozen=True)
+class StateRecords:
+    """Records that are written in the transaction of a commit, all to one topic-partition; None: a key is gone.
+
+    on_committed: called once they are there. failed: makes the error of one that cannot be written.
+    """
+
+    topic: str
+    partition: int
+    records: Sequence[tuple[bytes, bytes | None]]
+    on_committed: Callable[[], None]
+    failed: Callable[[KafkaError], KafkaFailed]
 
 
 class _Members(AdminRequests):
@@ -59,7 +75,9 @@ class Fence:
     old one left open.
     """
 
-    def __init__(self, kafka: KafkaSettings, client_log: ClientLog, build: client_options.Build) -> None:
+    def __init__(
+        self, kafka: KafkaSettings, client_log: ClientLog, build: client_options.Build = client_options.build
+    ) -> None:
         self._kafka, self._client_log, self._build = kafka, client_log, build
         self._producer: Producer | None = None
 
@@ -82,26 +100,52 @@ class Fence:
             raise
         self._producer = producer
 
-    def commit(self, offsets: Sequence[list[TopicPartition]], group_metadata: Any) -> None:
+    def commit(
+        self, offsets: Sequence[list[TopicPartition]], group_metadata: Any, state: StateRecords | None = None
+    ) -> None:
         """Commits all of them in one transaction, a request for each list; smaller ones if a broker says so.
 
-        group_metadata: of a consumer that is no member. Raises KafkaException; then nothing is committed, or, where no
-        answer came, perhaps all.
+        group_metadata: of a consumer that is no member. state: written with them. Raises KafkaException, and what
+        `StateRecords.failed` makes; then nothing is committed, or, where no answer came, perhaps all.
         """
         self.take()
         assert self._producer is not None
         try:
             self._producer.begin_transaction()
+            if state is not None:
+                self._write(self._producer, state)
             for some in offsets:
                 self._producer.send_offsets_to_transaction(some, group_metadata, TIMEOUT_S)
             self._producer.commit_transaction(TIMEOUT_S)
+        except KafkaFailed:
+            self._drop()
+            raise
         except KafkaException as error:
             self._drop()
             if error.args[0].code() not in TOO_LARGE or all(len(some) == 1 for some in offsets):
                 raise
         else:
+            if state is not None:
+                state.on_committed()
             return
-        self.commit([half for some in offsets for half in split(some) if half], group_metadata)
+        self.commit([half for some in offsets for half in split(some) if half], group_metadata, state)
+
+    def _write(self, producer: Producer, state: StateRecords) -> None:
+        """Raises KafkaException, KafkaFailed."""
+        errors: list[KafkaError] = []
+
+        def on_delivery(error: KafkaError | None, message: object) -> None:
+            if error is not None:
+                errors.append(error)
+
+        for key, value in state.records:
+            producer.produce(state.topic, value, key, state.partition, on_delivery)
+        if producer.flush(TIMEOUT_S) and not errors:
+            errors.append(KafkaError(KafkaError._TIMED_OUT))  # noqa: SLF001 - the client's public name
+        if errors and not is_fenced(errors[0]):
+            raise state.failed(errors[0])
+        if errors:
+            raise KafkaException(errors[0])
 
     def poll(self) -> None:
         """Takes what the client logs."""

@@ -27,7 +27,7 @@ from parquet_sink.kafka.group.committed import (
     commit_metadata,
     split,
 )
-from parquet_sink.kafka.group.fence import Fence, is_fenced
+from parquet_sink.kafka.group.fence import Fence, StateRecords, is_fenced
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
@@ -54,7 +54,7 @@ class GroupOffsets:
     Commits never go backwards. Offsets that another instance, or an operator, changed meanwhile end this instance: the
     newer one wins. ids: topic -> id of the topic that our offsets belong to, looked up at each commit, and changed by
     its owner. epochs: the leader epochs that belong to our offsets, in the same way. client_log: takes what the client
-    logs. build: makes the client.
+    logs. build: makes the client. state: what is to be written with each commit, where there is a fence.
     """
 
     def __init__(
@@ -65,11 +65,12 @@ class GroupOffsets:
         epochs: Mapping[PartitionKey, int] = NO_EPOCHS,
         client_log: ClientLog | None = None,
         build: Build | None = None,
+        state: Callable[[], StateRecords] | None = None,
     ) -> None:
         self._group, self._instance, self._ids, self._epochs = kafka.group, instance, ids, epochs
         client_log = client_log or ClientLog(kafka.group)
         self._client = GroupClient(kafka, client_log, build)
-        self._owned = kafka.owned
+        self._owned, self._state = kafka.owned, state
         self._fence = Fence(kafka, client_log, build or client_options.build) if kafka.owned.fence else None
         self._ours: dict[PartitionKey, int] = {}
         self._found: dict[PartitionKey, Committed | None] = {}
@@ -245,7 +246,8 @@ class GroupOffsets:
     def _send_fenced(self, fence: Fence, wanted: Sequence[TopicPartition]) -> None:
         """All of them, or none."""
         try:
-            fence.commit(list(chunks(self._group, wanted)), self._client.metadata())
+            state = None if self._state is None else self._state()
+            fence.commit(list(chunks(self._group, wanted)), self._client.metadata(), state)
         except KafkaException as error:
             if is_fenced(error.args[0]):
                 raise FenceTaken(

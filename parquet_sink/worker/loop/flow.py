@@ -16,6 +16,7 @@ from parquet_sink.archive.archiver import Archiver
 from parquet_sink.archive.settings import ArchiveSettings
 from parquet_sink.archive.waiting import WaitingFolder
 from parquet_sink.connectors.kinds import part
+from parquet_sink.errors import ConnectorError
 from parquet_sink.files import naming, storage
 from parquet_sink.history.writer import HistoryWriter
 from parquet_sink.kafka.group import manual_offsets
@@ -23,6 +24,7 @@ from parquet_sink.model.events import Event, FileArchived
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.receipts import Archiving
 from parquet_sink.parked.names import any_parked
+from parquet_sink.planner import learned_topic
 from parquet_sink.settings.connector import ConnectorSettings, TopicSettings
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.state.sqlite import SqliteStore
@@ -131,6 +133,16 @@ class TopicFlow(Flow):
         behind = group_commit.undelivered(state)
         return group_commit.stopped_message(behind) if behind else None
 
+    def remove_beside(self) -> None:
+        """What the next owner would have learned of it."""
+        kafka = self._settings.kafka
+        if kafka.owned.fence is None or kafka.owned.state_topic is None:
+            return
+        try:
+            learned_topic.forget(self._settings.name, kafka)
+        except ConnectorError as error:
+            log.warning("connector %s: what it learned stays in the state topic: %s", self._settings.name, error)
+
 
 class ParquetFlow(TopicFlow):
     """Of a sink that writes Parquet files."""
@@ -208,7 +220,8 @@ class ParquetFlow(TopicFlow):
         return None
 
     def remove_beside(self) -> None:
-        """A folder of its own for parked records, in which there are none."""
+        """Likewise; and a folder of its own for parked records, in which there are none."""
+        super().remove_beside()
         from parquet_sink.parked.locks import CHANGES, REPLAY
         from parquet_sink.parked.scan import MARKER  # loads Arrow, where there is something to remove
 
