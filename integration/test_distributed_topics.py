@@ -87,7 +87,8 @@ def test_a_setting_that_brokers_do_not_know_is_refused_by_its_keys(broker: Broke
 def test_a_config_topic_of_a_cluster_that_lives_is_refused(broker: Broker, topic: TopicFactory) -> None:
     """While it has a worker; once that has left, the topic may be taken over under another name."""
     other, topics = f"other-{uuid.uuid4().hex[:10]}", _topics(broker)
-    topics.refuse_other_cluster(other)
+    for nobody in (other, ""):
+        topics.refuse_other_cluster(nobody)
     consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": other})
     with closing(consumer):
         consumer.subscribe([topic()])

@@ -7,6 +7,7 @@ Values are JSON without schemas; a value of None, a tombstone, removes what its 
     restart-connector-NAME    {"include-tasks": false, "only-failed": false}
     session-key               {"key": BASE64, "algorithm": "HmacSHA256", "creation-timestamp": ms}
     logger-cluster-NAMESPACE  {"level": "DEBUG"}
+    parquet-sink.cluster      {"version": 1, "group": GROUP.ID}
     parquet-sink.assignment   {"version": 1, "epoch": n, "leader", "at_ms", "members": {...}, "placements": {...}}
 
 and the status topic
@@ -42,6 +43,7 @@ _RESTART: Final = "restart-connector-"
 _SESSION_KEY: Final = "session-key"
 _LOGGER: Final = "logger-cluster-"
 _ASSIGNMENT: Final = "parquet-sink.assignment"
+_CLUSTER: Final = "parquet-sink.cluster"
 _IGNORED: Final = ("task-", "commit-", "tasks-fencing-")
 """Tasks of Kafka Connect's: here a connector's tasks are made by its own process."""
 
@@ -152,6 +154,13 @@ class Leaving:
 
 
 @dataclass(frozen=True)
+class ClusterNamed:
+    """Whose topic it is. group: its `group.id`; empty once the record was removed."""
+
+    group: str
+
+
+@dataclass(frozen=True)
 class Foreign:
     """Has no meaning here."""
 
@@ -163,7 +172,9 @@ class Unreadable:
     why: str
 
 
-ConfigRecord = ConnectorConfig | Target | Assigned | RestartAsked | SessionKey | LoggerLevel | Foreign | Unreadable
+ConfigRecord = (
+    ConnectorConfig | Target | Assigned | RestartAsked | SessionKey | LoggerLevel | ClusterNamed | Foreign | Unreadable
+)
 StatusRecord = Reported | TopicUsed | Released | Leaving | Foreign | Unreadable
 
 
@@ -215,6 +226,14 @@ def logger_key(namespace: str) -> bytes:
 def logger_value(level: str) -> bytes:
     """Of the level of a logger in all workers."""
     return _dumped({"level": level})
+
+
+CLUSTER_KEY: Final = _CLUSTER.encode()
+
+
+def cluster_value(group: str) -> bytes:
+    """Of the name of the cluster whose topic it is, which its leader writes first."""
+    return _dumped({"version": VERSION, "group": group})
 
 
 ASSIGNMENT_KEY: Final = _ASSIGNMENT.encode()
@@ -410,6 +429,10 @@ def _logger(namespace: str, body: _Body | None) -> LoggerLevel:
     return LoggerLevel(namespace, None if body is None else body.text("level"))
 
 
+def _cluster(name: str, body: _Body | None) -> ClusterNamed:
+    return ClusterNamed("" if body is None else body.of_ours().text("group"))
+
+
 def _assigned(name: str, body: _Body | None) -> Assigned:
     if body is None:
         return Assigned(None)
@@ -474,6 +497,7 @@ _CONFIG_KEYS: Final[Mapping[str, Callable[[str, _Body | None], ConfigRecord]]] =
     _SESSION_KEY: _session_key,
     _LOGGER: _logger,
     _ASSIGNMENT: _assigned,
+    _CLUSTER: _cluster,
     **dict.fromkeys(_IGNORED, _foreign),
 }
 """What reads a record by the name behind its prefix; a prefix ends with a hyphen, other keys are whole."""

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, Self, TypeVar
 from parquet_sink.distributed.assignment import Assignment, Release
 from parquet_sink.distributed.records import (
     Assigned,
+    ClusterNamed,
     ConfigRecord,
     ConnectorConfig,
     ConnectorReport,
@@ -51,8 +52,8 @@ class ConfigState:
     """What the config topic says below an offset.
 
     connectors: configurations by name. restarts: the last one of each connector; one that was asked for before a worker
-    began to read is over. offset: the next one. unreadable: by key, why; such as an assignment that a later release
-    wrote, above which an older one must write nothing.
+    began to read is over. cluster: whose topic it is; empty: nobody said. offset: the next one. unreadable: by key,
+    why; such as an assignment that a later release wrote, above which an older one must write nothing.
     """
 
     connectors: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
@@ -61,6 +62,7 @@ class ConfigState:
     restarts: Mapping[str, RestartAsked] = field(default_factory=dict)
     session_key: SessionKey | None = None
     loggers: Mapping[str, str] = field(default_factory=dict)
+    cluster: str = ""
     offset: int = 0
     unreadable: Mapping[str, str] = field(default_factory=dict)
 
@@ -78,6 +80,7 @@ class ConfigState:
         """Mappings are copied once, however many records there are."""
         connectors, targets, restarts = dict(self.connectors), dict(self.targets), dict(self.restarts)
         loggers, assignment, session_key = dict(self.loggers), self.assignment, self.session_key
+        cluster = self.cluster
         for record, offset in records:
             match record:
                 case ConnectorConfig(name, config):
@@ -92,6 +95,8 @@ class ConfigState:
                     pass
                 case SessionKey():
                     session_key = record
+                case ClusterNamed(cluster):
+                    pass
         return replace(
             self,
             connectors=connectors,
@@ -100,6 +105,7 @@ class ConfigState:
             restarts=restarts,
             session_key=session_key,
             loggers=loggers,
+            cluster=cluster,
         )
 
 

@@ -53,11 +53,11 @@ class InternalTopics(CompactedTopics):
             raise SetupError(str(error)) from None
 
     def refuse_other_cluster(self, group: str) -> None:
-        """group: of the cluster that the config topic names as its own. One that has no members has ended.
+        """group: that the config topic says it belongs to, or empty. A cluster without members has ended.
 
         Raises SetupError where that is another cluster with members, or nobody may know; BrokerAway, KafkaFailed.
         """
-        if group == self._settings.group_id:
+        if group in {"", self._settings.group_id}:
             return
         asked = self._admin.describe_consumer_groups([group], request_timeout=self._timeout_s)
         try:

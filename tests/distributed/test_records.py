@@ -11,6 +11,7 @@ from parquet_sink.distributed import records
 from parquet_sink.distributed.assignment import Assignment, MemberInfo, Placement, Release
 from parquet_sink.distributed.records import (
     Assigned,
+    ClusterNamed,
     ConnectorConfig,
     ConnectorReport,
     Foreign,
@@ -156,6 +157,8 @@ UNREADABLE = {
     ): 'its "include-tasks" is neither true nor false',
     (b"session-key", b'{"key":"?","algorithm":"","creation-timestamp":1}'): 'its "key" is no base64',
     (b"parquet-sink.assignment", b'{"version":2}'): "it is of version 2, and this program knows 1",
+    (b"parquet-sink.cluster", b'{"version":2,"group":"g"}'): "it is of version 2, and this program knows 1",
+    (b"parquet-sink.cluster", b'{"version":1}'): 'its "group" is no text',
     (b"parquet-sink.assignment", b'{"version":true}'): 'its "version" is no whole number',
     (b"session-keys", b"{}"): "this program has no such key",
     (b"\xff", b"{}"): "its key is no text in UTF-8",
@@ -198,3 +201,10 @@ def test_secrets_are_not_shown() -> None:
     """Configurations and keys do not get into logs by way of their records."""
     shown = repr((ConnectorConfig("a", {"password": "hush"}), SessionKey(b"hush", "HmacSHA256", 1)))
     assert "hush" not in shown
+
+
+@given(TEXT)
+def test_the_name_of_the_cluster_comes_back(group: str) -> None:
+    """What was written is what is read; without a value the topic is nobody's."""
+    assert parse_config(records.CLUSTER_KEY, records.cluster_value(group)) == ClusterNamed(group)
+    assert parse_config(records.CLUSTER_KEY, None) == ClusterNamed("")

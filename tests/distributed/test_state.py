@@ -10,6 +10,7 @@ from parquet_sink.distributed import records
 from parquet_sink.distributed.assignment import Assignment, Release
 from parquet_sink.distributed.records import (
     Assigned,
+    ClusterNamed,
     ConnectorConfig,
     ConnectorReport,
     Foreign,
@@ -49,6 +50,12 @@ def test_the_last_request_to_restart_counts_with_its_offset() -> None:
     asked = RestartAsked("a", include_tasks=True, only_failed=True)
     state = ConfigState().apply(RestartAsked("a", include_tasks=False, only_failed=False), 3).apply(asked, 8)
     assert state.restarts == {"a": RestartAsked("a", include_tasks=True, only_failed=True, offset=8)}
+
+
+def test_the_topic_is_of_the_cluster_that_was_named_last() -> None:
+    """Until the record is removed."""
+    state = ConfigState().apply(ClusterNamed("a"), 0).apply(ClusterNamed("b"), 1).apply(Foreign(), 2)
+    assert (state.cluster, state.apply(ClusterNamed(""), 3).cluster) == ("b", "")
 
 
 def test_assignment_session_key_and_loggers_are_those_written_last() -> None:
