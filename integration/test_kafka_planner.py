@@ -6,12 +6,14 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from integration.brokerless import Brokerless
 from integration.conftest import TopicFactory
@@ -21,12 +23,15 @@ from parquet_sink.addons.devkit.ports import free_port
 from parquet_sink.errors import BrokerAway
 from parquet_sink.kafka.client import renewal
 from parquet_sink.kafka.client.log import ClientLog
+from parquet_sink.kafka.cluster import cluster
 from parquet_sink.kafka.cluster.cluster import KafkaCluster
 from parquet_sink.kafka.group.client import GroupClient
 from parquet_sink.kafka.group.offsets import GroupOffsets
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.instance import Instance
+from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.planner.first_timestamps import FirstTimestamps
+from parquet_sink.planner.idle_turns import IDLE_AFTER
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +96,51 @@ def test_clients_that_forgot_all_brokers_are_replaced(
     assert door.hid >= len(pairs)
     for _, group in pairs:
         group.close()
+
+
+@pytest.mark.parametrize("isolation", ["read_committed", "read_uncommitted"])
+def test_the_quick_ends_are_those_that_may_be_read(
+    broker: Broker, topic: TopicFactory, monkeypatch: pytest.MonkeyPatch, isolation: Literal["read_committed"]
+) -> None:
+    """As the careful request tells them, also beside an open transaction; without those that are not there."""
+    monkeypatch.setattr(cluster, "ASKED", 3)
+    monkeypatch.setattr(cluster, "ASKED_QUICKLY", 3)
+    name = topic(8)
+    keys = [(name, partition) for partition in range(8)]
+    broker.produce(name, [(None, b"x")] * 5, 1)
+    broker.produce(name, [(None, b"x")] * 7, 7)
+    asked = KafkaCluster(replace(kafka(broker, name), isolation_level=isolation))
+    open_now = Producer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": name, "log_level": 0})
+    open_now.init_transactions(30)
+    open_now.begin_transaction()
+    open_now.produce(name, b"open", partition=7)
+    assert open_now.flush(30) == 0
+    seen = 7 if isolation == "read_committed" else 8
+    assert asked.quick_ends(keys) == asked.end_offsets(keys)
+    assert asked.quick_ends(keys) == dict.fromkeys(keys, 0) | {(name, 1): 5, (name, 7): seen}
+    open_now.commit_transaction(30)
+    until_ends(broker, name, [0, 5, 0, 0, 0, 0, 0, 9])
+    assert asked.quick_ends(keys)[name, 7] == 9
+    assert set(asked.quick_ends([*keys, ("absent", 0)])) <= set(keys)
+    assert asked.quick_ends(keys)[name, 7] == 9
+
+
+def test_what_is_idle_among_very_many_is_delivered(sink: Sink, topic: TopicFactory) -> None:
+    """A record that comes to one of 1,200 idle topic-partitions, and one in a topic-partition that is made then."""
+    name = topic(1_200)
+    sink.broker.produce(name, [(None, b'{"id": 1}')], 0)
+    run = sink.start(name, commit_interval_ms=2_000).until_records(1)
+    idle = time.monotonic() + 2 * IDLE_AFTER * 0.5
+    run.until(lambda: time.monotonic() > idle)
+    sink.broker.produce(name, [(None, b'{"id": 2}')], 1_100)
+    began = time.monotonic()
+    run.until_records(2)
+    assert time.monotonic() - began < 10
+    admin = AdminClient({"bootstrap.servers": sink.broker.bootstrap_servers})
+    admin.create_partitions([NewPartitions(name, 1_201)])[name].result(30)
+    sink.broker.produce(name, [(None, b'{"id": 3}')], 1_200)
+    run.until_records(3)
+    assert [receipt.partition for receipt in run.accepted] == [0, 1_100, 1_200]
 
 
 def test_what_waits_is_as_old_as_its_first_record(broker: Broker, topic: TopicFactory, producer: Producer) -> None:
@@ -201,6 +251,35 @@ def beside(first: Broker, folder: Path) -> Broker:
         "listeners": f"PLAINTEXT://127.0.0.1:{port}",
     }
     return Broker(port=port, data_dir=folder, properties=own)
+
+
+def test_the_quick_ends_follow_the_leaders(strict: Broker, tmp_path: Path) -> None:
+    """Of a broker that ends they are not known; those that it led are known again once they have another leader."""
+    second = beside(strict, tmp_path / "second-of-quick")
+    second.start()
+    try:
+        admin = AdminClient({"bootstrap.servers": strict.bootstrap_servers})
+        both, alone = (
+            NewTopic("both", 2, replica_assignment=[[1, 2], [2, 1]]),
+            NewTopic("alone", 1, replica_assignment=[[2]]),
+        )
+        for made in admin.create_topics([both, alone]).values():
+            made.result(30)
+        asked, keys = KafkaCluster(kafka(strict, "both")), [("both", 0), ("both", 1), ("alone", 0)]
+
+        def until(keys: list[PartitionKey]) -> None:
+            deadline = time.monotonic() + 60
+            while asked.quick_ends(keys) != dict.fromkeys(keys, 0):
+                assert time.monotonic() < deadline
+
+        until(keys)
+        second.stop()
+        until(keys[:2])
+        assert ("alone", 0) not in asked.quick_ends(keys)
+        second.start()
+        until(keys)
+    finally:
+        second.close()
 
 
 def test_a_topic_partition_without_a_leader_holds_up_no_other(

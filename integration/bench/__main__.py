@@ -22,6 +22,7 @@ from integration.bench import (
     stages,
     start,
     throughput,
+    trickle,
     wide,
 )
 from integration.bench.parts import Stand, report, stand
@@ -29,7 +30,13 @@ from integration.bench.sizes import Sizes, from_environment
 from parquet_sink import __version__
 from parquet_sink.errors import SinkError
 
-UNDER_ITS_NAME: Final = {"backlog": backlog.run, "invalid": invalid.run, "replay": replay.run, "wide": wide.run}
+UNDER_ITS_NAME: Final = {
+    "backlog": backlog.run,
+    "invalid": invalid.run,
+    "replay": replay.run,
+    "wide": wide.run,
+    "trickle": trickle.run,
+}
 """Parts whose figures stand in the last line by their names."""
 
 

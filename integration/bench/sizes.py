@@ -10,7 +10,7 @@ from integration.bench.named_transforms import TRANSFORMS
 from integration.bench.targets import TARGETS
 from parquet_sink.errors import InvalidConfiguration
 
-PARTS: Final = ("start", "4", "1", "freshness", "idle", "backlog", "stages", "invalid", "replay", "wide")
+PARTS: Final = ("start", "4", "1", "freshness", "idle", "backlog", "stages", "invalid", "replay", "wide", "trickle")
 WITH_TRANSFORMS: Final = ("json", "avro")
 """Formats that transforms are measured with where none is named: one without a schema, one with it."""
 MODES: Final = ("shaped", "raw")
@@ -20,7 +20,7 @@ BESIDE: Final[Mapping[str, Mapping[str, Any]]] = {
     "headers": {"key": b"order-00004711", "headers": [("source", b"shop-eu-1"), ("traceparent", b"00-" + 52 * b"a")]},
 }
 """What an order may have beside its value, by the words of BESIDE=."""
-USUAL: Final = tuple(part for part in PARTS if part not in ("backlog", "invalid", "replay", "wide"))
+USUAL: Final = tuple(part for part in PARTS if part not in ("backlog", "invalid", "replay", "wide", "trickle"))
 
 
 @dataclass(frozen=True)

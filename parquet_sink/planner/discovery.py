@@ -11,9 +11,11 @@ from parquet_sink.model.events import TopicsMissing
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import LossCause, LostOffsets
 from parquet_sink.planner.context import PlanningContext
+from parquet_sink.planner.idle_turns import IdleTurns
 from parquet_sink.planner.range_plans import RangePlans
 from parquet_sink.planner.record_ages import RecordAges
 from parquet_sink.planner.record_sizes import RecordSizes
+from parquet_sink.planner.recreated_topics import RecreatedTopics
 from parquet_sink.planner.start_offsets import StartOffsets, topics_of
 from parquet_sink.planner.unavailable import BackgroundProbe
 from parquet_sink.state.store import COMING, STARTED
@@ -22,14 +24,23 @@ log = logging.getLogger(__name__)
 
 METADATA_S: Final = 10.0
 """How often new topics and topic-partitions are looked for, unless `metadata.max.age.ms` says otherwise."""
+MANY: Final = 1_000
+"""Of more topic-partitions the ids of topics, too, are looked at only so often: it costs 10 µs of CPU for each."""
 MISSING_LOG_S: Final = 600.0
 
 
 class Discovery:
     """Adds topic-partitions that are new, and removes those that were deleted; the others go on."""
 
-    def __init__(self, context: PlanningContext, plans: RangePlans, ages: RecordAges, sizes: RecordSizes) -> None:
-        self._context, self._plans, self._ages, self._sizes = context, plans, ages, sizes
+    def __init__(
+        self,
+        context: PlanningContext,
+        plans: RangePlans,
+        recreated: RecreatedTopics,
+        known: Sequence[RecordAges | RecordSizes | IdleTurns],
+    ) -> None:
+        """known: what else remembers topic-partitions, and is to forget those that were deleted."""
+        self._context, self._plans, self._recreated, self._known = context, plans, recreated, known
         self._resolver = StartOffsets(
             settings=context.settings,
             cluster=context.cluster,
@@ -76,14 +87,22 @@ class Discovery:
         return "earliest" if reset == "latest" and again else reset
 
     def refresh(self) -> None:
-        """Adds topics and topic-partitions that are new, if it is time; they are read from their first record."""
+        """Adds topics and topic-partitions that are new, if it is time; they are read from their first record.
+
+        The ids of topics come with them: see `RecreatedTopics`.
+        """
         starts = self._context.offsets.starts
         if back := list(self._probe.end_offsets([key for key in self._context.unavailable if key not in starts])):
             self._add(back)
         every_s = client_options.seconds(self._context.settings.kafka, "metadata.max.age.ms", METADATA_S)
+        if len(starts) > MANY:
+            every_s = min(every_s, METADATA_S)
         if self._context.now() - self._looked < every_s:
             return
-        keys = self._context.cluster.topic_partitions(allow_missing=True)
+        keys, ids = self._context.cluster.topics()
+        self._recreated.check(
+            self._context.ids.changed({topic: ids[topic] for topic in topics_of(starts) & ids.keys()})
+        )
         there = set(keys)
         self._remove(starts.keys() - there)
         self._context.unavailable.forget([key for key in self._context.unavailable if key not in there])
@@ -120,8 +139,8 @@ class Discovery:
     def _drop(self, keys: Sequence[PartitionKey]) -> dict[int, range]:
         for key in keys:
             self._plans.forget(key)
-            self._ages.forget(key)
-            self._sizes.forget(key)
+            for one in self._known:
+                one.forget(key)
         undelivered = {key[1]: self._context.offsets.remove(key) for key in keys}
         for key in keys:
             if left := undelivered[key[1]]:

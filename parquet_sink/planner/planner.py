@@ -25,7 +25,7 @@ from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.planner.admission import Candidate, due_range
 from parquet_sink.planner.context import PartitionOffsets, PlanningContext
-from parquet_sink.planner.discovery import Discovery
+from parquet_sink.planner.discovery import MANY, Discovery
 from parquet_sink.planner.first_timestamps import FirstTimestamps
 from parquet_sink.planner.idle_turns import IdleTurns
 from parquet_sink.planner.learned_topic import LearnedTopic
@@ -73,9 +73,14 @@ class GroupMonitor:
         """Looks and signs if it is time. Raises OffsetsLost, AnotherInstance, KafkaFailed."""
         starts, group, now = self._context.offsets.starts, self._context.group, self._context.now
         if now() - self._checked >= CHECK_S:
-            self._recreated.check(topics_of(starts))
+            if len(starts) <= MANY:  # else `Discovery.refresh` does
+                self._recreated.check(topics_of(starts))
             keys, at = list(starts), self._verified if self._verified < len(starts) else 0
-            group.verify(keys[at : at + VERIFIED])
+            try:
+                group.verify(keys[at : at + VERIFIED])
+            except OffsetGone:  # with its topic, if another one has its name now
+                self._recreated.check(topics_of(starts))
+                raise
             self._checked, self._verified = now(), at + VERIFIED
         if now() - self._recommitted >= RECOMMIT_S:
             self._recreated.check(topics_of(starts))
@@ -169,8 +174,10 @@ class Planner:
         self._ages, self._sizes = RecordAges(context, reads), RecordSizes(context, reads)
         probe = BackgroundProbe(context.cluster, context.now, context.spawn)
         self._end_offsets = EndOffsets(context.cluster, context.unavailable, probe)
-        self._late, self._turns = LateFlushes(context), IdleTurns(context.settings.flush)
-        self._discovery = Discovery(context, self._plans, self._ages, self._sizes)
+        self._late = LateFlushes(context)
+        self._turns = IdleTurns(context.settings.flush, context.cluster.quick_ends)
+        known = (self._ages, self._sizes, self._turns)
+        self._discovery = Discovery(context, self._plans, self._recreated, known)
         self._monitor = GroupMonitor(context, self._recreated, self._plans)
         self._drain, self._owned = Drain(), OwnedConnector(context)
 
@@ -292,7 +299,7 @@ class Planner:
     def _due(self) -> list[PlannedRange]:
         now_ms = int(self._now() * 1000)
         starts = self._offsets.starts
-        ends = self._end_offsets.fetch(list(starts) if self._drain.active else self._turns.turn(starts))
+        ends = self._end_offsets.fetch(list(starts) if self._drain.active else self._turns.turn(starts, now_ms))
         self._offsets.ends.update(ends)
         self._ages.look(now_ms)
         if self._drain.active:

@@ -10,14 +10,15 @@ or exactly where the old one did. Each topic has an id that no other topic ever 
      tells the next start which topic it is of; an offset of another id counts as lost
   3. the id is asked for again after the ends were, before a range is taken: a start and an end are of one topic
   4. it is asked for again after the flush, before a commit, since the reader may have met the new topic
-  5. and every few seconds, since a new topic that ends where the old one did has nothing due
+  5. and every few seconds, ten where there are very many topic-partitions, since a new topic that ends where the old
+     one did has nothing due
   6. a reader forgets where it stood, and what it had fetched ahead, when a range belongs to another id
   7. a topic-partition that was seen to be gone is removed; when it is there again it starts as a new one, and an
      offset that Kafka kept for it is believed only if it names the topic that is there
 
-So asking costs one request when ranges are taken, one when they are committed, and one every five seconds; an idle
-tick asks nothing. What follows a change is said by `lost.offsets.policy`: STOP ends the connector, CONTINUE begins at
-the first record of the new topic. A broker that lags behind the others may give an older id for a moment; by 2 and 5
+So asking costs one request when ranges are taken, one when they are committed, and one every five or ten seconds; an
+idle tick asks nothing. What follows a change is said by `lost.offsets.policy`: STOP ends the connector, CONTINUE begins
+at the first record of the new topic. A broker that lags behind the others may give an older id for a moment; by 2 and 5
 the change is found all the same, once they agree. Where the cluster gives no ids, an offset past the end of a
 topic-partition, and 7, are what is left to notice it by.
 """

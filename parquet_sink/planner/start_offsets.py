@@ -1,7 +1,7 @@
 """Where topic-partitions start, and which topics their offsets belong to: names come back, ids do not."""
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from parquet_sink.errors import RESET_TOOL, BrokerAway, ConnectorError, OffsetsLost, TopicGone
 from parquet_sink.kafka.cluster.cluster import KafkaCluster
@@ -32,6 +32,10 @@ class TopicIds:
         gone = next((topic for topic in asked if topic not in now), None)
         if gone is not None:
             raise TopicGone(f"Topic {gone} is gone.")
+        return self.changed(now)
+
+    def changed(self, now: Mapping[str, str]) -> list[str]:
+        """Those of these topics that were deleted and recreated. now: their ids."""
         return [topic for topic, found in now.items() if is_another_topic(self.by_topic.get(topic, ""), found)]
 
     def refresh(self, topics: Iterable[str]) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition, Uuid
 from confluent_kafka.admin import OffsetSpec
 
@@ -21,6 +22,7 @@ from parquet_sink.kafka.settings import FlushSettings, KafkaSettings, PlanningSe
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import NO_TRIES, Accepted, Again
+from parquet_sink.planner import discovery, idle_turns, planner
 from parquet_sink.planner.context import PartitionOffsets, PlanningContext
 from parquet_sink.planner.planner import Planner
 from parquet_sink.planner.start_offsets import TopicIds
@@ -165,6 +167,13 @@ class Cluster:
             return done(code=KafkaError.LEADER_NOT_AVAILABLE)
         return done(SimpleNamespace(offset=topic.first if spec is EARLIEST else topic.count, leader_epoch=topic.epoch))
 
+    # the client for very many topic-partitions
+    def offsets_for_times(self, asked: list[TopicPartition], timeout: float) -> list[TopicPartition]:
+        self._called("quick")
+        if any(tp.topic not in self.topics or self.topics[tp.topic].away for tp in asked):
+            raise KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE))
+        return [TopicPartition(tp.topic, tp.partition, self.topics[tp.topic].count) for tp in asked]
+
     # the group's client
     def committed(self, asked: list[TopicPartition], timeout: float) -> list[TopicPartition]:
         self._called("read")
@@ -190,6 +199,14 @@ class Cluster:
 def id_of(topic: Topic) -> str:
     """As Kafka writes it."""
     return str(Uuid(0, topic.number)).translate(str.maketrans("+/", "-_"))
+
+
+def count_as_very_many(patch: pytest.MonkeyPatch) -> None:
+    """One topic-partition is more than the bounds from which idle ones are asked in turn."""
+    patch.setattr(idle_turns, "AT_ONCE", 0)
+    patch.setattr(idle_turns, "IDLE_AFTER", 1)
+    for module in (discovery, planner):
+        patch.setattr(module, "MANY", 0)
 
 
 class NoRecords:

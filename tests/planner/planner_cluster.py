@@ -7,7 +7,7 @@ from parquet_sink.config.secret import Secret
 from parquet_sink.errors import AnotherInstance, BrokerAway
 from parquet_sink.files.rotation import Reason
 from parquet_sink.files.settings import FileSettings
-from parquet_sink.kafka.cluster.cluster import End
+from parquet_sink.kafka.cluster.cluster import End, Topics
 from parquet_sink.kafka.group.committed import NO_PLANS, Committed, RangePlan, commit_metadata
 from parquet_sink.kafka.leader_epochs import LeaderEpochs
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings, PlanningSettings
@@ -68,6 +68,14 @@ class Cluster:
     def topic_partitions(self, *, allow_missing: bool = False) -> list[PartitionKey]:
         self._called("topic_partitions")
         return sorted(self.logs)
+
+    def topics(self) -> Topics:
+        self._called("topic_partitions")
+        return Topics(sorted(self.logs), {topic: f"id-of-{topic}" for topic, _ in self.logs})
+
+    def quick_ends(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
+        self._called("quick")
+        return {key: self.logs[key][1] for key in keys if key in self.logs and key not in self.leaderless}
 
     def beginning_offsets(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
         self._called("starts")

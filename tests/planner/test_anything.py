@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -18,7 +19,7 @@ from parquet_sink.model.instance import Instance
 from parquet_sink.planner.discovery import METADATA_S
 from parquet_sink.state.sqlite import SqliteStore
 from tests.factories import Clock
-from tests.kafka.simulation import KEY, WATCHFUL, Cluster, Query, done, id_of
+from tests.kafka.simulation import KEY, WATCHFUL, Cluster, Query, count_as_very_many, done, id_of
 
 YOUNGER = Instance("younger", "host-b", 2, "later")
 NO_ANSWER = KafkaError._TIMED_OUT
@@ -47,6 +48,11 @@ class Moody(Cluster):
 
     def list_offsets(self, asked: dict[Any, Any], isolation_level: Any, request_timeout: float) -> "dict[Any, Any]":
         return self._answers(super().list_offsets(asked, isolation_level, request_timeout))
+
+    def offsets_for_times(self, asked: list[TopicPartition], timeout: float) -> list[TopicPartition]:
+        found = super().offsets_for_times(asked, timeout)
+        self._raise()
+        return found
 
     def list_topics(self, timeout: float) -> Any:
         found = super().list_topics(timeout)
@@ -79,7 +85,7 @@ STEPS = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 16), ACTIONS), max
 """Records that come, the request after that before which something happens, and what."""
 
 
-PLAIN: dict[str, Any] = {"policy": "CONTINUE", "reset": "earliest", "more": {}}
+PLAIN: dict[str, Any] = {"policy": "CONTINUE", "reset": "earliest", "more": {}, "idle": False}
 
 
 def happen(cluster: Moody, query: Query, action: Sequence[Any]) -> None:
@@ -139,21 +145,31 @@ def restart_at(query: Query) -> None:
     steps=[(0, 1, ("younger",)), (0, 1, ("produce", 1)), (0, 6, ("younger",)), (0, 1, ("remake", 1, False))], **PLAIN
 )
 @example(steps=[(1, 13, ("remake", 1, False)), (0, 1, ("set", 1))], **PLAIN)
-@example(steps=[(1, 14, ("set", 1)), (0, 3, ("delete", False))], policy="STOP", reset="earliest", more={})
+@example(steps=[(1, 14, ("set", 1)), (0, 3, ("delete", False))], policy="STOP", reset="earliest", more={}, idle=False)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80, deadline=None)
 @given(
     STEPS,
     st.sampled_from(["STOP", "CONTINUE"]),
     st.sampled_from(["earliest", "latest"]),
     st.sampled_from([{}, WATCHFUL]),
+    st.booleans(),
 )
 def test_whatever_happens_the_records_arrive(
-    steps: list[tuple[int, int, Any]], policy: Any, reset: Any, more: dict[str, Any]
+    steps: list[tuple[int, int, Any]], policy: Any, reset: Any, more: dict[str, Any], idle: bool
 ) -> None:
-    """All records of the topic that is there in the end arrive, and those again that somebody set the group back to."""
+    """All records of the topic that is there in the end arrive, and those again that somebody set the group back to.
+
+    idle: whether one topic-partition counts as very many, and as idle at once.
+    """
     cluster, clock = Moody(), Clock(1_000_000.0)
     cluster.make("orders", 0)
-    with tempfile.TemporaryDirectory() as folder, closing(SqliteStore(Path(folder) / "state.db")) as state:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        closing(SqliteStore(Path(folder) / "state.db")) as state,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        if idle:
+            count_as_very_many(patch)
         query = Query(cluster, state, clock, lost_offsets=policy, offset_reset=reset, **more)
         for records, call, action in steps:
             if "orders" in cluster.topics:

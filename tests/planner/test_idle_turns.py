@@ -1,5 +1,6 @@
 """Very many topic-partitions that are idle are asked in turn, and no record waits longer for that."""
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 
 import pytest
@@ -25,11 +26,22 @@ def keys_of(count: int) -> list[PartitionKey]:
     return [("orders", number) for number in range(count)]
 
 
+def never(keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
+    """For turns that ask nobody."""
+    raise AssertionError(keys)
+
+
+def idle_for(turns: IdleTurns, keys: list[PartitionKey], now_ms: int = 0) -> None:
+    """Nothing comes to these for so long that they are known as idle."""
+    for _ in range(IDLE_AFTER):
+        turns.asked(dict.fromkeys(keys, 5), dict.fromkeys(keys, 5), now_ms)
+
+
 def test_few_are_all_asked_at_each_tick() -> None:
     """However long they are idle."""
-    turns, keys = IdleTurns(flush_of(60_000)), keys_of(AT_ONCE)
+    turns, keys = IdleTurns(flush_of(60_000), never), keys_of(AT_ONCE)
     for tick in range(3 * IDLE_AFTER):
-        assert turns.turn(keys) == keys
+        assert turns.turn(dict.fromkeys(keys, 5), 1_000 * tick) == keys
         turns.asked(dict.fromkeys(keys, 5), dict.fromkeys(keys, 5), 1_000 * tick)
 
 
@@ -37,43 +49,84 @@ def test_few_are_all_asked_at_each_tick() -> None:
     st.integers(1_000, 100_000),
     st.integers(1, 400),
     st.dictionaries(st.tuples(st.integers(0, 60), st.integers(0, 399)), st.integers(1, 3), max_size=40),
+    st.sets(st.integers(0, 399), max_size=5),
 )
 def test_each_has_its_turn_soon_and_who_has_records_at_each_tick(
-    interval_ms: int, count: int, news: dict[tuple[int, int], int]
+    interval_ms: int, count: int, news: dict[tuple[int, int], int], silent: set[int]
 ) -> None:
-    """Within half of the interval; what is new came after `since_ms`. news: by tick and key."""
+    """Within half of the interval; what is new came after `since_ms`, and is asked for with all care at once.
+
+    news: by tick and key. silent: those that the quick request knows nothing of.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(idle_turns, "AT_ONCE", 10)
         flush, keys = flush_of(interval_ms), keys_of(count)
-        turns, step = IdleTurns(flush), tick_ms(flush)
+        looked_at = dict.fromkeys(keys, 0)
         ends, starts = dict.fromkeys(keys, 0), dict.fromkeys(keys, 0)
-        asked_at = dict.fromkeys(keys, 0)
+        now_ms, quiet = 0, set[PartitionKey]()
+
+        def quick_ends(asked: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
+            found = {key: ends[key] for key in asked if key[1] not in silent}
+            quiet.update(key for key, end in found.items() if end == starts[key])
+            return found
+
+        turns, step = IdleTurns(flush, quick_ends), tick_ms(flush)
         for tick in range(60):
             for key in keys:
                 ends[key] += news.get((tick, key[1]), 0)
-            chosen = turns.turn(keys)
-            assert len(set(chosen)) == len(chosen)
             now_ms = tick * step
+            chosen = turns.turn(starts, now_ms)
+            assert len(set(chosen)) == len(chosen)
+            assert not quiet & set(chosen)
             for key in chosen:
                 since = turns.since_ms(key)
-                assert since is None or asked_at[key] <= since <= asked_at[key] + 2 * step
-                asked_at[key] = now_ms
+                assert since is None or looked_at[key] <= since <= looked_at[key] + 2 * step
+            looked_at.update(dict.fromkeys([*chosen, *quiet], now_ms))
+            quiet.clear()
             for key in keys:
-                assert now_ms - asked_at[key] <= max(min(interval_ms / 2, MOST_MS), step)
+                assert now_ms - looked_at[key] <= max(min(interval_ms / 2, MOST_MS), step)
             busy = {key for key in chosen if ends[key] > starts[key]}
             turns.asked({key: ends[key] for key in chosen}, starts, now_ms)
-            assert busy <= set(turns.turn(keys))
+            assert busy <= set(turns.turn(starts, now_ms))
+            looked_at.update(dict.fromkeys(quiet, now_ms))
+            quiet.clear()
             if tick % 3 == 0:
                 starts |= {key: ends[key] for key in busy}
 
 
-def test_those_that_are_gone_are_not_asked() -> None:
-    """Their topic was deleted."""
-    turns, keys = IdleTurns(flush_of(60_000)), keys_of(3 * AT_ONCE)
-    for tick in range(2 * IDLE_AFTER):
-        turns.asked(dict.fromkeys(keys, 5), dict.fromkeys(keys, 5), 1_000 * tick)
-    assert len(turns.turn(keys)) == AT_ONCE
-    assert set(turns.turn(keys[-1_500:])) <= set(keys[-1_500:])
+@pytest.mark.parametrize("answer", [7, 3, None], ids=["new records", "ends below", "no answer"])
+def test_one_that_does_not_end_where_we_stand_is_asked_with_all_care(answer: int | None) -> None:
+    """At the same tick, and at those that follow: also one without an answer, or of a topic that was recreated."""
+    ends: dict[PartitionKey, int] = dict.fromkeys(keys_of(2 * AT_ONCE), 5)
+    if answer is None:
+        del ends["orders", 3]
+    else:
+        ends["orders", 3] = answer
+    turns, keys = IdleTurns(flush_of(2_000), lambda asked: ends), keys_of(2 * AT_ONCE)
+    starts = dict.fromkeys(keys, 5)
+    idle_for(turns, keys, now_ms=100)
+    assert turns.turn(starts, 600) == [("orders", 3)]
+    assert turns.since_ms(("orders", 3)) == 100 + 2 * tick_ms(flush_of(2_000))
+    if answer is not None:
+        turns.asked({("orders", 3): answer}, starts, 600)
+        assert (("orders", 3) in turns.turn(starts, 1_100)) == (answer > 5)
+
+
+def test_those_that_are_gone_are_forgotten() -> None:
+    """Their topic was deleted; the others are asked on."""
+    asked: list[PartitionKey] = []
+
+    def quick_ends(some: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
+        asked.extend(some)
+        return dict.fromkeys(some, 5)
+
+    turns, keys = IdleTurns(flush_of(60_000), quick_ends), keys_of(3 * AT_ONCE)
+    idle_for(turns, keys)
+    for key in keys[:1_500]:
+        turns.forget(key)
+    for tick in range(20):
+        assert turns.turn(dict.fromkeys(keys[1_500:], 5), 1_000 * tick) == []
+    assert set(asked) == set(keys[1_500:])
     assert turns.since_ms(keys[0]) is None
 
 

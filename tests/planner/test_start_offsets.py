@@ -28,7 +28,20 @@ from parquet_sink.settings.record_sink import DeliverySettings, RecordSinkSettin
 from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import COMING
 from tests.factories import Clock
-from tests.kafka.simulation import KAFKA, KEY, ME, SETTINGS, WATCHFUL, Cluster, Query, at_once, done, id_of, planner_on
+from tests.kafka.simulation import (
+    KAFKA,
+    KEY,
+    ME,
+    SETTINGS,
+    WATCHFUL,
+    Cluster,
+    Query,
+    at_once,
+    count_as_very_many,
+    done,
+    id_of,
+    planner_on,
+)
 
 
 @pytest.fixture
@@ -177,6 +190,21 @@ def test_made_anew_with_as_many_records(cluster: Cluster, query: Query) -> None:
     cluster.remake(10)
     query.tick()
     query.clock.sleep(CHECK_S)
+    with pytest.raises(OffsetsLost, match="recreated"):
+        query.tick()
+
+
+@pytest.mark.parametrize("forget", [True, False])
+def test_made_anew_among_very_many(
+    cluster: Cluster, query: Query, monkeypatch: pytest.MonkeyPatch, forget: bool
+) -> None:
+    """The same, though ids are asked for less often, whether Kafka forgot the old topic's offset by then or not."""
+    count_as_very_many(monkeypatch)
+    query.tick()
+    cluster.remake(10, forget=forget)
+    assert query.tick() == []
+    assert cluster.calls[-1] == "quick"
+    query.clock.sleep(METADATA_S)
     with pytest.raises(OffsetsLost, match="recreated"):
         query.tick()
 

@@ -2,11 +2,20 @@
 
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import (
+    OFFSET_END,
+    Consumer,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
     ConfigResource,
@@ -19,6 +28,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from parquet_sink.errors import KafkaFailed
 from parquet_sink.kafka.client import errors as client_errors
+from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.client.options import Build
 from parquet_sink.kafka.cluster.requests import SILENT, AdminRequests
@@ -32,6 +42,13 @@ NONE_SO_LATE: Final = -1
 """What a broker answers when no record has such a timestamp, and never otherwise."""
 CONTROLLER_S: Final = 4.0
 """How long the controller has to answer before another is looked for."""
+ASKED: Final = 1_000
+"""Topic-partitions of one call of the admin client, which merges the answers of a call in quadratic time: 10,000 take
+13 µs of CPU each so, and 60 in one call."""
+ASKED_QUICKLY: Final = 250
+"""Likewise of `quick_ends`: 3 µs each, 6 with 1,000, and 40 in one call."""
+QUICK_S: Final = 2.0
+"""How long a call of `quick_ends` may take."""
 NO_ID: Final = "A" * 22
 """Zero, in the text form of Kafka's ids: before Kafka 2.8 topics have none."""
 _URL_SAFE: Final = str.maketrans("+/", "-_")
@@ -43,6 +60,13 @@ class End(NamedTuple):
 
     offset: int
     epoch: int | None
+
+
+class Topics(NamedTuple):
+    """Of one connector: its topic-partitions, in order, and the ids of its topics, as of `KafkaCluster.topic_ids`."""
+
+    partitions: list[PartitionKey]
+    ids: dict[str, str]
 
 
 class KafkaCluster(AdminRequests):
@@ -65,6 +89,7 @@ class KafkaCluster(AdminRequests):
         self.epochs: dict[PartitionKey, int] = {}
         self._pattern = re.compile(kafka.topics_regex) if kafka.topics_regex else None
         self._warned_of_ids = False
+        self._quick: Consumer | None = None
 
     def topic_partitions(self, *, allow_missing: bool = False) -> list[PartitionKey]:
         """All topic-partitions of the connector's topics, in order; of topics that are not there it has none.
@@ -82,14 +107,24 @@ class KafkaCluster(AdminRequests):
             for partition in about.partitions
         )
 
+    def topics(self) -> Topics:
+        """What is there of the connector's topics; one request where it names them. Raises BrokerAway, KafkaFailed."""
+        if self._pattern is not None:
+            keys = self.topic_partitions()
+            return Topics(keys, self.topic_ids(sorted({topic for topic, _ in keys})))
+        named = self._described(self._kafka.topics)
+        keys = sorted(key for topic, about in named.items() for key in self._of(topic, about, allow_missing=True))
+        return Topics(keys, self._ids(named))
+
     def topic_ids(self, topics: Sequence[str]) -> dict[str, str]:
         """The id of each topic, which no other topic ever has; those that do not exist are absent. One request.
 
         "" where the cluster gives none, or not to us, which is logged once. Raises BrokerAway, KafkaFailed.
         """
-        if not topics:
-            return {}
-        found = {topic: self._id(topic, about) for topic, about in self._described(topics).items()}
+        return self._ids(self._described(topics)) if topics else {}
+
+    def _ids(self, asked: "Mapping[str, Future[TopicDescription]]") -> dict[str, str]:
+        found = {topic: self._id(topic, about) for topic, about in asked.items()}
         without = sorted(topic for topic, found_id in found.items() if found_id == "")
         if without and not self._warned_of_ids:
             self._warned_of_ids = True
@@ -182,6 +217,30 @@ class KafkaCluster(AdminRequests):
         except KafkaFailed:
             return {}
 
+    def quick_ends(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
+        """As `end_offsets`, of thousands in a quarter of the CPU time, and without epochs.
+
+        Absent: those of which it is not known, for whatever reason; `end_offsets` tells. By a client of its own, made
+        at the first call: the admin client makes a Python object for each topic-partition that it waits for.
+        """
+        found: dict[PartitionKey, int] = {}
+        consumer = self._quick = self._quick or self._made_quick()
+        consumer.poll(0)
+        with suppress(KafkaException):
+            for some in _pieces(keys, ASKED_QUICKLY):
+                asked = [TopicPartition(*key, OFFSET_END) for key in some]
+                ends = consumer.offsets_for_times(asked, timeout=min(QUICK_S, self._timeout_s))
+                found |= {(one.topic, one.partition): one.offset for one in ends if not one.error and one.offset >= 0}
+        if len(found) < len(keys):
+            self._quick = None  # it goes on asking a broker that is no leader any more
+            in_thread(consumer.close)  # its end may take long
+        return found
+
+    def _made_quick(self) -> Consumer:
+        options = {**client_options.group_options(self._kafka), "isolation.level": self._kafka.isolation_level}
+        made: Consumer = self._build(Consumer, options, self._client_log)
+        return made
+
     def take_ends(self, found: Mapping[PartitionKey, End]) -> dict[PartitionKey, int]:
         """The offsets; from now on `epochs` has what came with them, and none where none came."""
         for key, (_, epoch) in found.items():
@@ -225,11 +284,14 @@ class KafkaCluster(AdminRequests):
         """Of each; absent: unavailable ones. least: offset that an answer may have."""
         if not keys:
             return {}
-        asked = {TopicPartition(t, p): spec for t, p in keys}
-        futures = self._admin.list_offsets(asked, isolation_level=isolation, request_timeout=self._timeout_s)
+        futures: list[tuple[TopicPartition, Future[ListOffsetsResultInfo]]] = []
+        for some in _pieces(keys, ASKED):
+            asked = {TopicPartition(*key): spec for key in some}
+            called = self._admin.list_offsets(asked, isolation_level=isolation, request_timeout=self._timeout_s)
+            futures += called.items()
         out: dict[PartitionKey, End] = {}
         first: KafkaFailed | None = None
-        for tp, future in futures.items():
+        for tp, future in futures:
             key = (tp.topic, tp.partition)
             found = self._offset(future, report_wait=report_wait, least=least)
             if isinstance(found, End):
@@ -254,6 +316,10 @@ class KafkaCluster(AdminRequests):
         if answer.offset < least:
             return SILENT
         return End(answer.offset, answer.leader_epoch)
+
+
+def _pieces(keys: Sequence[PartitionKey], most: int) -> Iterator[Sequence[PartitionKey]]:
+    return (keys[at : at + most] for at in range(0, len(keys), most))
 
 
 def described(admin: AdminClient, topics: Sequence[str], timeout_s: float) -> "dict[str, Future[TopicDescription]]":
