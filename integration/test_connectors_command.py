@@ -166,7 +166,7 @@ def test_a_name_that_no_path_can_hold_stops_no_other(name: str, run: Connectors,
     """Those before and behind it have their turn; the status tells that one was not done."""
     status, out, err = run("pause", "orders", name, "audit")
     assert status == 1
-    assert out.splitlines() == ["connector orders: told to pause", "connector audit: told to pause"]
+    assert out.splitlines() == ["connector orders: asked to pause", "connector audit: asked to pause"]
     assert err.startswith(f'parquet-sink: connector {name}: Invalid name ["{name}"]')
     assert worker.asked == ["PUT /connectors/orders/pause", "PUT /connectors/audit/pause"]
 
@@ -382,7 +382,7 @@ def test_what_did_not_fail_is_not_said_to_be_restarted(run: Connectors, worker: 
     worker.connectors["orders"].trace = "boom"
     status, out, _ = run("restart", "--all", "--include-tasks", "--only-failed")
     assert (status, out.splitlines()[0]) == (0, "connector audit: not restarted: nothing failed")
-    assert out.splitlines()[1].startswith("connector orders: told to restart")
+    assert out.splitlines()[1].startswith("connector orders: asked to restart")
     assert [one for one in worker.asked if one.startswith("POST")] == [
         "POST /connectors/orders/restart?includeTasks=true&onlyFailed=true"
     ]

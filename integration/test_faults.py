@@ -116,8 +116,8 @@ def test_an_unknown_part_is_named(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_rows_can_be_chosen(world: World) -> None:
     """`ONLY` takes rows by a part of their names; what needs a program of its own has one."""
-    assert [[str(act.row) for act in acts] for acts in stages(world, {"disk", "topic"}, "made anew")] == [
-        ["topic: deleted and made anew, while running", "topic: deleted and made anew, while stopped"]
+    assert [[str(act.row) for act in acts] for acts in stages(world, {"disk", "topic"}, "created again")] == [
+        ["topic: deleted and created again, while running", "topic: deleted and created again, while stopped"]
     ]
     assert [len(acts) for acts in stages(world, {"disk", "broker"}, "")] == [1] * 9
     assert list(stages(world, {"disk"}, "no such row")) == []

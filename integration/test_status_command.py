@@ -100,8 +100,8 @@ def test_a_connector_that_runs_well(shown: Shown) -> None:
     assert (status, err) == (0, "")
     assert out.splitlines() == [
         "orders  RUNNING  2 of 2 tasks running, 10.0.0.7:8083",
-        "  sent   12 files, 120,000 rows, 4.1 MB; 3 records set aside",
-        "  lag    1,200 records in 2 topic-partitions; oldest unflushed 12.3 s (orders 3); 1 away",
+        "  sent   12 files, 120,000 rows, 4.1 MB; 3 records diverted",
+        "  lag    1,200 records in 2 topic-partitions; oldest unflushed 12.3 s (orders 3); 1 unavailable",
         "  last   2023-11-14 22:13:15 UTC (5.0 s ago): orders 3, offsets 1000 to 1999, 1,000 rows, 34.2 kB",
     ]
 

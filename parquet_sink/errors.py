@@ -64,7 +64,7 @@ def install(extra: str) -> str:
     return f"Install the extra '{extra}' from your copy of the repository: pip install '.[{extra}]'"
 
 
-_TO_PASS: Final = " Or set errors.tolerance=all: then such records are kept aside, and the connector goes on."
+_TO_PASS: Final = " Or set errors.tolerance=all: then such records are diverted, and the connector goes on."
 
 
 class SinkError(Exception):

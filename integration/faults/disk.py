@@ -109,7 +109,7 @@ class VanishedAct(DiskAct):
         self.topic.produce(300)
         self.until_said(REMOVED)
         self.until_delivered()
-        self.saw("warned, made the folder anew and went on")
+        self.saw("warned, created the folder again and went on")
 
 
 class VanishedUploadAct(VanishedAct):
@@ -138,7 +138,7 @@ class VanishedUploadAct(VanishedAct):
         self.until_delivered()
         hit, *later = [(one.name, one.digest) for one in self._front.attempts[3:]]
         self.must(hit in later, f"the file {hit[0]} did not come again as it was: {later}")
-        self.saw("warned, made the folder anew, sent the same file again and went on")
+        self.saw("warned, created the folder again, sent the same file again and went on")
 
     def clean_up(self) -> None:
         self._front.__exit__(None, None, None)

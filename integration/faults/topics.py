@@ -230,7 +230,7 @@ class CompactedAct(Act):
 
     def play(self) -> None:
         self.until_delivered()
-        self.saw(f"{self._gone} of 2400 records were compacted away before; all others delivered")
+        self.saw(f"{self._gone} of 2400 records were compacted before; all others delivered")
 
 
 def offsets_in(bootstrap_servers: str, topic: str) -> list[int]:
@@ -253,8 +253,8 @@ def _below_200(record: Record) -> bool:
 def acts(world: World) -> list[Act]:
     """The rows of this part."""
     return [
-        MadeAnewAct(Row("topic", "deleted and made anew", "while running"), world),
-        MadeAnewStoppedAct(Row("topic", "deleted and made anew", "while stopped"), world),
+        MadeAnewAct(Row("topic", "deleted and created again", "while running"), world),
+        MadeAnewStoppedAct(Row("topic", "deleted and created again", "while stopped"), world),
         GrownAct(Row("topic", "topic-partitions added", "while running, 2 to 4"), world),
         RetentionAct(Row("topic", "retention overtakes", "lost.offsets.policy=STOP"), world),
         RetentionContinueAct(Row("topic", "retention overtakes", "lost.offsets.policy=CONTINUE"), world),

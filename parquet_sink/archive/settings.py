@@ -56,14 +56,14 @@ class ArchiveSettings:
     required: bool = key(
         REQUIRED,
         "Commit the offsets of a file only once it is in the archive; an archive that does not take it is treated as a "
-        "target that does not. With `false` a file is archived behind that: trouble is told, and holds nothing up.",
+        "target that does not. With `false` a file is archived behind that: a failure is logged, and delays nothing.",
         default=True,
         needs=URL,
     )
     max_waiting_bytes: Bytes = key(
         MAX_WAITING_BYTES,
         "With `connect.ems.archive.required=false`: the most that may wait for the archive below "
-        "`connect.ems.tmp.dir`, in bytes. Files beyond are not archived, and that is told.",
+        "`connect.ems.tmp.dir`, in bytes. Files beyond are not archived, which is logged.",
         default=1_000_000_000,
         minimum=1_000_000,
         needs=URL,

@@ -63,8 +63,8 @@ def _of_worker(loaded: Loaded, worker: Worker, theirs: Worker) -> Loaded:
         return loaded
     if os.path.isdir(other):
         log.warning(
-            "connector %s names no %s and has two folders: %s, which a worker made, is taken, and not %s. Name there "
-            "the folder that is meant, or remove the other.",
+            "connector %s names no %s and has two folders: %s, which a worker made, is taken, and not %s. Name the "
+            "right folder there, or remove the other.",
             name,
             TMP_DIR,
             made,

@@ -187,7 +187,7 @@ def _check_options(args: argparse.Namespace) -> None:
 def _cure(error: SinkError) -> str:
     if not getattr(error, "damaged", False):
         return ""
-    return " The connector creates a damaged one again at its next start or upload; to keep it, copy it away before."
+    return " The connector creates a damaged one again at its next start or upload; to keep it, copy it first."
 
 
 def _offsets(text: str) -> tuple[int, int]:
@@ -284,8 +284,8 @@ def _where_text(found: Location) -> str:
         return _within(found, found.file)
     low, high = found.bounds or (0, 0)
     return {
-        Place.NO_ROW: "delivered, and no file has it: it is no record (a transaction's marker, compacted away), or one "
-        "without a row (a tombstone, dropped, set aside)",
+        Place.NO_ROW: "delivered, and no file has it: it is no record (a transaction's marker, compacted), or one "
+        "without a row (a tombstone, dropped, diverted)",
         Place.UNDER_WAY: f"not delivered yet: its range is under way, and done with up to offset {found.done_until}",
         Place.LATER: f"not delivered yet: the history ends with offset {high}",
         Place.EARLIER: f"not in the history, which begins with offset {low}",
@@ -300,7 +300,7 @@ def _within(found: Location, file: UploadRecord) -> str:
     what = {
         UploadOutcome.ACCEPTED: "accepted",
         UploadOutcome.WAITING: "not accepted yet, last tried",
-        UploadOutcome.PASSED_OVER: "refused and set aside",
+        UploadOutcome.PASSED_OVER: "refused, its records diverted",
     }.get(file.outcome, f"not accepted ({file.outcome})")
     former = " of an earlier topic of that name" if found.former else ""
     sent = f", sent {found.sent} times" if found.sent > 1 else ""

@@ -28,7 +28,7 @@ def connector_lines(one: ConnectorProgress, now_s: float, *, partitions: bool) -
     """State and tasks, what is behind, what was sent last, what went wrong last. now_s: epoch seconds."""
     error = "" if one.last_error is None else one.last_error.message
     yield from _status_lines(one.status, error)
-    aside = f"; {counted(one.set_aside, 'record')} set aside" if one.set_aside else ""
+    aside = f"; {counted(one.set_aside, 'record')} diverted" if one.set_aside else ""
     sent = f"{counted(one.files, 'file')}, {counted(one.rows, 'row')}, {format_size(one.size_bytes)}"
     yield f"  sent   {counted(one.records, 'record') if one.records else sent}{aside}"
     if archive := _archive_text(one):
@@ -101,7 +101,7 @@ def _lag_text(one: ConnectorProgress) -> str:
         oldest = max(waiting, key=lambda partition: partition.oldest_s or 0.0)
         text += f"; oldest unflushed {format_age(oldest.oldest_s)} ({oldest.topic} {oldest.partition})"
     away = sum(partition.away for partition in one.partitions)
-    return text + (f"; {away:,} away" if away else "")
+    return text + (f"; {away:,} unavailable" if away else "")
 
 
 def _upload_text(upload: LastUpload, now_s: float) -> str:
@@ -120,7 +120,7 @@ def _partition_row(one: PartitionProgress) -> tuple[str, ...]:
         f"{one.lag:,}",
         format_age(one.oldest_s),
         rate,
-        "away" if one.away else "",
+        "unavailable" if one.away else "",
     )
 
 

@@ -68,9 +68,10 @@ class _OtherKeys:
 
     retry_timeout: ClassVar[Long] = key(
         "errors.retry.timeout",
-        "How long a record is tried again while the schema registry is away, or a transform says that it cannot work "
-        "now, in milliseconds; `-1` without end. With 0 a registry is tried for about a minute, a transform not again. "
-        "Nothing else is: the same bytes give the same error, and uploads are retried by `connect.ems.error.policy`.",
+        "How long a record is tried again while the schema registry is unavailable, or a transform says that it cannot "
+        "work now, in milliseconds; `-1` without end. With 0 a registry is tried for about a minute, a transform not "
+        "again. Nothing else is: the same bytes give the same error, and uploads are retried by "
+        "`connect.ems.error.policy`.",
         default=0,
         minimum=-1,
     )

@@ -41,7 +41,7 @@ def check(values: Values, worker: Worker, report: Report) -> None:
     if values.text(TOLERANCE) == "all" and values.text(NAME_KEY) is None:
         report.problem(
             TOLERANCE,
-            f"With all, records that fail are passed over, and there is no {NAME_KEY} to keep them in; name one, or "
+            f"With all, records that fail are diverted, and there is no {NAME_KEY} to keep them in; name one, or "
             "leave none.",
         )
     reading.check_folder(values, worker, report)

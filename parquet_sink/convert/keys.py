@@ -122,7 +122,7 @@ A short name may be written in any case. Any other name may be that of [a class 
 |---|---|---|"""
 _SETTINGS: Final = """\
 They stand behind `value.converter.`, `key.converter.` or `header.converter.`, in a connector file or in the worker
-file. A setting of another converter than the one in use is told as a warning. Meanings begin with the converters that
+file. A setting of another converter than the one in use is a warning. Meanings begin with the converters that
 have the setting; those with a registry are Avro, Protobuf and JSON Schema, which decode no headers.
 """
 

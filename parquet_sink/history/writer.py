@@ -104,7 +104,7 @@ class HistoryWriter:
         self.close()
         aside = self._path.with_name(f"{self._path.name}.damaged")
         log.warning(
-            "connector %s: %s It is made anew; what it held is lost, and nothing else. The damaged file is kept as %s.",
+            "connector %s: %s It is created again; only what it held is lost. The damaged file is kept as %s.",
             self._connector,
             error,
             aside,

@@ -179,7 +179,7 @@ class KafkaSettings:
     )
     lost_offsets: Literal["STOP", "CONTINUE"] = key(
         ems("lost.offsets.policy"),
-        "What to do when Kafka deleted records (retention, or a topic made anew) before they were read. `STOP`: the "
+        "What to do when Kafka deleted records (retention, or a recreated topic) before they were read. `STOP`: the "
         "connector fails and names the lost offsets. `CONTINUE`: it names them in the log and goes on with the first "
         "record that Kafka still holds.",
         default="STOP",

@@ -57,7 +57,7 @@ class ParkedFolder:
             )
         with storage_trouble(self.path, "make the folder for parked records", PARKING):
             marker = Path(self.path, MARKER)
-            marker.write_text(f"Records that connector {self._connector} passed over: parquet-sink parked list\n")
+            marker.write_text(f"Records that connector {self._connector} parked: parquet-sink parked list\n")
             sync_folder(self.path)
         for parent in Path(self.path).parents:
             with suppress(OSError):  # those far above were there before, and may be nobody's to open

@@ -27,7 +27,7 @@ def find_java(environment: Mapping[str, str] = os.environ) -> str:
     text, status = version_text(java)
     version = java_version(text)
     if version is None:
-        raise SetupError(f"{java} does not tell its version (exit status {status}). {_JAVA_CURE}")
+        raise SetupError(f"{java} does not print its version (exit status {status}). {_JAVA_CURE}")
     if version < JAVA_MINIMUM:
         raise SetupError(f"{java} is Java {version}, and {JAVA_MINIMUM} or newer is needed. {_JAVA_CURE}")
     return java

@@ -47,7 +47,7 @@ def why_reserved(name: str) -> str:
     if name in _METADATA_NAMES:
         added = "the name of a Kafka metadata column; set it to false, or rename the field"
         return f"{ems('embed.kafka.metadata')}: column {name} has {added}"
-    added = f"which is added and tells what is deleted; set {ems('tombstones.column')} to another, or rename the field"
+    added = f"which is added and marks deleted rows; set {ems('tombstones.column')} to another, or rename the field"
     return f"{ems('tombstones')}=row: column {name} has the name of the column {added}"
 
 

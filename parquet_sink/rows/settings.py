@@ -120,7 +120,7 @@ class ObfuscationSettings:
         FIELDS,
         "Text fields to make unreadable before they are uploaded: dotted paths (`customer.name`) or names after "
         "flattening (`customer_name`); lists and maps are entered by `value` (`players.value.name`). A record "
-        "that has something else than text there is invalid input; a path that matches nothing is told as a warning.",
+        "that has something else than text there is invalid input; a path that matches nothing is logged as a warning.",
         default_text="none",
         check=Check("paths that do not overlap", _wrong_paths),
     )

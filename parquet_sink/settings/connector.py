@@ -55,8 +55,8 @@ class ErrorSettings:
     invalid_records: bool = key(
         TOLERANCE,
         "`none`: the connector stops at the first record that has no row, and names it; all before it is delivered. "
-        "`all`: such records are set aside, wherever they fail, and the connector goes on: in the dead-letter topic, "
-        "or in parked files where none is named. See [errors.md](errors.md) for what is never passed over.",
+        "`all`: such records are diverted, wherever they fail, and the connector goes on: to the dead-letter topic, "
+        "or to parked files where none is named. See [errors.md](errors.md) for what is never diverted.",
         default=False,
         absent="none",
         type_=Literal["none", "all"],
@@ -68,7 +68,7 @@ class ErrorSettings:
         LOG,
         "A log line for each record that has no row: stage, class, topic, topic-partition, offset, timestamp, reason; "
         "100 at once and 10 a second, and how many more there were. What stops the connector is always logged, and so "
-        "is, for each range of offsets, how many records were set aside.",
+        "is, for each range of offsets, how many records were diverted.",
         default=False,
     )
     log_content: bool = key(

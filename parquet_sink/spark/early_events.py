@@ -67,7 +67,7 @@ class EarlyEvents:
             self._append(events)
         except Exception as error:  # noqa: BLE001 - whatever it is, the task goes on and tells in the end
             self._over = True
-            log.debug("events of a running task cannot be told: %s", error)
+            log.debug("events of a running task cannot be reported: %s", error)
 
 
 def early_events(given: Handoff[Any]) -> EarlyEvents:

@@ -368,7 +368,7 @@ class SqliteStore(SqliteRun, SqliteLearned, SqliteEvents):
             store = cls(path)
             store.begin_run()
         except sqlite3.DatabaseError as error:
-            log.warning("state file %s cannot be used (%s); it is made anew", path, error)
+            log.warning("state file %s cannot be used (%s); it is created again", path, error)
             remove_files(path)
             return cls._created(path)
         return store

@@ -97,7 +97,7 @@ ERROR_KEYS: Final = (
         ems("error.policy.continue.on.invalid.input"),
         ERRORS,
         Type.BOOLEAN,
-        "Set aside records that have no row, and go on, as `errors.tolerance=all` does. Without either the connector "
+        "Divert records that have no row, and go on, as `errors.tolerance=all` does. Without either the connector "
         "stops and names the record.",
         default=False,
     ),

@@ -51,7 +51,7 @@ def of_another_content(there: str, local: str, elsewhere: str, status: int | Non
         Verdict.REFUSED,
         f"{there} is there with another content than {local}, and is not overwritten",
         "Find out why: the topic was deleted and made again, so that offsets and with them the names of files begin "
-        "anew; or what connect.ems.tmp.dir had was lost; or another connector or program writes there. Then move away "
+        "again; or what connect.ems.tmp.dir had was lost; or another connector or program writes there. Then move away "
         f"what is there, or set {elsewhere}",
         status=status,
     )

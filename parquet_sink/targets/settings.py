@@ -103,7 +103,7 @@ class RetrySettings:
         "What to do when an upload fails. What may pass (no connection, no answer, 408, 429, 5xx) is tried again under "
         "all three, up to `connect.ems.max.retries` attempts and `connect.ems.sink.put.timeout.ms`, and then stops the "
         "connector. A file that the target refuses stops it at once under `THROW`, and is tried again likewise under "
-        "`RETRY`. Under `CONTINUE` the records of a file that is refused for what is in it are set aside, as records "
+        "`RETRY`. Under `CONTINUE` the records of a file that is refused for what is in it are diverted, as records "
         "that have no row are, and the next file goes on; a wrong key stops the connector all the same. See "
         "[errors.md](errors.md).",
         default="THROW",

@@ -38,7 +38,7 @@ MOST_WAITING: Final = 1
 MOST_PARALLEL: Final = 8
 NOT_COMMITTED: Final = "These offsets are not committed; they are sent again at the next start."
 _CONTINUE: Final = (
-    " Or set connect.ems.error.policy=CONTINUE: then the records of such a file are kept aside, and the next file goes "
+    " Or set connect.ems.error.policy=CONTINUE: then the records of such a file are diverted, and the next file goes "
     "on."
 )
 _FATES: Final = {

@@ -9,7 +9,7 @@ from parquet_sink.model.receipts import Failure, Receipt
 from parquet_sink.settings.sink import SinkSettings
 
 _NEWER = (
-    "Of a DataFrame's rows with the same key no offset tells which is the newest; name a column that does, for example "
+    "Of a DataFrame's rows with the same key no offset says which is the newest; name a column that does, for example "
     "one made by withColumn('changed', current_timestamp())."
 )
 _TRANSFORMS = (

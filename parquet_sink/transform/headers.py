@@ -181,7 +181,7 @@ def _pool(distinct: pa.BinaryArray, decoder: Decoder) -> tuple[list[HeaderValue]
     found = decoder.decode(distinct)
     pool: list[HeaderValue] = [NULL] * len(distinct)
     for piece in found.pieces:
-        assert not isinstance(piece, InferredColumns), "a decoder that learns was told to give trees"
+        assert not isinstance(piece, InferredColumns), "a decoder that learns was asked for trees"
         values: Iterable[HeaderValue] = piece.rows if isinstance(piece, SchemaColumns) else map(of_tree, piece.trees)
         for place, value in zip(piece.positions.to_pylist(), values, strict=True):
             pool[place] = value

@@ -184,7 +184,7 @@ def _parked(settings: SinkSettings, system_tmp: str, found: Found) -> None:
             return
     if settings.errors.parks and base is None and settings.files.tmp_dir == system_tmp:
         found.warnings.append(
-            f"Warning [{DIR}]. It is missing, so records that are passed over are kept in the system's temporary "
+            f"Warning [{DIR}]. It is missing, so diverted records are kept in the system's temporary "
             f"folder, {system_tmp}, which the system may empty; name a folder that stays."
         )
     if any_parked(settings.parked_folder):
@@ -205,7 +205,7 @@ def _waiting(settings: SinkSettings) -> str:
     skipped = f", beside {len(found.skipped):,} files that are none of ours or torn" if found.skipped else ""
     one = found.rows == 1
     return (
-        f"{found.rows:,} record{'' if one else 's'} that the connector passed over {'is' if one else 'are'} parked in "
+        f"{found.rows:,} record{'' if one else 's'} of the connector {'is' if one else 'are'} parked in "
         f"{settings.parked_folder}{skipped} ({share:.0f} % of {MAX_BYTES}): parquet-sink parked list says why; correct "
         f"the cause, then parquet-sink parked replay sends them; parquet-sink parked drop removes what cannot be "
         f"corrected."

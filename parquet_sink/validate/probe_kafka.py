@@ -191,7 +191,7 @@ def of_reading(kafka: KafkaSettings, topics: Sequence[str]) -> Iterator[Finding]
     yield from _findings(lacking)
     if not lacking:
         commits = f"and commit offsets of group {kafka.group}"
-        unknown = "; whether it may commit is seen at the start, because brokers tell that of groups that are there"
+        unknown = "; whether it may commit is seen at the start, because brokers answer that for groups that exist"
         count = f"{len(topics)} topic{'' if len(topics) == 1 else 's'}"
         yield Finding(Health.OK, "rights", f"it may read {count}{unknown if group is None else f' {commits}'}")
 

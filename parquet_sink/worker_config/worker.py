@@ -132,7 +132,7 @@ class Worker:
     )
     event_listeners: ClassVar[tuple[str, ...]] = key(
         "event.listeners",
-        "Names of listeners of your own that are told what happens to files, ranges and connectors, each with a class. "
+        "Names of listeners of your own that receive what happens to files, ranges and connectors, each with a class. "
         "See [monitoring.md](monitoring.md#listeners-of-your-own).",
         default_text="none",
         origin=Origin.OWN,

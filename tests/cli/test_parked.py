@@ -308,7 +308,7 @@ def test_check_and_run_warn_of_parked_records(
     capsys.readouterr()
     assert main(["check", str(tmp_path / "orders.properties")]) == 0
     out = capsys.readouterr().out
-    assert "Warning [connect.ems.parked.dir]. 10 records that the connector passed over are parked in " in out
+    assert "Warning [connect.ems.parked.dir]. 10 records of the connector are parked in " in out
     assert "(0 % of connect.ems.parked.max.bytes): parquet-sink parked list says why" in out
 
 

@@ -46,5 +46,5 @@ def test_too_old_java_is_told_with_its_version(tmp_path: Path) -> None:
 
 def test_silent_java_is_refused(tmp_path: Path) -> None:
     """A java that fails to tell its version is not trusted to run Kafka."""
-    with pytest.raises(SetupError, match=r"does not tell its version \(exit status 3\)"):
+    with pytest.raises(SetupError, match=r"does not print its version \(exit status 3\)"):
         find_java(with_java(tmp_path, "#!/bin/sh\nexit 3\n"))

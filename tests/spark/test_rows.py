@@ -66,4 +66,4 @@ def test_an_invalid_record_comes_with_every_cure() -> None:
     )
     for cure in ("Correct the connector file", "correct the producer", "resetting the group's offset to 8 with"):
         assert cure in text
-    assert text.endswith("Or set errors.tolerance=all: then such records are kept aside, and the connector goes on.")
+    assert text.endswith("Or set errors.tolerance=all: then such records are diverted, and the connector goes on.")

@@ -57,7 +57,7 @@ def test_a_broken_file_is_made_anew(path: Path, caplog: pytest.LogCaptureFixture
     with closing(SqliteStore.for_new_run(path)) as store:
         store.set(SLOTS, 1)
         assert store.get(SLOTS) == 1
-    assert "is made anew" in caplog.text
+    assert "is created again" in caplog.text
 
 
 def test_old_knowledge_goes(path: Path) -> None:

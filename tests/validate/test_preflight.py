@@ -241,7 +241,7 @@ def test_a_folder_for_parked_records_that_cannot_be_used(tmp_path: Path, passwd:
 def test_parking_in_the_systems_temporary_folder_is_warned_about(tmp_path: Path) -> None:
     """The system may empty it; a folder that is named, for files or for parked records, is believed."""
     keys = {**PASSING, "connect.ems.tmp.dir": tempfile.gettempdir()}
-    said = "so records that are passed over are kept in the system's temporary folder"
+    said = "so diverted records are kept in the system's temporary folder"
     assert any(said in text for text in inspected(tmp_path, keys).warnings)
     assert not any(said in text for text in inspected(tmp_path, {**keys, "connect.ems.parked.dir": "/data"}).warnings)
     assert not any(said in text for text in inspected(tmp_path, PASSING).warnings)

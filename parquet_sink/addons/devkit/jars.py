@@ -224,7 +224,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m parquet_sink.addons.devkit.jars", description="Fetch Kafka's server jars."
     )
-    parser.add_argument("--lock", metavar="REVISION", help="write the lock file anew for this Kafka, such as 4.1.+")
+    parser.add_argument("--lock", metavar="REVISION", help="write a new lock file for this Kafka, such as 4.1.+")
     args = parser.parse_args(arguments)
     try:
         if args.lock:

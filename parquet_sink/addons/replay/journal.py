@@ -33,7 +33,7 @@ NOTHING_BEGUN: Final = (
 )
 UNREADABLE: Final = (
     "Invalid [--resume]. What is kept of the replay in {folder} cannot be read ({error}); leave --resume out, and "
-    "choose anew: files that were sent are sent again, which does no harm."
+    "choose again: files that were sent are sent again, which does no harm."
 )
 
 

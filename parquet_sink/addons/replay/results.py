@@ -86,10 +86,10 @@ def _causes(one: ReplayRange, sent: Sequence[ReplayFile], now: Now) -> tuple[str
         found.append("the connector's settings are others than the first time")
     fewer = sum(was.records for was in one.expected) - sum(file.records for file in sent)
     if fewer > 0 and one.deleted is None:
-        gone = "compacted away" if one.thinned else "compacted away, or without a row now"
+        gone = "compacted" if one.thinned else "compacted, or without a row now"
         found.append(f"{fewer:,} record{'' if fewer == 1 else 's'} fewer than the first time: {gone}")
     if not one.recorded and one.expected:
-        found.append("the history no longer has how its range was cut, so it was cut anew")
+        found.append("the history no longer has how its range was cut, so it was cut again")
     if now.fresh_salts:
         found.append("obfuscation takes a fresh salt each time")
     return tuple(found) or (

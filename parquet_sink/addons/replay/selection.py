@@ -73,7 +73,7 @@ def problems(one: Selection) -> list[str]:
     if len(ways) > 1:
         found.append(f"Invalid [{ways[-1]}]. Records are chosen by {' and by '.join(ways)}; keep one of them.")
     if one.files and (one.topic is not None or one.partition is not None):
-        found.append("Invalid [--file]. A file's name tells its topic-partition; remove --topic and --partition.")
+        found.append("Invalid [--file]. A file's name has its topic-partition; remove --topic and --partition.")
     return found
 
 

@@ -114,7 +114,7 @@ class CopySender:
             first_ms = _first_timestamp(path, copy.first)
         if first_ms is None:
             raise ArchiveUnusable(
-                f"File {copy.where} of the archive does not tell when its first record is of, and "
+                f"File {copy.where} of the archive has no timestamp of its first record, and "
                 f"{self._dated} has a date: it has no column kafkaTimestamp ({EMBED}=false). It is not sent. Set a "
                 "prefix without a date, or send it to another place with --target."
             )

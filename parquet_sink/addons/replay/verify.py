@@ -162,7 +162,7 @@ def _not_absorbed(received: Received, sent: int | None) -> list[str]:
     found = []
     if received.failed_files > 0:
         found.append(
-            f"{received.failed_files:,} files were accepted and could not be put into the table: GET /files tells why"
+            f"{received.failed_files:,} files were accepted and could not be put into the table: GET /files says why"
         )
     if received.rows < 0 or received.files < 0:
         found.append("the target counts fewer rows than before: it was emptied meanwhile")
@@ -194,7 +194,7 @@ def _reasons(found: pa.Table, counts: Mapping[Kind, int], before: TableState) ->
         why.append(
             "the same records became other rows: settings, transforms or the program are not those of the first time"
             if "before_offset" in found.column_names or "before_timestamp" in found.column_names
-            else "rows differ, and no column tells when: connect.ems.embed.kafka.metadata=true would"
+            else "rows differ, and no column says when: connect.ems.embed.kafka.metadata=true would"
         )
     if Kind.CAME in counts:
         why.append(f"records came that the table had not, or had no more; or {_ELSEWHERE}")
@@ -210,7 +210,7 @@ def _of_older(rows: pa.Table, state: TableState) -> list[str]:
     if state.order is None:
         return ["no order column: of rows of one key the one that came last won, older or not"]
     if "before_order" not in rows.column_names:
-        return [f"no order column: the target was told {state.order}, which the table does not have"]
+        return [f"no order column: the target orders by {state.order}, which the table does not have"]
     moved = order_moved(rows)
     counted = [(text, pc.sum(pc.equal(moved, sign)).as_py()) for sign, text in _ORDER_MOVED.items()]
     return [text.format(order=state.order, keys=f"{count:,}") for text, count in counted if count]

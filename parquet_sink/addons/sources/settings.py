@@ -130,13 +130,13 @@ class SourceSettings:
     tolerant: bool = key(
         TOLERANCE,
         "`none`: the connector stops at the first record that cannot be transformed or converted; all before it is in "
-        "Kafka. `all`: such records are passed over, counted and told, and kept nowhere.",
+        "Kafka. `all`: such records are skipped, counted and reported, and kept nowhere.",
         default=False,
         absent="none",
         type_=Literal["none", "all"],
         computed=lambda values, machine: values.text(TOLERANCE) == "all",
     )
-    log: bool = key(LOG, "A log line for each record that is passed over, without its content.", default=False)
+    log: bool = key(LOG, "A log line for each record that is skipped, without its content.", default=False)
     log_content: ClassVar[str] = key(
         LOG_CONTENT, "Content in such lines.", no_effect="content of records is never logged here."
     )
@@ -219,7 +219,7 @@ class SourceSettings:
         """What happens to a record, in order."""
         steps = [f"{step.transform.name} ({step.transform.type})" for step in self.transforms]
         kept = "for this run alone" if self.storage is None else f"in {self.storage.what}"
-        fault = "is passed over" if self.tolerant else "stops the connector"
+        fault = "is skipped" if self.tolerant else "stops the connector"
         return [
             f"read from {self.origin}, by {len(self.tasks)} task{'s' if len(self.tasks) > 1 else ''}",
             *(f"transform {step}" for step in steps),

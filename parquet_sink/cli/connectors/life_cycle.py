@@ -15,10 +15,10 @@ LOOK_S: Final = 0.25
 STALE_S: Final = 5.0
 """How long after a restart a FAILED may be the one from before."""
 _SAID: Final = {
-    "pause": "told to pause",
-    "resume": "told to go on",
-    "stop": "told to stop",
-    "restart": "told to restart",
+    "pause": "asked to pause",
+    "resume": "asked to resume",
+    "stop": "asked to stop",
+    "restart": "asked to restart",
 }
 Outcome = dict[str, Any]
 

@@ -50,12 +50,12 @@ def _parked(values: Values, report: Report) -> None:
     """What is parked must outlive the machine's next start; and keys of it must mean something."""
     if values.text(NAME_KEY) is not None or not tolerates(values):
         for name in sorted({DIR, MAX_BYTES} & values.given):
-            why = "nothing is passed over" if values.text(NAME_KEY) is None else f"{NAME_KEY} takes what is passed over"
+            why = "no record is diverted" if values.text(NAME_KEY) is None else f"diverted records go to {NAME_KEY}"
             report.warn(name, f"Nothing new is parked: {why}.")
     elif values.flag(IN_MEMORY) and DIR not in values.given:
         report.problem(
             DIR,
-            f"It is missing, and {IN_MEMORY} is true: records that are passed over would be kept in memory only; name "
+            f"It is missing, and {IN_MEMORY} is true: diverted records would be kept in memory only; name "
             f"a folder on a disk.",
         )
 

@@ -90,7 +90,7 @@ def _order(values: Values, report: Report) -> None:
     if why is None:
         return
     say = report.problem if values.text(TOMBSTONES) == "row" else report.warn
-    say(ORDER, f"{quoted(str(order))} does not tell which row is newer: {why}; take kafkaOffset, or kafkaTimestamp.")
+    say(ORDER, f"{quoted(str(order))} does not say which row is newer: {why}; take kafkaOffset, or kafkaTimestamp.")
 
 
 def _lowercase(values: Values, report: Report) -> None:
@@ -165,7 +165,7 @@ def _tombstones(values: Values, worker: Worker, report: Report) -> None:
     if not values.names(PRIMARY_KEYS):
         report.problem(
             TOMBSTONES,
-            f"It is row, but without {PRIMARY_KEYS} nothing tells which row a tombstone deletes; name the key columns, "
+            f"It is row, but without {PRIMARY_KEYS} nothing says which row a tombstone deletes; name the key columns, "
             "or set skip.",
         )
     elif choose("key", values, worker.converters) is None and "key.converter" not in values.given:
@@ -256,7 +256,7 @@ def _tombstone_order(values: Values, report: Report) -> None:
         return
     report.problem(
         ORDER,
-        f"{quoted(order)} is null in the row of a tombstone ({TOMBSTONES}=row), so that no target could tell "
+        f"{quoted(order)} is null in the row of a tombstone ({TOMBSTONES}=row), so that no target could decide "
         f"whether it is newer than the row it deletes; remove it, so that {_ORDER_COLUMN} orders by offset.",
     )
 

@@ -181,7 +181,7 @@ _REACHING = (
     setting_key(
         "max.retries",
         Type.INT,
-        "Times that a request is tried again when the registry is away or answers that it is busy.",
+        "Times that a request is tried again when the registry is unavailable or answers that it is busy.",
         default=3,
         minimum=0,
         maximum=100,
@@ -268,7 +268,7 @@ APICURIO_KEYS: Final = (
     setting_key(
         "apicurio.registry.id-handler",
         Type.STRING,
-        "Class that wrote the ids, which tells their length.",
+        "Class that wrote the ids, which decides their length.",
         default_text="by the address",
         check=_one_of(
             ID_BYTES,

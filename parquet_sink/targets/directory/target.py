@@ -36,7 +36,7 @@ _CURES: Final = {
     errno.ENOENT: "Make the folder, mount what it is on, or correct {key}",
     errno.EACCES: "Give this user the right to write there, or set {key} to another folder",
     errno.EPERM: "Give this user the right to write there, or set {key} to another folder",
-    errno.EROFS: "The file system is read-only: mount it anew, or set {key} to another folder",
+    errno.EROFS: "The file system is read-only: mount it writable, or set {key} to another folder",
     errno.ENOTDIR: "Set {key} to a folder",
     errno.ELOOP: "Set {key} to a folder",
     errno.EFBIG: "Raise the limit on the size of a file (ulimit -f), or lower connect.ems.commit.size.bytes",

@@ -176,7 +176,7 @@ class Objects:
             if found is not None:
                 return self._compared(replace(found, sha256=None) if told else found, file, "stored")
         except S3Failed as error:
-            return _unproven(f"{odd}, and does not tell whether the object is there: {error.outcome.cause}")
+            return _unproven(f"{odd}, and it is unknown whether the object is there: {error.outcome.cause}")
         return _unproven(f"{odd}, and the object is not there")
 
     def _look(self, key: str) -> Found | None:

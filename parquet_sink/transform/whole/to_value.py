@@ -60,7 +60,7 @@ class _ToValue:
     def __init__(self, values: Values, side: Side, listed: str) -> None:
         """listed: the key that has them, each as `name` or `name:new`; nothing: all, behind the prefix."""
         if side == "key":
-            raise WrongSettings({"type": f"{type(self).__name__} works on values alone; leave $Key away."})
+            raise WrongSettings({"type": f"{type(self).__name__} works on values alone; leave $Key out."})
         self._prefix, self._existing = values.text("prefix") or "", cast("Existing", values.text("existing"))
         pairs = (one.partition(":") for one in values.names(listed))
         self._chosen = {old: new if colon else self._prefix + old for old, colon, new in pairs} or None

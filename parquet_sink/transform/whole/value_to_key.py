@@ -31,7 +31,7 @@ class ValueToKey(FieldTransform):
     def __init__(self, values: Values, side: Side) -> None:
         super().__init__(side)
         if side == "key":
-            raise WrongSettings({"type": "ValueToKey works on whole records; leave $Key away."})
+            raise WrongSettings({"type": "ValueToKey works on whole records; leave $Key out."})
         self._fields = values.names("fields")
 
     @property

@@ -139,7 +139,7 @@ class EventAggregator:
             _delivered(snapshot, event)
         elif isinstance(event, RecordsSetAside):
             snapshot.totals.set_aside += event.count
-            _error(snapshot, event.at_s, f"{counted(event.count, 'record')} set aside; the first one: {event.reason}")
+            _error(snapshot, event.at_s, f"{counted(event.count, 'record')} diverted; the first one: {event.reason}")
         elif isinstance(event, SourcePolled):
             _polled(snapshot, event)
         elif isinstance(event, RangePostponed):
@@ -249,7 +249,7 @@ def _polled(snapshot: ConnectorSnapshot, event: SourcePolled) -> None:
         _error(
             snapshot,
             event.at_s,
-            f"{counted(event.passed_over, 'record')} passed over; the first one: {event.first_fault}",
+            f"{counted(event.passed_over, 'record')} skipped; the first one: {event.first_fault}",
         )
 
 

@@ -93,7 +93,7 @@ def describe_passed_over(receipt: Receipt) -> str:
     return (
         f"connector {receipt.connector}: {receipt.passed_over} ({_rows(receipt)}, {receipt.size_bytes} bytes); "
         + (f"its {receipt.records} records are" if receipt.records != 1 else "its record is")
-        + " set aside, and the next file goes on"
+        + " diverted, and the next file goes on"
     )
 
 
@@ -101,7 +101,7 @@ def describe_set_aside(event: RecordsSetAside) -> str:
     """Records of one range that were set aside, in one line."""
     stages = ", ".join(f"{stage} {n:,}" for stage, n in sorted(event.stages.items(), key=lambda one: -one[1]))
     return (
-        f"connector {event.connector}: set aside {counted(event.count, 'record')} of topic {event.topic}, "
+        f"connector {event.connector}: diverted {counted(event.count, 'record')} of topic {event.topic}, "
         f"topic-partition {event.partition}, offsets {event.first} to {event.last} ({stages}), {event.place}; "
         f"the first one: {event.reason}"
     )
@@ -110,7 +110,7 @@ def describe_set_aside(event: RecordsSetAside) -> str:
 def describe_polled(event: SourcePolled) -> str:
     """Records of a source that could not be sent, in one line."""
     return (
-        f"connector {event.connector}: passed over {event.passed_over:,} of {event.polled:,} records; the first one: "
+        f"connector {event.connector}: skipped {event.passed_over:,} of {event.polled:,} records; the first one: "
         f"{event.first_fault}"
     )
 

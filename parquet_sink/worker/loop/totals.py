@@ -100,7 +100,7 @@ class FileTotals:
 
 def describe_totals(totals: FileTotals, *, of_files: bool = True) -> str:
     """What was accepted so far, in words. of_files: whether it goes as files; else as records."""
-    aside = f", {totals.set_aside:,} set aside" if totals.set_aside else ""
+    aside = f", {totals.set_aside:,} diverted" if totals.set_aside else ""
     if not of_files:
         return f"{counted(totals.delivered, 'record')}{aside}"
     if not totals.files:

@@ -257,9 +257,9 @@ NAMES: Final[Sequence[ConnectName]] = (
         "The longest time that a task took to give records, of the last minute.",
         lambda one: 1000 * one.sums.recent_polls_s.maximum(one.now_s),
     ),
-    _sum(f"{ERRORS}total_record_failures", "Records that were set aside.", lambda one: one.sums.set_aside),
-    _sum(f"{ERRORS}total_record_errors", "Records that were set aside.", lambda one: one.sums.set_aside),
-    _sum(f"{ERRORS}total_records_skipped", "Records that were set aside.", lambda one: one.sums.set_aside),
+    _sum(f"{ERRORS}total_record_failures", "Records that were diverted.", lambda one: one.sums.set_aside),
+    _sum(f"{ERRORS}total_record_errors", "Records that were diverted.", lambda one: one.sums.set_aside),
+    _sum(f"{ERRORS}total_records_skipped", "Records that were diverted.", lambda one: one.sums.set_aside),
     _sum(f"{ERRORS}total_retries", "Uploads and ranges that were tried again.", lambda one: one.sums.retries),
     _sum(
         f"{ERRORS}deadletterqueue_produce_requests",
@@ -268,7 +268,7 @@ NAMES: Final[Sequence[ConnectName]] = (
     ),
     _sum(
         f"{ERRORS}last_error_timestamp",
-        "When a record was set aside, a file failed or the connector did; epoch milliseconds, 0 for never.",
+        "When a record was diverted, a file failed or the connector did; epoch milliseconds, 0 for never.",
         lambda one: round(1000 * one.sums.last_error_s),
     ),
 )

@@ -73,14 +73,14 @@ class Counters:
         self.range_retries = self._counter(
             "range_retries", "Ranges left to be tried again later, by what failed.", "trying", Trying
         )
-        self.rejects = self._counter("rejects", "Records without a row that were set aside.", "stage", STAGES)
+        self.rejects = self._counter("rejects", "Records without a row that were diverted.", "stage", STAGES)
         self.dead_letters = self._counter("dead_letters", "Records written to the dead-letter topic.")
         self.parked = self._counter("parked_records", "Records that were parked.")
         self.losses = self._counter(
             "losses", "Times that records were gone before they were delivered.", "cause", LossCause
         )
         self.lost = self._counter(
-            "lost_offsets", "Offsets passed over in losses, as far as their number is known.", "cause", LossCause
+            "lost_offsets", "Offsets skipped in losses, as far as their number is known.", "cause", LossCause
         )
         self.commits = self._counter("offset_commits", "Offsets of topic-partitions committed to the consumer group.")
         self.restarts = self._counter("restarts", "Starts of the query after it ended.")

@@ -38,7 +38,7 @@ _INITIAL: Final[Mapping[str, TargetState]] = {
 }
 _NULL: Final = "Invalid [{}]. Null value can not be supplied as the configuration value."
 _PURGE: Final = Parameter("purge", "boolean", "Whether what it left on the worker's machine is removed, too.")
-_EXPAND: Final = Parameter("expand", "array", "What to tell of each connector, in place of names.", ("info", "status"))
+_EXPAND: Final = Parameter("expand", "array", "What to show of each connector, in place of names.", ("info", "status"))
 _TASKS: Final = Parameter("includeTasks", "boolean", "Whether tasks are restarted, too.", default=False)
 _FAILED: Final = Parameter("onlyFailed", "boolean", "Whether only what has failed is restarted.", default=False)
 _MADE: Final = {200: "ChangedConnector", 201: "ChangedConnector", 400: "Error"}

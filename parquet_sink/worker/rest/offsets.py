@@ -30,7 +30,7 @@ _LIMIT: Final = 2**63
 _MOST_DIGITS: Final = 20
 
 _LONGEST: Final = 19
-_ENDS: Final = Parameter("ends", "boolean", "Whether to tell where each topic-partition ends now, too.", default=False)
+_ENDS: Final = Parameter("ends", "boolean", "Whether to show where each topic-partition ends now, too.", default=False)
 _ANSWERS: Final = {200: "Message", 400: "Error", 404: "Error", 500: "Error"}
 _STANDS: Final = {**_ANSWERS, 200: "Offsets"}
 _PATH: Final = f"{ONE}/offsets"

@@ -255,7 +255,7 @@ class RestSettings:
     admin_tls: TlsSettings | None = None
     topic_tracking: bool = key(
         TRACKING,
-        "Whether it is kept, and told by REST, of which topics a connector delivered records "
+        "Whether the topics of which a connector delivered records are kept and shown by REST "
         "(`/connectors/NAME/topics`).",
         default=True,
         group="Hosting connectors",

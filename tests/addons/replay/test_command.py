@@ -122,7 +122,7 @@ def test_everything_is_sent_and_compared(command: Command, topic: Topic) -> None
     assert (status, err) == (0, "")
     assert command.files == names
     assert f"connector orders: {len(names)} files, 23 rows," in out
-    assert f"of the files {len(names)} as the first time, 0 different, 0 that the history cannot tell of" in out
+    assert f"of the files {len(names)} as the first time, 0 different, 0 that the history does not have" in out
     with_history = write_history(Path(command.settings.history_file), command.settings.history)
     origins = [str(one.origin) for one in with_history.files()]
     with_history.close()
@@ -140,8 +140,8 @@ def test_a_dry_run_foretells_from_the_history_and_sends_nothing(command: Command
     assert min(reads) == 12
     assert [(one["from"], one["to"], one["by"], one["rows"]) for one in found["ranges"]] == [
         (0, 11, "by the history", 12),
-        (12, 21, "cut anew", 10),
-        (22, 22, "cut anew", 1),
+        (12, 21, "cut again", 10),
+        (22, 22, "cut again", 1),
     ]
     assert found["ranges"][0]["files"] == len(names)
     assert command.files == []

@@ -41,7 +41,7 @@ def test_nothing_to_compare_with() -> None:
         (replace(RANGE, version="1.0"), NOW, "it was made by version 1.0, and now by 2.0"),
         (replace(RANGE, settings_digest="x"), NOW, "the connector's settings are others than the first time"),
         (replace(RANGE, deleted=(0, 3)), NOW, "Kafka deleted offsets 0 to 2 of its range"),
-        (replace(RANGE, recorded=False), NOW, "the history no longer has how its range was cut, so it was cut anew"),
+        (replace(RANGE, recorded=False), NOW, "the history no longer has how its range was cut, so it was cut again"),
         (RANGE, replace(NOW, fresh_salts=True), "obfuscation takes a fresh salt each time"),
         (
             RANGE,
@@ -57,9 +57,7 @@ def test_other_bytes_have_a_cause(one: ReplayRange, now: Now, cause: str) -> Non
     assert (other.verdict, other.was, other.causes) == (Verdict.DIFFERENT, None, (cause,))
 
 
-@pytest.mark.parametrize(
-    ("thinned", "words"), [(True, "compacted away"), (None, "compacted away, or without a row now")]
-)
+@pytest.mark.parametrize(("thinned", "words"), [(True, "compacted"), (None, "compacted, or without a row now")])
 def test_fewer_records(thinned: bool | None, words: str) -> None:
     """They are counted over the range; a file of the first time that has none now was not sent."""
     other, absent = compared(replace(RANGE, thinned=thinned), [sent("c", 2, 8, "x", 6)], NOW, 2)

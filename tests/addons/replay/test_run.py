@@ -92,7 +92,7 @@ def test_records_that_are_gone_make_a_difference_with_its_cause(world: World) ->
     found = results(world.replay(world.plan(), Target()))
     assert [one.verdict for one in found] == [Verdict.DIFFERENT, Verdict.DIFFERENT, Verdict.ABSENT][: len(found)]
     causes = {cause for one in found for cause in one.causes}
-    assert causes == {"710 records fewer than the first time: compacted away, or without a row now"}
+    assert causes == {"710 records fewer than the first time: compacted, or without a row now"}
 
 
 def test_other_settings_are_a_cause(world: World) -> None:

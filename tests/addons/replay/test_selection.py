@@ -103,7 +103,7 @@ def test_an_unknown_file_is_told_with_its_records_and_a_near_one() -> None:
         (Selection(since_ms=2, until_ms=2), "Invalid [--until]. It is not after --since"),
         (Selection(first=1, newest=2), "chosen by --from and --to and by --last; keep one"),
         (Selection(since_ms=1, files=("a",)), "chosen by --since and --until and by --file; keep one"),
-        (Selection(topic="orders", files=("a",)), "Invalid [--file]. A file's name tells its topic-partition"),
+        (Selection(topic="orders", files=("a",)), "Invalid [--file]. A file's name has its topic-partition"),
     ],
 )
 def test_a_selection_that_contradicts_itself(selection: Selection, words: str) -> None:

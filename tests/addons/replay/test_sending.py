@@ -111,7 +111,7 @@ def test_a_prefix_with_a_date_gets_that_of_the_first_record(
 def test_a_date_that_nothing_tells_is_not_invented(tmp_path: Path, columns: dict[str, list[int | None]]) -> None:
     """Rows would be there twice, below another date: it is told, with what may be done; without a date it is sent."""
     sender, copy, taking = archived(tmp_path / "x", **columns)
-    with pytest.raises(ArchiveUnusable, match=r"does not tell when .*connect\.ems\.s3\.prefix=events"):
+    with pytest.raises(ArchiveUnusable, match=r"has no timestamp of its first record.*connect\.ems\.s3\.prefix=events"):
         sender.send(copy)
     assert (taking.pushed, stored(tmp_path / "x" / "work")) == (0, {})
     archive = open_archive(archive_in(tmp_path / "x"))

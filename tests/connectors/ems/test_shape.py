@@ -214,5 +214,5 @@ def test_an_order_column_that_orders_nothing_is_warned_about(column: str) -> Non
     loaded = load_file(keys)
     assert loaded.problems == ()
     (warning,) = loaded.warnings
-    assert warning.startswith(f'Warning [{E}order.field.name]. "{column}" does not tell which row is newer: ')
+    assert warning.startswith(f'Warning [{E}order.field.name]. "{column}" does not say which row is newer: ')
     assert load_file({**keys, f"{E}embed.kafka.metadata": "false"}).warnings == ()

@@ -21,7 +21,7 @@ def test_the_column_is_set_where_tombstones_become_rows() -> None:
 
 
 PROBLEMS = [
-    ({f"{E}data.primary.key": None}, "tombstones", "nothing tells which row a tombstone deletes"),
+    ({f"{E}data.primary.key": None}, "tombstones", "nothing says which row a tombstone deletes"),
     ({"key.converter": None}, "tombstones", "key.converter is set neither here nor in the worker file"),
     (
         {"key.converter": "org.apache.kafka.connect.converters.ByteArrayConverter"},

@@ -117,7 +117,7 @@ def test_what_is_set_aside_does_not_heal(aggregator: EventAggregator) -> None:
     aggregator.on_event(RecordsSetAside("one", 7.0, "orders", 3, 5, 1, 9, {"SHAPE": 5}, "no JSON"))
     aggregator.on_event(FileAccepted("one", 8.0, "orders", 3, RECEIPT))
     aggregator.on_event(ConnectorRunning("one", 9.0))
-    assert aggregator.snapshot("one").last_error == LastError("5 records set aside; the first one: no JSON", 7.0)
+    assert aggregator.snapshot("one").last_error == LastError("5 records diverted; the first one: no JSON", 7.0)
 
 
 def test_records_without_a_file_are_summed_up(aggregator: EventAggregator) -> None:
@@ -213,7 +213,7 @@ def test_what_was_set_aside_is_counted_and_told(aggregator: EventAggregator) -> 
     """The first reason is the last error."""
     aggregator.on_event(RecordsSetAside("one", 7.0, "orders", 3, 5, 1, 9, {"VALUE_CONVERTER": 5}, "no JSON"))
     assert aggregator.snapshot("one").totals.set_aside == 5
-    assert aggregator.snapshot("one").last_error == LastError("5 records set aside; the first one: no JSON", 7.0)
+    assert aggregator.snapshot("one").last_error == LastError("5 records diverted; the first one: no JSON", 7.0)
 
 
 def test_a_connector_that_is_gone_is_forgotten(aggregator: EventAggregator) -> None:

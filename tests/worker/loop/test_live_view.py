@@ -173,7 +173,7 @@ def test_records_that_are_set_aside_are_counted(state: SqliteStore) -> None:
     state.append_events([aside, replace(aside, first=10, last=20)])
     events.poll([connector(state)])
     events.close([connector(state)])
-    assert "no file yet, 3,000 set aside" in terminal.text.replace("\n", " ")
+    assert "no file yet, 3,000 diverted" in terminal.text.replace("\n", " ")
 
 
 def test_of_a_record_sink_records_are_counted(state: SqliteStore) -> None:

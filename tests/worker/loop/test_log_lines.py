@@ -136,7 +136,7 @@ def test_a_file_that_is_passed_over_has_a_line(lines: LogLines, caplog: pytest.L
         "WARNING",
         (
             "connector orders: the target refused file topic-orders.parquet: the target answered 422 (10 rows, 1234 "
-            "bytes); its 10 records are set aside, and the next file goes on"
+            "bytes); its 10 records are diverted, and the next file goes on"
         ),
     )
 
@@ -150,7 +150,7 @@ def test_what_is_set_aside_is_one_line_for_each_range(lines: LogLines, caplog: p
     assert (record.levelname, record.message) == (
         "WARNING",
         (
-            "connector sink: set aside 1,200 records of topic orders, topic-partition 3, offsets 5 to 9000 "
+            "connector sink: diverted 1,200 records of topic orders, topic-partition 3, offsets 5 to 9000 "
             "(BIG 1,199, SHAPE 1), parked in /p; the first one: no"
         ),
     )

@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--replay",
         action="store_true",
         help="then replay all of it twice, out of order, prove that the table did not change, and show what changes "
-        "where no order column tells new from old",
+        "where no order column says which row is newer",
     )
     afterwards.add_argument(
         "--keep", action="store_true", help="leave everything running after the proof, until Ctrl-C"

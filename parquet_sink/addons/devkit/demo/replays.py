@@ -109,9 +109,7 @@ class Replays:
 
     def deliver(self, connector: Path) -> None:
         """Deliver all that is in Kafka by another connector. Raises DemoFailed."""
-        self._show.step(
-            "delivering the same topic with another connector, which has no order column that tells new from old:"
-        )
+        self._show.step("delivering the same topic with another connector, without an order column:")
         ended = self._run(
             "run", "--worker", str(self._where.worker), *self._servers(), "--until-caught-up", str(connector)
         )
@@ -174,7 +172,7 @@ def judge_unordered(
     ok = newer.ended.status == 0 and older.ended.status == 1 and right and bool(truly) and truly <= named.keys()
     figures = f"{len(named):,} of {len(now):,} rows went back in time, each named"
     shown = [_told(order, last[order], now[order]) for order in sorted(truly)[:SHOWN]]
-    return Check(f"without an order that tells new from old, {table} shows it", ok, figures, tuple(shown))
+    return Check(f"without an order column, {table} shows it", ok, figures, tuple(shown))
 
 
 def _went_back(one: Mapping[str, Any], last: Delivered | None, now: Mapping[str, Any]) -> bool:

@@ -261,7 +261,7 @@ def shipped(name: str) -> Path:
     path = FOLDER / name
     if not path.is_file():
         raise SetupError(
-            f"The shipped file {name} was not found at {path}. Run from a checkout, or install the package anew."
+            f"The shipped file {name} was not found at {path}. Run from a checkout, or install the package again."
         )
     return path.resolve()
 

@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help=f"how long a token is good, 1 to {MOST_TOKEN_S} (default {TOKEN_S})",
     )
-    parser.add_argument("--discard", action="store_true", help="accept files and throw them away, for benchmarks")
+    parser.add_argument("--discard", action="store_true", help="accept files and discard them, for benchmarks")
     parser.add_argument(
         "--deleted-column",
         metavar="NAME",

@@ -60,7 +60,7 @@ def dry_run(args: argparse.Namespace, selection: Selection) -> int:
     printed(Foretold(settings.name, where, args.times, plan, made, replay.left_out), as_json=args.json)
     if replay.failure is None:
         return os.EX_OK
-    log.error("connector %s: what follows cannot be told. %s", settings.name, replay.failure.message)
+    log.error("connector %s: the effect of the next copies is not checked. %s", settings.name, replay.failure.message)
     return FAILED
 
 

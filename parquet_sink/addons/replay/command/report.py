@@ -152,7 +152,7 @@ class Foretold:
             files = [file for file in mine if spans[0] <= file.first < spans[1]]
         sums = {"rows": sum(f.rows for f in files), "bytes": sum(f.size_bytes for f in files)}
         offsets = {"from": one.windows[0][0], "to": one.windows[-1][1] - 1}
-        by = "by the history" if one.foretold else "as in the history, read now" if one.recorded else "cut anew"
+        by = "by the history" if one.foretold else "as in the history, read now" if one.recorded else "cut again"
         by = by if one.copy is None else f"from the archive: {one.copy.where}"
         about = {"topic": one.planned.topic, "partition": one.planned.partition, **offsets}
         return {**about, "files": len(files), **sums, "by": by, "from_archive": one.copy is not None}
@@ -182,7 +182,7 @@ def compared(tally: Tally) -> str:
     parts = [
         f"{counts[Verdict.SAME]:,} as the first time",
         f"{counts[Verdict.DIFFERENT]:,} different",
-        f"{counts[Verdict.NEW]:,} that the history cannot tell of",
+        f"{counts[Verdict.NEW]:,} that the history does not have",
     ]
     if counts[Verdict.ABSENT]:
         parts.append(f"{counts[Verdict.ABSENT]:,} of the first time without any record now")

@@ -141,7 +141,7 @@ def _past(settings: SinkSettings, keys: Sequence[PartitionKey], *, needed: bool)
     except HistoryUnusable as error:
         if needed:
             raise
-        log.warning("connector %s: %s Ranges are cut anew, and nothing is compared.", settings.name, error)
+        log.warning("connector %s: %s Ranges are cut again, and nothing is compared.", settings.name, error)
         return {}
 
 

@@ -161,7 +161,7 @@ def _load(group: Any) -> None:
         type=of(quantities.duration_s),
         const=0.0,
         metavar="TIME",
-        help="what the connector uploaded, as its history tells; of the last TIME, or all of it",
+        help="what the connector uploaded, from its history; of the last TIME, or all of it",
     )
     group.add_argument(
         "--rate",
@@ -299,7 +299,7 @@ def check(args: argparse.Namespace) -> None:
     """Raises InvalidConfiguration for options that do not go together, all at once."""
     problems = [*_sources(args), *_declared(args)]
     if args.apply and args.file is None:
-        problems.append("Invalid [--apply]. There is no connector file to write to; name it, or leave --apply away.")
+        problems.append("Invalid [--apply]. There is no connector file to write to; name it, or leave --apply out.")
     if args.file is None and args.rate is None:
         problems.append(
             "Invalid [connector.properties]. It is missing; name the connector file, or state a load: --rate 500/s "
