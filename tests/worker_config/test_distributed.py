@@ -170,7 +170,6 @@ def test_without_a_group_there_is_no_cluster() -> None:
         ({"offset.storage.cleanup.policy": "delete"}, "[offset.storage.cleanup.policy]. Such a topic is compacted"),
         ({"config.storage.replication.factor": "0"}, "[config.storage.replication.factor]. 0 is not possible"),
         ({"session.timeout.ms": "3000"}, "[heartbeat.interval.ms]. It is 3000 and session.timeout.ms is 3000"),
-        ({"rebalance.timeout.ms": "9999"}, "[rebalance.timeout.ms]. It is 9999 and session.timeout.ms is 10000"),
         ({"exactly.once.source.support": "enabled"}, '[exactly.once.source.support]. "enabled" is not built yet'),
         ({"inter.worker.signature.algorithm": "HmacSHA512"}, "[inter.worker.verification.algorithms]. It lacks HmacS"),
         ({"inter.worker.verification.algorithms": "HmacSHA1"}, '[inter.worker.verification.algorithms]. "HmacSHA1" is'),
