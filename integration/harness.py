@@ -19,6 +19,7 @@ from parquet_sink.connectors.loading import load
 from parquet_sink.model.events import Event, FileAccepted, FileFailed, OffsetsPassedOver
 from parquet_sink.model.ranges import PartitionProgress
 from parquet_sink.model.receipts import Failure, Receipt
+from parquet_sink.settings.connector import with_cluster
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.spark import session
 from parquet_sink.worker.loop.connector import Connector
@@ -186,9 +187,11 @@ class Sink:
         until_caught_up: bool = False,
         worker: Mapping[str, str] | None = None,
         broker: Broker | None = None,
+        cluster: Mapping[str, str] | None = None,
     ) -> Run:
-        """A connector that is not started yet."""
+        """A connector that is not started yet. cluster: how its worker shares it with others, as of `with_cluster`."""
         settings = settings_of(properties, (broker or self.broker).bootstrap_servers, worker)
+        settings = with_cluster(settings, **(cluster or {}))
         folder = self._folder / f"run-{len(self._runs)}"
         run = Run(self.spark, settings, folder, until_caught_up=until_caught_up)
         self._runs.append(run)

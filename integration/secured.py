@@ -62,7 +62,7 @@ class Secured:
         admin = AdminClient({"bootstrap.servers": self.broker.bootstrap_servers, "log_level": 0})
         bindings = [
             AclBinding(
-                ResourceType[kind.upper()] if kind != "cluster" else ResourceType.BROKER,
+                ResourceType[kind.upper().replace("-", "_")] if kind != "cluster" else ResourceType.BROKER,
                 "kafka-cluster" if kind == "cluster" else name,
                 ResourcePatternType.LITERAL,
                 f"User:{user}",

@@ -29,7 +29,7 @@ from parquet_sink.kafka.group import client as group_client
 from parquet_sink.kafka.group.offsets import GroupOffsets
 from parquet_sink.kafka.producer_cache import ProducerCache
 from parquet_sink.kafka.range_reader import RangeReader
-from parquet_sink.kafka.settings import DeadLetterSettings, KafkaSettings
+from parquet_sink.kafka.settings import DeadLetterSettings, KafkaSettings, Ownership
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.rejected import Rejected, Stage
@@ -326,6 +326,23 @@ def test_reading_needs_a_right_of_its_own(door: Secured) -> None:
     expected = r"Topic orders, topic-partition 0, offset 0: .*\(ACL\) Read on topic orders by `kafka-acls"
     with pytest.raises(KafkaRefused, match=expected):
         list(RangeReader(kafka(door.login(user)), "orders", 0, 0, 3).batches())
+
+
+def test_a_connector_that_moves_needs_a_right_of_its_own(door: Secured) -> None:
+    """Its commits are transactions, of an id that it must be let to use; which is named at once, with the command."""
+    group, fence = f"group-{uuid.uuid4().hex[:8]}", f"fence-{uuid.uuid4().hex[:8]}"
+    user = door.user(everything("orders", group, DEAD))
+    kafka = KafkaSettings(("orders",), None, group, door.login(user), owned=Ownership(fence))
+    offsets, began = GroupOffsets(kafka, Instance.new()), time.monotonic()
+    with pytest.raises(KafkaRefused, match=rf"Write on transactional-id {fence} by .* --transactional-id {fence}`"):
+        offsets.take_over()
+    assert time.monotonic() - began < 10
+    door.allow(user, [("Write", "transactional-id", fence)])
+    offsets.take_over()
+    offsets.read([("orders", 0)])
+    offsets.claim({("orders", 0): 1})
+    assert offsets.read([("orders", 0)])["orders", 0].offset == 1
+    offsets.close()
 
 
 def test_making_the_dead_letter_topic_needs_a_right_of_its_own(door: Secured) -> None:

@@ -1,5 +1,6 @@
 """Commits that an earlier owner of a connector cannot make any more, on a real broker."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
@@ -9,8 +10,10 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from integration.conftest import TopicFactory
+from integration.harness import Sink
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.errors import AnotherInstance, BrokerAway, LeaseLost
+from parquet_sink.kafka.client import options
 from parquet_sink.kafka.client.options import fence_options
 from parquet_sink.kafka.group import manual_offsets
 from parquet_sink.kafka.group.committed import Committed, RangePlan
@@ -98,6 +101,25 @@ def test_a_commit_between_look_and_commit_is_refused(kafka: KafkaSettings, make:
     newer.commit({key: 10})
 
 
+def test_without_a_fence_it_is_overwritten(kafka: KafkaSettings, make: Make) -> None:
+    """What comes between a look and its commit is lost then: so the tests before can fail."""
+    key, unfenced = (kafka.topics[0], 0), replace(kafka, owned=Ownership())
+    older, newer = make(unfenced), make(unfenced)
+    older.read([key])
+    older.claim({key: 3})
+    looked = older.verify
+
+    def overtaken(keys: object = None) -> None:
+        looked([key])
+        newer.read([key])
+        newer.claim({key: 3})
+        newer.commit({key: 9})
+
+    older.verify = overtaken  # type: ignore[method-assign]
+    older.commit({key: 7})
+    assert committed(kafka, key).offset == 7
+
+
 def test_who_claims_looks_again_when_it_was_overtaken(kafka: KafkaSettings, make: Make) -> None:
     """Of two that begin at once both may claim, one after the other; the offset that the first committed stays."""
     key = (kafka.topics[0], 0)
@@ -114,17 +136,35 @@ def test_who_claims_looks_again_when_it_was_overtaken(kafka: KafkaSettings, make
     assert committed(kafka, key).offset == 5
 
 
-def test_a_transaction_that_took_too_long_is_no_takeover(kafka: KafkaSettings, make: Make) -> None:
+class Slow:
+    """A producer that sleeps before its first commit, longer than brokers wait for one."""
+
+    def __init__(self, producer: Producer) -> None:
+        self._producer, self._slept = producer, False
+
+    def __getattr__(self, name: str) -> object:
+        if name == "commit_transaction" and not self._slept:
+            self._slept = True
+            time.sleep(4)
+        return getattr(self._producer, name)
+
+
+def test_a_transaction_that_took_too_long_is_no_takeover(monkeypatch: pytest.MonkeyPatch) -> None:
     """Brokers refuse it as they refuse one that was fenced; the offsets are still ours, so it goes on."""
-    key = (kafka.topics[0], 0)
-    mine = make()
-    mine.take_over()
-    mine.read([key])
-    mine.claim({key: 3})
-    with_the_same_id = Producer({**fence_options(kafka), "log_level": 0})
-    with_the_same_id.init_transactions(15)  # has its epoch raised, as the coordinator does then
-    mine.commit({key: 5})
-    assert committed(kafka, key).offset == 5
+    monkeypatch.setattr(options, "TRANSACTION_MS", 1_000)
+    often = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "200"}
+    with Broker(properties=often) as impatient:
+        impatient.create_topic("slow")
+        kafka, key = fenced(impatient, "slow"), ("slow", 0)
+        with closing(GroupOffsets(kafka, Instance.new())) as mine:
+            mine.take_over()
+            mine.read([key])
+            mine.claim({key: 3})
+            assert mine._fence is not None
+            mine._fence._producer = slow = Slow(mine._fence._producer)  # type: ignore[assignment,arg-type]
+            mine.commit({key: 5})
+            assert mine._fence._producer is not slow
+            assert mine.read([key])[key].offset == 5
 
 
 def test_who_lost_its_lease_does_not_take_the_fence_back(kafka: KafkaSettings, make: Make, tmp_path: Path) -> None:
@@ -229,3 +269,32 @@ def test_many_offsets_are_one_commit() -> None:
             mine.read(list(wanted))
             mine.claim(wanted, {key: RangePlan(at, at + 1, "x" * 100) for key, at in wanted.items()})
             assert {key: found.offset for key, found in mine.read(list(wanted)).items()} == wanted
+
+
+def test_a_connector_moves_between_workers(sink: Sink, topic: TopicFactory, tmp_path: Path) -> None:
+    """Without a lease nothing is sent; a second worker goes on where the first stood, which fails then."""
+    name, state = topic(), topic(prefix="state", config={"cleanup.policy": "compact"})
+    cluster = {"fence": f"parquet-sink-{name}", "state_topic": state}
+    mine, others = LeaseFile(str(tmp_path / "mine")), LeaseFile(str(tmp_path / "others"))
+    for lease in (mine, others):
+        lease.write(clock_ns() + 600_000_000_000)
+    first = sink.make(sink.properties(name), cluster={**cluster, "lease": mine.path}).start()
+    sink.broker.produce(name, [(None, b'{"id": 1}')] * 5)
+    first.until_records(5)
+    mine.write(0)
+    sink.broker.produce(name, [(None, b'{"id": 2}')] * 5)
+    waits = time.monotonic() + 4
+    first.until(lambda: time.monotonic() > waits and sum(one.lag for one in first.progress()) == 5)
+    assert first.records == 5
+    elsewhere = {
+        **sink.properties(name),
+        "consumer.override.group.id": f"connect-{sink.name}",
+        "name": f"{sink.name}-2",
+    }
+    second = sink.make(elsewhere, cluster={**cluster, "lease": others.path}).start().until_records(5)
+    assert [row["id"] for row in sink.rows()] == [1] * 5 + [2] * 5
+    first.until_ended()
+    assert first.failure.kind == "AnotherInstance"
+    sink.broker.produce(name, [(None, b'{"id": 3}')] * 5)
+    second.until_records(10).stop()
+    assert sink.offsets(name) == [15]

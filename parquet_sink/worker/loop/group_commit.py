@@ -51,6 +51,7 @@ def _positions(settings: TopicSettings, instance: Instance, seen: dict[Partition
         return Positions()
     with closing(GroupOffsets(settings.kafka, instance)) as group:
         try:
+            group.take_over()  # ends what a planner that died left open, which would hide its offsets
             found = group.read(list(seen))
         except ConnectorError:  # no broker answers, which the next start of the query reports
             return Positions(seen)

@@ -6,7 +6,7 @@ from confluent_kafka import KafkaError
 from parquet_sink.errors import KafkaRefused
 from parquet_sink.kafka.client.causes import Cause
 from parquet_sink.kafka.client.errors import failure
-from parquet_sink.kafka.client.rights import Right, missing, to_commit, to_read, to_see, to_write
+from parquet_sink.kafka.client.rights import Right, missing, to_commit, to_fence, to_read, to_see, to_write
 
 
 @pytest.mark.parametrize(
@@ -18,6 +18,7 @@ from parquet_sink.kafka.client.rights import Right, missing, to_commit, to_read,
         (to_see("orders"), "Describe on topic orders", "--operation Read --topic orders`"),
         (to_commit("g"), "Read on group g", "--operation Read --group g`"),
         (to_commit("connect-my orders"), "Read on group connect-my orders", "--group 'connect-my orders'`"),
+        (to_fence("f"), "Write on transactional-id f", "--operation Write --transactional-id f`"),
         (to_write("dead"), "Write on topic dead", "--operation Write --topic dead`"),
         (
             Right("IdempotentWrite", "cluster"),
