@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
@@ -78,14 +79,19 @@ class AdminRequests:
         Raises KafkaRefused when all who answer refuse us: the client itself would try again until the time is over.
         """
         self._renewal.asked()
+        asked = [self._admin]
         try:
             found = self._waited_for(future, report_wait=report_wait)
         except KafkaException as error:
             if self._renewal.is_due(error.args[0].code()):
                 log.debug("group %s: no answer for %g s; a new client", self._kafka.group, RENEW_S)
-                given_up, self._admin = [self._admin], self._made()
-                in_thread(given_up.clear)  # its end may take long
+                self._admin = self._made()
             raise
+        finally:
+            if not future.done():
+                in_thread(partial(_let_go, asked, self._timeout_s + GRACE_S))
+            elif asked[0] is not self._admin:
+                in_thread(asked.clear)  # its end may take long
         self._renewal.answered()
         self._client_log.clear()
         return found
@@ -118,6 +124,16 @@ class AdminRequests:
         needs = () if topic is None else (to_see(topic),)
         cause = self._client_log.cause_of_silence() if code in client_errors.PASSING else UNKNOWN
         return client_errors.failure(error, what, asked=self._servers, cause=cause, ending=CHECK, needs=needs)
+
+
+def _let_go(clients: list[AdminClient], after_s: float) -> None:
+    """Keeps clients until requests that nobody waits for have ended.
+
+    librdkafka aborts the process when a client is destroyed in its own background thread. That thread runs the callback
+    of an answer, and there Python's garbage collector, which may find the client in the traceback of an error.
+    """
+    time.sleep(after_s)
+    clients.clear()
 
 
 class Brokers(AdminRequests):

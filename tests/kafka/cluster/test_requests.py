@@ -1,0 +1,49 @@
+"""Requests of an admin client that nobody waits for any more."""
+
+import gc
+import time
+import weakref
+from concurrent.futures import Future
+
+import pytest
+
+from parquet_sink.errors import KafkaRefused
+from parquet_sink.kafka.client.causes import Cause
+from parquet_sink.kafka.client.log import ClientLog
+from parquet_sink.kafka.cluster import requests
+from parquet_sink.kafka.cluster.requests import AdminRequests
+from parquet_sink.kafka.settings import KafkaSettings
+
+KAFKA = KafkaSettings(("orders",), None, "g", {"bootstrap.servers": "b:9092", "default.api.timeout.ms": "2000"})
+
+
+class Admin:
+    """A client that gets no answer."""
+
+    def poll(self, timeout: float) -> None:
+        """Nothing was logged."""
+
+
+class Refused(ClientLog):
+    """A broker answers, and lets nobody in."""
+
+    def cause(self) -> Cause:
+        return Cause("the login is wrong", "Check it", lasting=True)
+
+    cause_of_silence = cause
+
+
+def test_a_client_outlives_its_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the garbage collector finds of it meanwhile is kept: librdkafka aborts if its own thread destroys it."""
+    for name in ("HEAR_S", "LATE_S", "GRACE_S"):
+        monkeypatch.setattr(requests, name, 0.0)
+    asking = AdminRequests(KAFKA, Refused("g"), build=lambda *given: Admin())
+    client = weakref.ref(asking._admin)
+    began, pending = time.monotonic(), Future[None]()
+    with pytest.raises(KafkaRefused, match="does not let us in. the login is wrong"):
+        asking._answer(pending)
+    del asking
+    while client() is not None:
+        time.sleep(0.01)
+        gc.collect()
+    assert time.monotonic() - began >= 2
