@@ -11,14 +11,14 @@ from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[at
 from integration.conftest import TopicFactory
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.distributed.topics import InternalTopics
-from parquet_sink.errors import SetupError
+from parquet_sink.errors import InvalidConfiguration, SetupError
 from parquet_sink.worker_config.worker_file import load_worker
 
 
-def _topics(broker: Broker, more: Mapping[str, str] | None = None) -> InternalTopics:
+def _topics(broker: Broker | None, more: Mapping[str, str] | None = None) -> InternalTopics:
     """Of a new cluster, with Kafka's own worker file but for the names."""
     group = f"cluster-{uuid.uuid4().hex[:10]}"
-    keys = {"bootstrap.servers": broker.bootstrap_servers, "group.id": group}
+    keys = {"bootstrap.servers": "nowhere:1" if broker is None else broker.bootstrap_servers, "group.id": group}
     for name in ("config", "status", "offset"):
         keys |= {f"{name}.storage.topic": f"{group}-{name}s", f"{name}.storage.replication.factor": "1"}
     settings = load_worker({**keys, **(more or {})}, source="w").require().distributed
@@ -82,6 +82,23 @@ def test_a_setting_that_brokers_do_not_know_is_refused_by_its_keys(broker: Broke
     """The broker's words, and the keys to correct."""
     with pytest.raises(SetupError, match=r"Correct the keys \[status\.storage\.\*\], or make the topic, compacted"):
         _topics(broker, {"status.storage.min.insync.replica": "2"}).ensure_all()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "reason"),
+    [
+        ("send.buffer.bytes", "-1", "-1 is out of range; give 0 to 100000000."),
+        ("security.protocol", "PLAIN", "PLAIN is no protocol; write one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL."),
+        ("ssl.truststore.location", "/nowhere.pem", "/nowhere.pem"),
+        ("sasl.jaas.config", "canary", ""),
+    ],
+)
+def test_settings_of_own_clients_are_refused_by_their_bare_names(key: str, value: str, reason: str) -> None:
+    """Before anything is asked, and without a secret; no broker is there."""
+    with pytest.raises(InvalidConfiguration) as told:
+        _topics(None, {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", key: value})
+    assert f"Invalid [{key}]. {reason}" in str(told.value)
+    assert "canary" not in str(told.value)
 
 
 def test_a_config_topic_of_a_cluster_that_lives_is_refused(broker: Broker, topic: TopicFactory) -> None:

@@ -1,10 +1,13 @@
 """The internal topics of a cluster: made, or checked, before a worker joins it; and that no other cluster has them."""
 
+from typing import Final
+
 from confluent_kafka import KafkaError, KafkaException
 
 from parquet_sink.config.report import counted
-from parquet_sink.errors import KafkaRefused, SetupError
+from parquet_sink.errors import InvalidConfiguration, KafkaRefused, SetupError
 from parquet_sink.kafka.client import errors as client_errors
+from parquet_sink.kafka.client.check import problems
 from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.client.rights import to_see_group
 from parquet_sink.kafka.cluster.compacted_topic import CompactedTopic, CompactedTopics
@@ -12,6 +15,8 @@ from parquet_sink.kafka.cluster.requests import CHECK
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.worker_config.distributed import CONFIG, GROUP_ID, STATE, STATUS, DistributedSettings
 from parquet_sink.worker_config.offset_storage import OFFSETS
+
+_OWN_CLIENTS: Final = "security.*, sasl.*, ssl.*"
 
 
 def internal_topics(settings: DistributedSettings) -> tuple[CompactedTopic, ...]:
@@ -30,10 +35,16 @@ def internal_topics(settings: DistributedSettings) -> tuple[CompactedTopic, ...]
 
 
 class InternalTopics(CompactedTopics):
-    """Of one cluster, asked for and made by the worker's own admin client."""
+    """Of one cluster, asked for and made by the worker's own admin client.
+
+    Raises InvalidConfiguration with all that is wrong with the settings of the worker's own clients.
+    """
 
     def __init__(self, settings: DistributedSettings, client_log: ClientLog | None = None) -> None:
-        super().__init__(KafkaSettings(group=settings.group_id, client=settings.kafka), client_log, prefix="")
+        kafka = KafkaSettings(group=settings.group_id, client=settings.kafka)
+        if wrong := problems(kafka):
+            raise InvalidConfiguration([f"Invalid [{name or _OWN_CLIENTS}]. {reason}" for name, reason in wrong])
+        super().__init__(kafka, client_log, prefix="")
         self._settings = settings
 
     def ensure_all(self) -> None:
