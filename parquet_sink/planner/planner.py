@@ -53,6 +53,8 @@ PATIENCE_S: Final = 60.0
 """How long the broker may stay unavailable at the start, unless `default.api.timeout.ms` says otherwise."""
 
 
+MOST_WATCHED: Final = 100
+"""Topic-partitions that are looked at between ticks: each takes some 30 µs of CPU."""
 VERIFIED: Final = 1_000
 """Offsets that one look reads, in turn: an instance that takes the group over signs all of them."""
 
@@ -271,6 +273,22 @@ class Planner:
                 if self._now() >= deadline:
                     raise KafkaFailed(str(error)).at(error.topic_partition) from None
                 self._sleep(1.0)
+
+    def fills(self, within_s: float) -> bool:
+        """Whether a full file waits so long after a tick that found nothing due: it need not wait for the next one.
+
+        It takes a third of a tick's CPU, as it asks for ends alone. Where no answer comes the next tick deals with it.
+        """
+        starts, learned = self._offsets.starts, self._state.bytes_per_record()
+        if self._outage.lasts or len(starts) > MOST_WATCHED or self._state.get(PAUSE) or self._state.get(STOP):
+            return False
+        self._sleep(within_s)
+        ends = self._cluster.ends_if_available([key for key in starts if key not in self._unavailable])
+        return any(
+            due_range(starts[key], end.offset, None, learned.get(key[0]), self._settings.flush, 0) is not None
+            for key, end in ends.items()
+            if not self._plans.is_retry_pending(key)
+        )
 
     def _tick(self, finished: Mapping[PartitionKey, int]) -> list[PlannedRange]:
         """Goes on without topics that are gone; each time round there are fewer."""

@@ -31,6 +31,11 @@ class BrokerOutage:
         self._since_s: float | None = None
         self._reported_s: float | None = None
 
+    @property
+    def lasts(self) -> bool:
+        """Whether no broker answered lately."""
+        return self._since_s is not None
+
     def report(self, why: object) -> None:
         """No broker answers, or none yet."""
         now = self._now()

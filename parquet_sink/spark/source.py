@@ -20,7 +20,7 @@ from parquet_sink.model.events import ConnectorRunning
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PlannedRange
-from parquet_sink.planner.admission import Candidate, Range, by_task, with_reading
+from parquet_sink.planner.admission import Candidate, Range, by_task, tick_ms, with_reading
 from parquet_sink.process.logs import configure_worker
 from parquet_sink.settings.connector import TopicSettings
 from parquet_sink.spark import handoff, rows
@@ -141,6 +141,7 @@ class RangeSource(PlanningReader):
     ) -> None:
         super().__init__(given)
         self._given, self._form, self._parts = given, form, parts
+        self._half_tick_s = tick_ms(given.settings.flush) / 2_000
         self._make_planner, self._read_records = make_planner, read_records
         self._planner: Planner | None = None
         self._planned = False
@@ -154,13 +155,15 @@ class RangeSource(PlanningReader):
         return _first()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """Asked at each tick, and only when the micro-batch before is done."""
+        """Asked at each tick, and only when the micro-batch before is done; where nothing is due it looks once more."""
         state = self._opened()
         with self._failures_recorded():
             planner = self._begun()
             if self._draining:
                 planner.drain()
             due = planner.tick(self._done(start))
+            if not due and not self._draining and not _is_first(start) and planner.fills(self._half_tick_s):
+                due = planner.tick({})
         if not due and not self._draining and _is_first(start) and state.get(WARM_UP):
             return _warm_up(start)
         if due and not self._planned:
@@ -223,6 +226,7 @@ class RangeSource(PlanningReader):
             "_given": self._given,
             "_form": self._form,
             "_parts": self._parts,
+            "_half_tick_s": self._half_tick_s,
             "_make_planner": self._make_planner,
             "_read_records": self._read_records,
             "_planner": None,

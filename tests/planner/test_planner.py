@@ -402,6 +402,30 @@ def test_the_only_topic_partition_has_long_micro_batches(
         assert [len(span) for *_, span in taken] == [second] * (1 + len(others))
 
 
+def test_a_full_file_is_seen_between_ticks(
+    cluster: Cluster, make: Callable[..., Planner], clock: Clock, state: SqliteStore
+) -> None:
+    """What is as much as a file; not less, nothing while the connector is paused or stopped, or brokers are away."""
+    planner = make()
+    planner.begin()
+    assert planner.tick({}) == []
+    before = clock.seconds
+    cluster.logs[KEY] = (0, 99)
+    assert not planner.fills(0.5)
+    assert clock.seconds == before + 0.5
+    cluster.logs[KEY] = (0, 100)
+    assert planner.fills(0.5)
+    for field in (PAUSE, STOP):
+        state.set(field, True)
+        assert not planner.fills(0.5)
+        state.set(field, False)
+    cluster.away = 1
+    assert planner.tick({}) == []
+    assert not planner.fills(0.5)
+    assert [span.end for *_, span in spans(planner.tick({}))] == [100]
+    assert clock.seconds == before + 1.0
+
+
 def test_a_stop_while_the_broker_is_away_ends_too(
     cluster: Cluster, make: Callable[..., Planner], state: SqliteStore
 ) -> None:

@@ -55,6 +55,8 @@ class FakePlanner:
         self.error: Exception | None = None
         self.drained = self.closed = False
         self.dead_letters: DeadLetterSettings | None = None
+        self.filled: list[PlannedRange] = []
+        self.waited_s: list[float] = []
 
     def begin(self, dead_letters: DeadLetterSettings | None = None) -> dict[PartitionKey, int]:
         self.begun += 1
@@ -68,6 +70,11 @@ class FakePlanner:
         if self.error is not None:
             raise self.error
         return self.next
+
+    def fills(self, within_s: float) -> bool:
+        self.waited_s.append(within_s)
+        self.next = self.filled
+        return bool(self.filled)
 
     @property
     def in_flight(self) -> list[PlannedRange]:
@@ -186,6 +193,21 @@ def test_what_was_read_is_accepted_when_spark_asks_again(source: RangeSource, pl
     planner.next = []
     assert source.latestOffset(end, LIMIT) == end
     assert planner.ticks == [{}, {("orders", 0): 9}]
+
+
+def test_what_fills_a_file_between_two_ticks_is_taken(source: RangeSource, planner: FakePlanner) -> None:
+    """Half a tick after one that found nothing; what was read is accepted once. Not before the first micro-batch."""
+    start = source.initialOffset()
+    assert source.latestOffset(start, LIMIT) == start
+    assert planner.waited_s == []
+    planner.next = [SPAN]
+    end = source.latestOffset(start, LIMIT)
+    source.partitions(start, end)
+    planner.next, planner.filled = [], [planned("orders", 0, 9, 20)]
+    later = source.latestOffset(end, LIMIT)
+    assert ranges(source.partitions(end, later)) == [planner.filled]
+    assert planner.waited_s == [0.25]
+    assert planner.ticks == [{}, {}, {("orders", 0): 9}, {}]
 
 
 def test_a_range_that_comes_again_is_another_micro_batch(source: RangeSource, planner: FakePlanner) -> None:
