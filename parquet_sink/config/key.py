@@ -1,6 +1,6 @@
 """What one line of a table of keys says: `Key`, and the parts it is made of."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import Enum
 
@@ -106,7 +106,9 @@ def is_set(value: Value) -> bool:
     return bool(value)
 
 
-def find(table: Iterable[Key], name: str) -> Key | None:
+def find(table: Collection[Key], name: str) -> Key | None:
     """The key of that name: an exact one before the longest prefix; None when unknown."""
-    matching = [key for key in table if key.matches(name)]
-    return max(matching, key=lambda key: (not key.is_prefix, len(key.name)), default=None)
+    for key in table:  # most names are exact, and tables are long
+        if key.name == name:
+            return key
+    return max((key for key in table if key.matches(name)), key=lambda key: len(key.name), default=None)

@@ -1,4 +1,4 @@
-"""A source's whole life, at random: 200 of them each time, and 20,000 by `make slow`; and it finds what it is for."""
+"""A source's whole life, at random: 100 of them each time, and 20,000 by `make slow`; and it finds what it is for."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -33,7 +33,7 @@ def test_the_promise_holds_through_a_sources_life() -> None:
 
     The same lives each time: `make slow` looks for others.
     """
-    run_state_machine_as_test(SourceLife, settings=settings(lives(200, 25), derandomize=True, database=None))
+    run_state_machine_as_test(SourceLife, settings=settings(lives(100, 25), derandomize=True, database=None))
 
 
 @pytest.mark.slow
