@@ -229,7 +229,7 @@ class TopicReader(Generic[S]):
             return
         self._misses, self._id = 0, self._id or found
         if found not in {self._id, ""}:
-            raise KafkaFailed(f"Topic {self._topic} was deleted and made anew while workers ran. {ANEW}")
+            raise KafkaFailed(f"Topic {self._topic} was deleted and created again while workers ran. {ANEW}")
         self._begin_with([number for number in numbers if number not in self._next])
 
     def _begin_with(self, numbers: Sequence[int]) -> None:
@@ -273,7 +273,7 @@ class TopicReader(Generic[S]):
         """Raises KafkaFailed when it would stay so."""
         if error.code() in client_options.OUT_OF_RANGE:
             raise KafkaFailed(
-                f"Topic {self._topic} was made anew while workers ran, or lost records of topic-partition "
+                f"Topic {self._topic} was recreated while workers ran, or lost records of topic-partition "
                 f"{message.partition()} ({error.str()}). {ANEW}"
             )
         if error.code() not in client_errors.UNKNOWN:

@@ -37,7 +37,7 @@ _MIXED: Final = (
     "It has a password in the clear beside placeholders, which cannot be sealed together; write one of them."
 )
 _NOT_HERE: Final = (
-    "The sealed value in it is of another connector or key, or does not stand alone; write the password anew."
+    "The sealed value in it is of another connector or key, or does not stand alone; write the password again."
 )
 
 
@@ -94,7 +94,7 @@ class SealedValues:
         if path not in self._keys:
             raise _Refused(
                 f" needs the key {quoted(path)}, which [{SEALING_KEYS}] in this worker's file lacks; add it there, or "
-                "write the password anew."
+                "write the password again."
             )
         try:
             data = base64.b64decode(sealed, altchars=b"-_", validate=True)
@@ -103,7 +103,7 @@ class SealedValues:
         except (InvalidTag, ValueError):
             raise _Refused(
                 f" was changed, or the key {quoted(path)} of [{SEALING_KEYS}] in this worker's file is not that which "
-                "sealed it; correct the key, or write the password anew."
+                "sealed it; correct the key, or write the password again."
             ) from None
         return connector, key, value
 

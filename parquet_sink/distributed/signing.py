@@ -128,5 +128,5 @@ class Verifier:
             while self._seen and (first := next(iter(self._seen.items())))[1] < now_ms:
                 del self._seen[first[0]]
             if nonce in self._seen:
-                raise NotBelieved("The request was sent before; each is signed anew.")
+                raise NotBelieved("The request was sent before; sign each one again.")
             self._seen[nonce] = time_ms + WINDOW_MS

@@ -33,7 +33,7 @@ from parquet_sink.worker.herder.values import TargetState
 
 log = logging.getLogger(__name__)
 
-CURE: Final = "Run the release that wrote it, write it anew, or remove it by a record without a value"
+CURE: Final = "Run the release that wrote it, write it again, or remove it by a record without a value"
 K = TypeVar("K")
 R = TypeVar("R")
 V = TypeVar("V")
@@ -180,7 +180,7 @@ def _readable(
             continue
         if name not in unreadable:
             log.warning(
-                "The record %r at offset %d of the %s topic is passed over: %s. %s.",
+                "The record %r at offset %d of the %s topic is skipped: %s. %s.",
                 name,
                 offset,
                 topic,

@@ -218,7 +218,7 @@ class DistributedSettings:
     session_ms: Milliseconds = key(
         SESSION,
         "After how long without a word a worker counts as lost, in milliseconds: others take its connectors over, and "
-        "by then it sends nothing any more. Brokers bound it, by 6,000 to 1,800,000 unless they are told otherwise.",
+        "by then it sends nothing any more. Brokers bound it, by 6,000 to 1,800,000 unless they are set otherwise.",
         default=10_000,
         minimum=1_000,
         maximum=_LARGEST,

@@ -143,7 +143,7 @@ def test_a_sealed_value_is_taken_nowhere_else(mode: Mode, name: str, config: dic
     """Who may write configurations cannot have another's password sent to where he reads it."""
     sealed = _stored(_secrets(), {"token": "canary"})["token"]
     (problem,) = _problems(_secrets(mode), {key: text.format(sealed) for key, text in config.items()}, name)
-    assert "is of another connector or key, or does not stand alone; write the password anew" in problem
+    assert "is of another connector or key, or does not stand alone; write the password again" in problem
 
 
 def test_a_sealed_value_stays_when_the_mode_changes() -> None:

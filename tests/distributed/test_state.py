@@ -100,8 +100,8 @@ def test_what_cannot_be_read_is_logged_once_and_changes_nothing(caplog: pytest.L
     assert state.unreadable == {"parquet-sink.assignment": "it is of version 2, and this program knows 1"}
     (message,) = [record.getMessage() for record in caplog.records]
     assert message == (
-        "The record 'parquet-sink.assignment' at offset 1 of the config topic is passed over: it is of version 2, and "
-        "this program knows 1. Run the release that wrote it, write it anew, or remove it by a record without a value."
+        "The record 'parquet-sink.assignment' at offset 1 of the config topic is skipped: it is of version 2, and "
+        "this program knows 1. Run the release that wrote it, write it again, or remove it by a record without a value."
     )
     again = state.fold([Entry(records.ASSIGNMENT_KEY, records.assignment_value(ASSIGNMENT), 3)])
     assert again.unreadable == {}
