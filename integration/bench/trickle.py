@@ -7,12 +7,13 @@ from typing import Any, Final
 from integration.bench import figures, load, processes
 from integration.bench.parts import Stand, report
 from integration.bench.running import SinkProcess, accepted, connector_file
+from integration.bench.sampler import Sampler
 
 INTERVAL_MS: Final = 3_000
 TRICKLING: Final = 300
 BUSY: Final = 100
-IDLE_TOPICS: Final = 10
-IDLE_EACH: Final = 990
+IDLE_TOPICS: Final = 50
+IDLE_EACH: Final = 198
 SETTLE_S: Final = 20
 """Of the load before anything is measured: workers and compiled code are there, and idle ones are known as that."""
 
@@ -70,14 +71,14 @@ def _measure(stand: Stand, name: str, partitions: int, idle_topics: int) -> Tric
         path = connector_file(folder, name, name, stand.target.endpoint(), flush, keys)
         load.fill(stand.servers, name, partitions, 1, stand.values)
         before = stand.rows()
-        with SinkProcess([path], stand.servers, folder) as sink:
+        with SinkProcess([path], stand.servers, folder) as sink, Sampler(sink.pid) as sampler:
             sink.wait("the first records delivered", lambda: stand.rows() - before >= partitions, stand.patience_s(0))
             load.trickle(stand.servers, name, partitions, sizes.trickle_per_second, SETTLE_S, stand.values)
-            began, used = time.monotonic(), processes.usage(sink.pid)
+            began, used = time.monotonic(), sampler.usage()
             stamps = load.trickle(
                 stand.servers, name, partitions, sizes.trickle_per_second, sizes.trickle_s, stand.values
             )
-            spent, seconds = processes.between(used, processes.usage(sink.pid)), time.monotonic() - began
+            spent, seconds = processes.between(used, sampler.usage()), time.monotonic() - began
             wanted = partitions + sizes.trickle_per_second * (SETTLE_S + sizes.trickle_s)
             sink.wait("the trickle delivered", lambda: stand.rows() - before >= wanted, 60.0)
         ages = figures.ages(stamps, accepted(stand.client, name), 0.0)
