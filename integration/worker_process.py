@@ -40,6 +40,10 @@ class WorkerProcess:
         """The one that was started last."""
         return self._commands[-1]
 
+    @property
+    def started(self) -> bool:
+        return bool(self._commands)
+
     def start(self, *words: str) -> None:
         """Returns when it is healthy."""
         self._commands.append(Command(self._folder, ["worker", *words, str(self._file)], {}, python=self._python))

@@ -115,7 +115,7 @@ BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
     COMMANDS: {
         name: f"parquet_sink.cli.built_in:{name.capitalize()}"
         for name in (
-            *("run", "worker", "connectors", "status", "check", "try", "parked", "history"),
+            *("run", "worker", "workers", "connectors", "status", "check", "try", "parked", "history"),
             *("archive", "replay", "reshape", "tune", "demo", "target", "kafka"),
         )
     },

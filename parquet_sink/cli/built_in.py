@@ -25,6 +25,7 @@ class BuiltIn:
 
 Run = BuiltIn("parquet_sink.cli.run", "run connectors: Kafka Connect's standalone form")
 Worker = BuiltIn("parquet_sink.cli.worker", "run connectors that come and go by REST: Kafka Connect's worker")
+Workers = BuiltIn("parquet_sink.cli.workers", "the workers of a group: who leads, and what each has and why")
 Connectors = BuiltIn(
     "parquet_sink.cli.connectors.command",
     "a worker's connectors over its REST API: list, create, change, pause, restart, offsets",

@@ -2,12 +2,17 @@
 
 import logging
 import os
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
 
+from parquet_sink.cli.beside import hosted
 from parquet_sink.connectors.check import Checked
 from parquet_sink.connectors.loading import Loaded, load
 from parquet_sink.errors import SetupError, install
@@ -19,10 +24,13 @@ from parquet_sink.worker_config.worker import Worker
 from parquet_sink.worker_config.worker_file import LoadedWorker
 
 if TYPE_CHECKING:
+    from parquet_sink.distributed.cluster import Cluster
+    from parquet_sink.worker.herder.protocol import Herder
     from parquet_sink.worker.loop.events import Listener
-    from parquet_sink.worker.loop.herder import LocalHerder
     from parquet_sink.worker.metrics.exposition import Metrics
+    from parquet_sink.worker.rest.app import Forward
     from parquet_sink.worker.rest.server import Listening
+    from parquet_sink.worker_config.distributed import DistributedSettings
 
 _SERVING: Final = ("starlette", "uvicorn", "prometheus_client")
 _ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
@@ -41,6 +49,11 @@ class Plan:
     spark_conf: Mapping[str, str] = field(default_factory=dict)
     until_caught_up: bool = False
     serves: bool = False
+
+    @property
+    def distributed(self) -> bool:
+        """Whether the worker is one of a group."""
+        return self.worker.distributed is not None
 
 
 def on_cluster(master: str | None) -> bool:
@@ -79,15 +92,22 @@ def host(plan: Plan, store: ConfigStore, known: Mapping[str, Loaded], listeners:
     listening = _listening(plan.worker.rest) if plan.serves else None
     settings = plan.worker.rest if listening is None else listening.settings
     aggregator, queue = EventAggregator(), RequestQueue()
-    registry = ConnectorRegistry(store, loader(plan), aggregator, settings.worker_id)
-    herder = LocalHerder(registry, queue, brokers_of(plan.worker))
+    if plan.worker.distributed is not None:
+        from parquet_sink.distributed.secrets import ConfigSecrets
+
+        worker = _with_own_folder(plan.worker, settings.worker_id)
+        plan = replace(plan, worker=ConfigSecrets(plan.worker.distributed).opening(worker))
+    cluster = None if plan.worker.distributed is None else _cluster(plan, plan.worker.distributed, settings)
+    load = loader(plan) if cluster is None else cluster.load
+    registry = ConnectorRegistry(store, load, aggregator, settings.worker_id)
+    local = LocalHerder(registry, queue, brokers_of(plan.worker))
     own = isolated(plan.worker.listeners)
     receiving = [*listeners, *trace_listeners(), *own, Isolated("the figures of connectors", lambda: aggregator)]
     metrics = None
     if listening is not None:
         from parquet_sink.worker.metrics.exposition import Metrics
 
-        metrics = Metrics(herder.progress)
+        metrics = Metrics(local.progress)
         receiving.append(Isolated("the metrics", lambda: metrics))
     hosting = Host(
         registry,
@@ -99,13 +119,34 @@ def host(plan: Plan, store: ConfigStore, known: Mapping[str, Loaded], listeners:
         track_topics=settings.topic_tracking,
         observer=EventDispatcher(receiving),
         queue=queue,
-        publish=herder.publish,
+        publish=local.publish,
         stop_request=plan.stop_request,
     )
     if listening is None or metrics is None:
         return hosting.run()
-    with _served(herder, plan, listening, metrics):
+    if cluster is None:
+        with _served(local, plan, listening, metrics):
+            return hosting.run()
+    group = cluster.running(registry, local, queue)
+    with group as herder, _served(herder, plan, listening, metrics, cluster.calls.forward):
         return hosting.run()
+
+
+def _with_own_folder(worker: Worker, worker_id: str) -> Worker:
+    """Several workers of a group may run on one machine, each with folders of its own for the same connectors."""
+    own = os.path.join(worker.store_folder or tempfile.gettempdir(), "workers", quote(worker_id, safe=""))
+    return hosted(worker, own)
+
+
+def _cluster(plan: Plan, settings: "DistributedSettings", rest: RestSettings) -> "Cluster":
+    """This worker's part in its group."""
+    from parquet_sink.distributed.cluster import Cluster
+    from parquet_sink.worker.rest.tls import client_context
+
+    url = f"{rest.advertised.scheme}://{rest.worker_id}"
+    folder = Path(plan.worker.machine.tmp_dir, "leases")
+    context = partial(client_context, rest.tls)
+    return Cluster(settings, rest.worker_id, url, folder, loader(plan), context, plan.stop_request)
 
 
 def require_packages(who: str) -> None:
@@ -124,9 +165,11 @@ def _listening(settings: RestSettings) -> "Listening":
 
 
 @contextmanager
-def _served(herder: "LocalHerder", plan: Plan, listening: "Listening", metrics: "Metrics") -> Iterator[None]:
-    """The REST API within. Raises SetupError."""
-    from parquet_sink.worker.rest.app import make_app
+def _served(
+    herder: "Herder", plan: Plan, listening: "Listening", metrics: "Metrics", forward: "Forward | None" = None
+) -> Iterator[None]:
+    """The REST API within. forward: sends requests on to a leader. Raises SetupError."""
+    from parquet_sink.worker.rest.app import make_app, no_leader
     from parquet_sink.worker.rest.server import RestServer
 
     load_one = loader(plan)
@@ -134,7 +177,7 @@ def _served(herder: "LocalHerder", plan: Plan, listening: "Listening", metrics: 
     def validate(config: Mapping[str, str]) -> Loaded:
         return load_one(config, config.get("name", ""))
 
-    app = make_app(herder, plan.worker, listening.settings, metrics.exposition, validate)
+    app = make_app(herder, plan.worker, listening.settings, metrics.exposition, validate, forward or no_leader)
     server = RestServer(app, listening)
     server.start()
     try:

@@ -11,11 +11,12 @@ from typing import Any, Final
 
 from parquet_sink.cli.connectors.printing import print_json, print_lines
 from parquet_sink.cli.options import complete_name
-from parquet_sink.cli.status_text import all_well, connector_lines, read_progress
+from parquet_sink.cli.status_text import all_well, connector_lines
 from parquet_sink.cli.worker_api.api import WorkerApi, open_worker, understanding
 from parquet_sink.cli.worker_api.settings import add_options
 from parquet_sink.errors import InvalidConfiguration, SinkError, WorkerRefused
 from parquet_sink.worker.herder.values import ConnectorProgress
+from parquet_sink.worker.rest.renderings import read_progress
 
 WATCH_S: Final = 2.0
 EXAMPLE: Final = """\

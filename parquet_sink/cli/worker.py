@@ -14,8 +14,7 @@ from parquet_sink.connectors.check import read_worker
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.spark import options
 from parquet_sink.spark.slots import EXPECTED, local_master
-from parquet_sink.worker.herder.store import FOLDER_KEY, FileConfigStore
-from parquet_sink.worker_config.distributed import GROUP_ID
+from parquet_sink.worker.herder.store import FOLDER_KEY, ConfigStore, FileConfigStore
 
 log = logging.getLogger(__name__)
 
@@ -55,10 +54,9 @@ def run(args: argparse.Namespace) -> int:
     if wrong or loaded.problems:
         raise InvalidConfiguration([*wrong, *(f"{problem} (in {args.worker})" for problem in loaded.problems)])
     worker = loaded.worker
+    plan = Plan(worker, args.stop_request, master=args.master, spark_conf=dict(args.conf), serves=True)
     if worker.distributed is not None:
-        raise InvalidConfiguration(
-            [f"Invalid [{GROUP_ID}]. Distributed mode cannot be started yet; remove it. (in {args.worker})"]
-        )
+        return host(plan, ConfigStore(), {}, [log_lines()])
     if worker.store_folder is None:
         raise InvalidConfiguration(
             [f"Invalid [{FOLDER_KEY}]. It is missing, and there is no HOME; name a folder. (in {args.worker})"]
@@ -69,7 +67,6 @@ def run(args: argparse.Namespace) -> int:
     store = FileConfigStore(folder)
     try:
         log.info("%s in %s", counted(len(store.connectors()), "connector"), worker.store_folder)
-        plan = Plan(worker, args.stop_request, master=args.master, spark_conf=dict(args.conf), serves=True)
-        return host(plan, store, {}, [log_lines()])
+        return host(replace(plan, worker=worker), store, {}, [log_lines()])
     finally:
         store.close()

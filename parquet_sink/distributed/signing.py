@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from parquet_sink.distributed.records import SessionKey
+from parquet_sink.worker.rest.guards import SIGNATURE
 from parquet_sink.worker_config.distributed import HMACS, DistributedSettings
 
-HEADER: Final = "X-Parquet-Sink-Signature"
+HEADER: Final = SIGNATURE
 WINDOW_MS: Final = 60_000
 """How far a request's time may be from the clock of who gets it, and how long a key is believed that was renewed."""
 _DIGESTS: Final = {"HmacSHA256": hashlib.sha256, "HmacSHA384": hashlib.sha384, "HmacSHA512": hashlib.sha512}

@@ -64,6 +64,11 @@ class StopRequest:
     def __bool__(self) -> bool:
         return self.requested_at_s is not None
 
+    def request(self) -> None:
+        """As a first signal asks for it. May be called from any thread."""
+        if self.requested_at_s is None:
+            self.requested_at_s = self._clock()
+
     @contextmanager
     def handling(self) -> Iterator[None]:
         """SIGTERM, SIGINT and SIGHUP are requests within; not those that whoever started us had us ignore (`nohup`)."""

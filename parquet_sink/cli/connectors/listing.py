@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from parquet_sink.cli.connectors.printing import columns, cut, print_json, print_lines
-from parquet_sink.cli.status_text import read_progress
 from parquet_sink.cli.worker_api.api import WorkerApi
 from parquet_sink.errors import WorkerRefused
 from parquet_sink.worker.herder.values import ConnectorProgress
 from parquet_sink.worker.loop.totals import format_age
+from parquet_sink.worker.rest.renderings import read_progress
 
 _TITLES = ("NAME", "STATE", "TASKS", "LAG", "OLDEST", "TYPE", "CLASS", "WORKER")
 _BEHIND = slice(3, 5)

@@ -66,6 +66,19 @@ class OffsetsBusy(HerderError):
     """Another request is changing the connector's offsets; nothing was changed by this one."""
 
 
+class NotLeader(HerderError):
+    """Only the leader of a group of workers does this; nothing was done.
+
+    url: of the leader's REST API; None while there is none.
+    """
+
+    def __init__(self, url: str | None) -> None:
+        super().__init__(
+            "Cannot complete request momentarily due to no known leader URL, likely because a rebalance was underway."
+        )
+        self.url = url
+
+
 class TimedOut(HerderError):
     """The worker did not get to it in time; it may still do it."""
 

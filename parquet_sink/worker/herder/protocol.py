@@ -15,6 +15,7 @@ from parquet_sink.worker.herder.values import (
     ConnectorStatus,
     StoredOffset,
     TargetState,
+    Workers,
 )
 
 TIMEOUT_S: Final = 90.0
@@ -31,6 +32,9 @@ class Herder(Protocol):
     def kafka_cluster_id(self) -> str:
         """Of the brokers of the worker file. Raises TimedOut when none answers."""
 
+    def workers(self) -> Workers:
+        """All workers of the group, and what each has."""
+
     def ping(self) -> None:
         """Returns once the loop has come round: the worker lives. Raises TimedOut after 10 s."""
 
@@ -45,6 +49,9 @@ class Herder(Protocol):
 
     def progress(self) -> tuple[ConnectorProgress, ...]:
         """Of all connectors, in alphabetical order."""
+
+    def own_progress(self) -> tuple[ConnectorProgress, ...]:
+        """Of the connectors that this worker has, in alphabetical order."""
 
     def create(self, name: str, config: Mapping[str, str], target: TargetState | None = None) -> ConnectorInfo:
         """Stores and starts a new connector. Raises ConnectorExists, InvalidConnector."""

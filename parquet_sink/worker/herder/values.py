@@ -64,6 +64,43 @@ class ConnectorInfo:
     warnings: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class AssignedConnector:
+    """A connector of one worker. reason: why it is there, in words. since_ms: epoch milliseconds.
+
+    waits_for: the worker that has yet to release it; empty for none.
+    """
+
+    name: str
+    reason: str = ""
+    since_ms: int = 0
+    waits_for: str = ""
+
+
+@dataclass(frozen=True)
+class WorkerInfo:
+    """One worker of a group. url: of its REST API. since_ms: when it joined, epoch milliseconds."""
+
+    worker_id: str
+    url: str
+    leads: bool
+    since_ms: int
+    connectors: tuple[AssignedConnector, ...]
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Who has which connectors. epoch: counts assignments. at_ms: when this one was made, epoch milliseconds.
+
+    waiting: connectors that no worker has.
+    """
+
+    epoch: int
+    at_ms: int
+    workers: tuple[WorkerInfo, ...]
+    waiting: tuple[str, ...] = ()
+
+
 TOPIC: Final = "kafka_topic"
 PARTITION: Final = "kafka_partition"
 OFFSET: Final = "kafka_offset"

@@ -71,7 +71,16 @@ class ConnectorRegistry:
         One that is wrong by now fails alone.
         """
         for name, stored in self.store.connectors().items():
-            self.connectors[name] = ManagedConnector(name, stored, known.get(name) or not_read_yet(name, stored))
+            self._add(name, stored, known.get(name))
+
+    def adopt(self, name: str, stored: StoredConnector) -> None:
+        """Takes up a connector that another worker had, or whose configuration another one stored."""
+        self.store.put(name, stored)
+        self._add(name, stored)
+
+    def _add(self, name: str, stored: StoredConnector, known: Loaded | None = None) -> None:
+        """Not known, its configuration is read later."""
+        self.connectors[name] = ManagedConnector(name, stored, known or not_read_yet(name, stored))
 
     def all(self) -> Iterator[ManagedConnector]:
         """Those that are leaving included."""
@@ -112,11 +121,15 @@ class ConnectorRegistry:
         if one is None:
             return self.create(name, loaded), True
         self._check_group(name, loaded)
-        stored = replace(one.stored, config=loaded.properties)
-        self.store.put(name, stored)
-        one.change(stored, loaded)
-        warn(name, loaded)
+        self.configure(one, loaded)
         return one.info(), False
+
+    def configure(self, one: ManagedConnector, loaded: Loaded) -> None:
+        """Gives a connector another configuration; one that is wrong is its failure."""
+        stored = replace(one.stored, config=loaded.properties)
+        self.store.put(one.name, stored)
+        one.change(stored, loaded)
+        log_loaded(one.name, loaded)
 
     def delete(self, name: str) -> None:
         one = self.named(name)

@@ -28,11 +28,14 @@ from parquet_sink.worker.herder.errors import (
 )
 from parquet_sink.worker.herder.protocol import TIMEOUT_S
 from parquet_sink.worker.herder.values import (
+    AssignedConnector,
     ConnectorInfo,
     ConnectorProgress,
     ConnectorStatus,
     StoredOffset,
     TargetState,
+    WorkerInfo,
+    Workers,
 )
 from parquet_sink.worker.loop.connector_registry import NOT_READ, ConnectorRegistry, Outdated, Snapshot
 from parquet_sink.worker.loop.flow import flow_of, stored_offsets_of
@@ -79,6 +82,11 @@ class LocalHerder:
     def kafka_cluster_id(self) -> str:
         return self._cluster_id.get()
 
+    def workers(self) -> Workers:
+        """One, which has them all."""
+        connectors = tuple(map(AssignedConnector, self.names()))
+        return Workers(0, 0, (WorkerInfo(self.worker_id, "", leads=True, since_ms=0, connectors=connectors),))
+
     def ping(self) -> None:
         self._queue.ask(lambda: None, PING_S)
 
@@ -94,8 +102,11 @@ class LocalHerder:
     def progress(self) -> tuple[ConnectorProgress, ...]:
         return self._published.progress
 
+    def own_progress(self) -> tuple[ConnectorProgress, ...]:
+        return self.progress()
+
     def create(self, name: str, config: Mapping[str, str], target: TargetState | None = None) -> ConnectorInfo:
-        loaded = self._validated(name, config, {})
+        loaded = validated(self._registry.load, name, config, {})
         return self._queue.ask(partial(self._registry.create, name, loaded, target), TIMEOUT_S)
 
     def put(self, name: str, config: Mapping[str, str]) -> tuple[ConnectorInfo, bool]:
@@ -103,7 +114,7 @@ class LocalHerder:
             known = self._published.infos.get(name)
             return self._put(name, config, {} if known is None else known.config)
 
-        return _up_to_date(put)
+        return up_to_date(put)
 
     def patch(self, name: str, changes: Mapping[str, str | None]) -> ConnectorInfo:
         def patch() -> ConnectorInfo:
@@ -111,30 +122,10 @@ class LocalHerder:
             merged = {key: text for key, text in {**before, **changes}.items() if text is not None}
             return self._put(name, merged, before)[0]
 
-        return _up_to_date(patch)
-
-    def _validated(self, name: str, config: Mapping[str, str], before: Mapping[str, str]) -> Loaded:
-        """A configuration that may be stored; one without a name gets that of the request. Raises InvalidConnector.
-
-        before: what is stored now, which hidden passwords are from.
-        """
-        named = {**config, "name": config.get("name", "").strip() or name}
-        keys = keys_of(named)
-        whole = restore(named, before, keys)
-        loaded = self._registry.load(whole, name)
-        problems = [*loaded.problems, *unknown(whole, keys)]
-        validated_name = name if loaded.settings is None else loaded.settings.name
-        if not name or {name} != {whole["name"], validated_name}:
-            problems.append(
-                f"Invalid [name]. {quoted(whole['name'].strip())} is not {quoted(name)}, the name in the request; "
-                "write that, or leave the key out. A name is not empty, and neither begins nor ends with a blank."
-            )
-        if problems:
-            raise InvalidConnector(problems)
-        return loaded
+        return up_to_date(patch)
 
     def _put(self, name: str, config: Mapping[str, str], before: Mapping[str, str]) -> tuple[ConnectorInfo, bool]:
-        loaded = self._validated(name, config, before)
+        loaded = validated(self._registry.load, name, config, before)
         return self._queue.ask(partial(self._registry.put, name, loaded, before), TIMEOUT_S)
 
     def delete(self, name: str) -> None:
@@ -160,21 +151,21 @@ class LocalHerder:
             loaded = self._validated_again(name) if leaves else None
             self._queue.ask(partial(self._registry.set_target, name, target, loaded), TIMEOUT_S)
 
-        _up_to_date(aim)
+        up_to_date(aim)
 
     def restart(self, name: str, *, include_tasks: bool, only_failed: bool) -> ConnectorStatus:
         def restart() -> ConnectorStatus:
             act = partial(self._registry.restart, name, self._validated_again(name), only_failed=only_failed)
             return self._queue.ask(act, TIMEOUT_S)
 
-        return _up_to_date(restart)
+        return up_to_date(restart)
 
     def restart_task(self, name: str, task: int) -> None:
         def restart() -> None:
             loaded = self._validated_again(name)
             self._queue.ask(partial(self._registry.restart_task, name, task, loaded), TIMEOUT_S)
 
-        _up_to_date(restart)
+        up_to_date(restart)
 
     def _validated_again(self, name: str) -> Loaded:
         """What is stored of a connector, with what config providers say now."""
@@ -192,15 +183,15 @@ class LocalHerder:
         if settings is None:
             status = published.statuses[name]
             raise OffsetsRefused(status.trace or status.waits_for or NOT_READ.format(name))
-        with _refusals():
+        with refusals():
             return stored_offsets_of(settings).read()
 
     def alter_offsets(self, name: str, offsets: Sequence[StoredOffset]) -> None:
-        with self._stopped(name) as settings, _refusals():
+        with self._stopped(name) as settings, refusals():
             stored_offsets_of(settings).alter(offsets)
 
     def reset_offsets(self, name: str) -> None:
-        with self._stopped(name) as settings, _refusals():
+        with self._stopped(name) as settings, refusals():
             stored_offsets_of(settings).reset()
 
     @contextmanager
@@ -212,6 +203,29 @@ class LocalHerder:
         finally:
             with suppress(HerderError):  # the worker ends, and starts nothing any more
                 self._queue.put(partial(self._registry.end_alter, by))
+
+
+def validated(
+    load: Callable[[Mapping[str, str], str], Loaded], name: str, config: Mapping[str, str], before: Mapping[str, str]
+) -> Loaded:
+    """A configuration that may be stored; one without a name gets that of the request. Raises InvalidConnector.
+
+    before: what is stored now, which hidden passwords are from.
+    """
+    named = {**config, "name": config.get("name", "").strip() or name}
+    keys = keys_of(named)
+    whole = restore(named, before, keys)
+    loaded = load(whole, name)
+    problems = [*loaded.problems, *unknown(whole, keys)]
+    validated_name = name if loaded.settings is None else loaded.settings.name
+    if not name or {name} != {whole["name"], validated_name}:
+        problems.append(
+            f"Invalid [name]. {quoted(whole['name'].strip())} is not {quoted(name)}, the name in the request; "
+            "write that, or leave the key out. A name is not empty, and neither begins nor ends with a blank."
+        )
+    if problems:
+        raise InvalidConnector(problems)
+    return loaded
 
 
 def _require_nothing_unique(settings: ConnectorSettings) -> None:
@@ -237,14 +251,15 @@ def _purge(settings: ConnectorSettings) -> tuple[str, ...]:
 
 
 @contextmanager
-def _refusals() -> Iterator[None]:
+def refusals() -> Iterator[None]:
+    """Within, what the brokers refuse becomes OffsetsRefused."""
     try:
         yield
     except ConnectorError as error:
         raise OffsetsRefused(str(error), alone=isinstance(error, WrongPlace)) from None
 
 
-def _up_to_date(act: Callable[[], T]) -> T:
+def up_to_date(act: Callable[[], T]) -> T:
     """Somebody may change a configuration while it is validated: then it is again. Raises TimedOut in the end."""
     for _ in range(MOST_CHANGES):
         with suppress(Outdated):

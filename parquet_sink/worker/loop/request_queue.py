@@ -41,6 +41,11 @@ class RequestQueue:
         self._guard = threading.Lock()
         self._closed = False
 
+    @property
+    def closed(self) -> bool:
+        """Whether the loop takes no more requests, and begins nothing any more."""
+        return self._closed
+
     def ask(self, act: Callable[[], T], timeout_s: float) -> T:
         """What `act` returns or raises in the loop. Raises TimedOut, ShuttingDown."""
         future = self.put(act)

@@ -5,10 +5,10 @@ import logging
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from email.utils import formatdate
 from http import HTTPStatus
-from typing import Final
+from typing import Final, Protocol
 from urllib.parse import unquote, urlsplit
 
 import anyio
@@ -25,6 +25,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from parquet_sink.config.report import printable
 from parquet_sink.process.logs import about
+from parquet_sink.worker.herder.errors import NotLeader
 from parquet_sink.worker.herder.protocol import Herder
 from parquet_sink.worker.rest.call import (
     MOST_BYTES,
@@ -39,7 +40,7 @@ from parquet_sink.worker.rest.call import (
     response_of,
 )
 from parquet_sink.worker.rest.connectors import Connectors, Tasks
-from parquet_sink.worker.rest.guards import USER, HostAndOrigin, SignIn, Users, origins_pattern
+from parquet_sink.worker.rest.guards import SIGNATURE, USER, HostAndOrigin, SignIn, Users, origins_pattern
 from parquet_sink.worker.rest.offsets import Offsets
 from parquet_sink.worker.rest.openapi import document
 from parquet_sink.worker.rest.plugins import Plugins, Validate
@@ -58,20 +59,55 @@ _TWO_LENGTHS: Final = (
 )
 
 
-def routes(endpoints: Sequence[Endpoint]) -> list[Route]:
+@dataclass(frozen=True)
+class Forwarded:
+    """A request as it is sent on to the leader.
+
+    target: path and query, as they came. headers: by name in lower case.
+    """
+
+    method: str
+    target: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Peers(Protocol):
+    """The other workers of the group."""
+
+    def forward(self, url: str | None, request: Forwarded) -> Reply:
+        """The answer of the worker at this URL, the leader; None: there is none. Raises RestError."""
+
+    def believes(self, request: Forwarded) -> bool:
+        """Whether it is signed by one of them, and comes for the first time."""
+
+
+class NoPeers:
+    """Of a worker that is alone, whose herder refers to no other."""
+
+    def forward(self, url: str | None, request: Forwarded) -> Reply:
+        raise RestError(409, str(NotLeader(url)), {"Retry-After": "1"})
+
+    def believes(self, request: Forwarded) -> bool:
+        return False
+
+
+def routes(endpoints: Sequence[Endpoint], peers: Peers) -> list[Route]:
     """A route for each path. Paths are matched as they were sent, so that a `/` within a name parts nothing."""
     pools = {pool: anyio.CapacityLimiter(count) for pool, count in _THREADS.items()}
     paths: dict[str, dict[str, Endpoint]] = {}
     for one in endpoints:
         paths.setdefault(one.path, {})[one.method] = one
-    return [Route(path, _Path(methods, pools)) for path, methods in paths.items()]
+    return [Route(path, _Path(methods, pools, peers)) for path, methods in paths.items()]
 
 
 class _Path:
     """The methods of one path."""
 
-    def __init__(self, methods: Mapping[str, Endpoint], pools: Mapping[Pool, anyio.CapacityLimiter]) -> None:
-        self._methods, self._pools = methods, pools
+    def __init__(
+        self, methods: Mapping[str, Endpoint], pools: Mapping[Pool, anyio.CapacityLimiter], peers: Peers
+    ) -> None:
+        self._methods, self._pools, self._peers = methods, pools, peers
         safe = ["HEAD"] if "GET" in methods else []
         self._allow = ", ".join(sorted([*methods, *safe, "OPTIONS"]))
 
@@ -100,14 +136,28 @@ class _Path:
         if endpoint.path != "/metrics":
             _acceptable(request.headers.get("accept"))
         raw = b"" if endpoint.takes is None else await _body(request)
+        whole = _forwarded(request, raw)
+        if SIGNATURE in request.headers and not self._peers.believes(whole):
+            raise RestError(403, "The signature is not of a worker of this group, or was used before.")
         path = {name: _decoded(text) for name, text in request.path_params.items()}
         call = Call(path, request.query_params, base_url=_base_url(request))
 
         def reply() -> Reply:
-            return endpoint.handler(call if endpoint.takes is None else replace(call, body=read_json(raw)))
+            try:
+                return endpoint.handler(call if endpoint.takes is None else replace(call, body=read_json(raw)))
+            except NotLeader as elsewhere:
+                return self._peers.forward(elsewhere.url, whole)
 
         pool = self._pools[endpoint.pool]
         return response_of(await anyio.to_thread.run_sync(reply, limiter=pool, abandon_on_cancel=True))
+
+
+def _forwarded(request: Request, body: bytes) -> Forwarded:
+    scope = request.scope
+    target: bytes = scope.get("raw_path") or scope["path"].encode()
+    if scope.get("query_string"):
+        target += b"?" + scope["query_string"]
+    return Forwarded(request.method, target.decode("latin-1"), dict(request.headers), body)
 
 
 def http_error(status: int) -> str:
@@ -199,15 +249,17 @@ def make_app(
     settings: RestSettings,
     metrics: Metrics,
     validate: Validate,
+    peers: Peers | None = None,
 ) -> Starlette:
     """The whole API. metrics: the exposition for Prometheus and its media type.
 
-    validate: what `/config/validate` goes by, which is to be what the herder goes by.
+    validate: what `/config/validate` goes by, which is to be what the herder goes by. peers: None for a worker that is alone.
     """
     plugins = Plugins(herder, validate, _defaults(worker))
     connectors, tasks = Connectors(herder, settings), Tasks(herder)
     found = endpoints_of(Service(herder, metrics), connectors, tasks, Offsets(herder), plugins)
-    return _application([*found, *(endpoints_of(Loggers()) if settings.admin is None else ())], settings)
+    found += endpoints_of(Loggers()) if settings.admin is None else ()
+    return _application(found, settings, peers or NoPeers())
 
 
 def _defaults(worker: Worker) -> dict[str, str]:
@@ -217,14 +269,14 @@ def _defaults(worker: Worker) -> dict[str, str]:
 
 def make_admin_app(settings: RestSettings) -> Starlette:
     """What the addresses of `admin.listeners` have."""
-    return _application(endpoints_of(Loggers()), settings)
+    return _application(endpoints_of(Loggers()), settings, NoPeers())
 
 
-def _application(found: Sequence[Endpoint], settings: RestSettings) -> Starlette:
+def _application(found: Sequence[Endpoint], settings: RestSettings, peers: Peers) -> Starlette:
     text = document(found, signs_in=bool(settings.users))
     openapi = Endpoint("GET", "/openapi.json", lambda call: Reply(text), "This document")
     app = Starlette(
-        routes=routes([*found, openapi]),
+        routes=routes([*found, openapi], peers),
         middleware=_middleware(settings),
         exception_handlers={HTTPException: _http_error},  # type: ignore[dict-item]
     )

@@ -16,6 +16,7 @@ from parquet_sink.worker.herder.errors import (
     ConnectorExists,
     HerderError,
     InvalidConnector,
+    NotLeader,
     NotPurged,
     NotStopped,
     OffsetsBusy,
@@ -247,9 +248,14 @@ def _refuse(text: str) -> NoReturn:
 
 @contextmanager
 def as_rest_errors(unknown: str = NOT_FOUND) -> Iterator[None]:
-    """Within, what the worker raises becomes an answer. unknown: the endpoint's words, `{}` for the name."""
+    """Within, what the worker raises becomes an answer, but for NotLeader.
+
+    unknown: the endpoint's words, `{}` for the name.
+    """
     try:
         yield
+    except NotLeader:  # who has the request whole sends it on
+        raise
     except UnknownConnector as error:
         raise RestError(404, unknown.format(error.name)) from error
     except HerderError as error:

@@ -23,6 +23,8 @@ from parquet_sink.worker_config.rest.settings import CrossOrigin, RestSettings
 
 SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 CHALLENGE: Final = 'Basic realm="parquet-sink", charset="UTF-8"'
+SIGNATURE: Final = "X-Parquet-Sink-Signature"
+"""Header of a request that another worker of the group sent; whether it did is looked at where the body is read."""
 USER: Final = "parquet_sink.user"
 """Who signed in, in the scope of a request."""
 _LONGEST_ORIGIN: Final = 1_000
@@ -63,14 +65,18 @@ class SignIn:
         self._warned_s, self._failures = -_REPORT_S, 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        free = self._anonymous_health and scope["path"] == "/health" and scope["method"] in ("GET", "HEAD")
-        user = self._users.signed_in(Headers(scope=scope).get("authorization"))
+        headers = Headers(scope=scope)
+        free = SIGNATURE in headers or self._is_anonymous(scope)
+        user = self._users.signed_in(headers.get("authorization"))
         if free or user is not None:
             await self._app({**scope, USER: user}, receive, send)
             return
         self._warn(scope)
         refused = error_response(401, "User cannot access the resource.", {"WWW-Authenticate": CHALLENGE})
         await refused(scope, receive, send)
+
+    def _is_anonymous(self, scope: Scope) -> bool:
+        return self._anonymous_health and scope["path"] == "/health" and scope["method"] in ("GET", "HEAD")
 
     def _warn(self, scope: Scope) -> None:
         """One line in ten seconds, however often somebody tries."""

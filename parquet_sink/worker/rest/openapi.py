@@ -8,7 +8,7 @@ from types import UnionType
 from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from parquet_sink import __version__
-from parquet_sink.worker.herder.values import ConnectorProgress, LastError, LastUpload, State
+from parquet_sink.worker.herder.values import ConnectorProgress, LastError, LastUpload, State, Workers
 from parquet_sink.worker.rest.call import Endpoint, Parameter
 
 _TEXT: Final = {"type": "string"}
@@ -256,6 +256,7 @@ SCHEMAS: Final[Mapping[str, Mapping[str, Any]]] = {
     "Logger": _object({"level": _TEXT, "last_modified": _or_null("integer")}),
     "Loggers": _map(_ref("Logger")),
     "Progress": _list(_fields_of(ConnectorProgress)),
+    "Workers": _fields_of(Workers),
     "LastError": _fields_of(LastError),
     "Upload": _fields_of(LastUpload),
 }

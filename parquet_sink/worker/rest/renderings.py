@@ -1,25 +1,32 @@
 """What the worker reports, as Kafka Connect's JSON: names and order of fields are its own. Pure."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, asdict, fields
+from typing import Any, Final, TypeVar
 
 from parquet_sink import __version__
 from parquet_sink.connectors import connector_class
 from parquet_sink.connectors.class_keys import keys_of
 from parquet_sink.connectors.connector_class import DEFAULT_CLASS, find_class
 from parquet_sink.connectors.hidden import hide
+from parquet_sink.errors import WorkerRefused
 from parquet_sink.plugins import PluginUnusable
 from parquet_sink.worker.herder.values import (
     ConnectorInfo,
     ConnectorProgress,
     ConnectorStatus,
+    Flushing,
+    LastError,
+    LastUpload,
+    PartitionProgress,
     State,
     StoredOffset,
     TaskStatus,
+    Workers,
 )
 
 CLASS: Final = "connector.class"
+T = TypeVar("T")
 
 
 def type_of(config: Mapping[str, str]) -> str:
@@ -86,6 +93,45 @@ def offsets(found: Sequence[StoredOffset], *, ends: bool) -> dict[str, Any]:
 def progress(found: Sequence[ConnectorProgress]) -> list[dict[str, Any]]:
     """How connectors stand, in the field names of `worker.herder.values`."""
     return [asdict(one) for one in found]
+
+
+def workers(found: Workers) -> dict[str, Any]:
+    """All workers and what each has, in the field names of `worker.herder.values`."""
+    return asdict(found)
+
+
+def read_progress(found: Iterable[Mapping[str, Any]]) -> list[ConnectorProgress]:
+    """Raises WorkerRefused when it is something else."""
+    try:
+        return [_connector(one) for one in found]
+    except (KeyError, TypeError, ValueError) as error:
+        raise WorkerRefused(
+            f"The worker's answer is not understood ({type(error).__name__}: {error}): it is of another version."
+        ) from None
+
+
+def _connector(one: Mapping[str, Any]) -> ConnectorProgress:
+    upload, error, flushing = one.get("last_upload"), one.get("last_error"), one.get("flushing")
+    return _made(
+        ConnectorProgress,
+        one,
+        status=_status(one["status"]),
+        last_upload=None if upload is None else _made(LastUpload, upload),
+        last_error=None if error is None else _made(LastError, error),
+        flushing=None if flushing is None else _made(Flushing, flushing),
+        partitions=tuple(_made(PartitionProgress, partition) for partition in one["partitions"]),
+    )
+
+
+def _status(one: Mapping[str, Any]) -> ConnectorStatus:
+    tasks = tuple(_made(TaskStatus, task, state=State(task["state"])) for task in one["tasks"])
+    return _made(ConnectorStatus, one, state=State(one["state"]), tasks=tasks)
+
+
+def _made(kind: type[T], content: Mapping[str, Any], **read: Any) -> T:
+    """A value of a class from fields of the same name, but for those that were read already."""
+    known = {one.name for one in fields(kind) if one.default is MISSING or one.name in content}  # type: ignore[arg-type]
+    return kind(**{name: read[name] if name in read else content[name] for name in known})
 
 
 def _task_id(connector: str, number: int) -> dict[str, Any]:

@@ -43,6 +43,9 @@ _NAMES: Final = {number: name for name, number in _LEVELS.items()}
 _SCOPE: Final = Parameter(
     "scope", "string", "With `cluster` the answer is empty; there is one worker.", ("worker", "cluster"), "worker"
 )
+_OWN: Final = Parameter(
+    "scope", "string", "Of which connectors: those of all workers, or of this one.", ("cluster", "worker"), "cluster"
+)
 _LEVEL_SET: Final = {200: "Names", 204: None, 400: "Error", 404: "Error"}
 _PATH: Final = "/admin/loggers/{logger}"
 
@@ -158,10 +161,17 @@ class Service:
         self._was_healthy = True
         return _health("healthy", _HEALTHY, 200)
 
-    @endpoint("GET", "/progress", "How all connectors stand", {200: "Progress"})
+    @endpoint("GET", "/progress", "How all connectors stand", {200: "Progress"}, query=(_OWN,), pool="cluster")
     def progress(self, call: Call) -> Reply:
+        """With `scope=worker` of the connectors alone that this worker has."""
+        own = call.query.get("scope", "").lower() == "worker"
         with as_rest_errors():
-            return Reply(renderings.progress(self._herder.progress()))
+            return Reply(renderings.progress(self._herder.own_progress() if own else self._herder.progress()))
+
+    @endpoint("GET", "/workers", "All workers, and what each has", {200: "Workers"})
+    def workers(self, call: Call) -> Reply:
+        with as_rest_errors():
+            return Reply(renderings.workers(self._herder.workers()))
 
     @endpoint("GET", "/metrics", "Figures for Prometheus", {200: "Metrics", 404: "Error"})
     def metrics(self, call: Call) -> Reply:

@@ -1,4 +1,4 @@
-"""The server's TLS context."""
+"""TLS contexts of the server, and of its requests to other workers."""
 
 import os
 import ssl
@@ -35,6 +35,20 @@ def server_context(settings: TlsSettings) -> ssl.SSLContext:
         except ssl.SSLError as error:
             key = settings.identity.source.partition("ssl.")[0] + "ssl.cipher.suites"
             raise SetupError(f"Invalid [{key}]. OpenSSL knows none of them; write its names, or remove it.") from error
+    return context
+
+
+def client_context(settings: TlsSettings | None) -> ssl.SSLContext:
+    """For requests to other workers: with the server's own certificate, and the authorities that it believes.
+
+    Raises SetupError that names the key.
+    """
+    context = ssl.create_default_context()
+    if settings is not None:
+        _identify(context, settings)
+        if settings.authorities is not None:
+            _trust(context, settings)
+            context.verify_mode = ssl.CERT_REQUIRED
     return context
 
 

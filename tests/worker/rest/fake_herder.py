@@ -16,6 +16,7 @@ from parquet_sink.worker.herder.values import (
     OFFSET,
     PARTITION,
     TOPIC,
+    AssignedConnector,
     ConnectorInfo,
     ConnectorProgress,
     ConnectorStatus,
@@ -26,6 +27,8 @@ from parquet_sink.worker.herder.values import (
     StoredOffset,
     TargetState,
     TaskStatus,
+    WorkerInfo,
+    Workers,
 )
 
 WORKER = "worker-1:8083"
@@ -90,6 +93,14 @@ class FakeHerder:
         state = State.FAILED if kept.trace else STATES[kept.target]
         tasks = tuple(TaskStatus(number, state, WORKER, kept.trace) for number in range(self._tasks(name)))
         return ConnectorStatus(name, state, WORKER, tasks, kept.trace)
+
+    def workers(self) -> Workers:
+        self._may_fail()
+        connectors = tuple(AssignedConnector(name, "the connector is new", 1, "") for name in self.names())
+        return Workers(1, 2, (WorkerInfo(WORKER, f"http://{WORKER}", leads=True, since_ms=1, connectors=connectors),))
+
+    def own_progress(self) -> tuple[ConnectorProgress, ...]:
+        return self.progress()
 
     def progress(self) -> tuple[ConnectorProgress, ...]:
         upload = LastUpload("orders", 0, 10, 19, 10, 1234, 1700000000.5)

@@ -23,7 +23,14 @@ MADE = {
 
 def test_all_reasons_are_known() -> None:
     """One that is new must say what its answer is."""
-    assert {one.__name__ for one in HerderError.__subclasses__()} == set(MADE)
+    assert {one.__name__ for one in HerderError.__subclasses__()} == {*MADE, "NotLeader"}
+
+
+def test_who_has_the_whole_request_answers_for_another_leader() -> None:
+    """NotLeader goes through, with the leader's address: the request is sent on."""
+    with pytest.raises(errors.NotLeader) as raised, as_rest_errors():
+        raise errors.NotLeader("http://leader:8083")
+    assert raised.value.url == "http://leader:8083"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,178 @@
+"""Several workers of one group on real parts: who has what, takeovers, and REST through any of them."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from signal import SIGCONT, SIGKILL, SIGSTOP, SIGTERM
+from typing import Any, Final, cast
+
+import pytest
+
+from integration.harness import Sink
+from integration.numbered import numbered, numbers
+from integration.worker_group import WorkerGroup, create
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.target.process import TargetProcess
+
+COUNT: Final = 4
+
+
+@pytest.fixture(scope="module")
+def group_broker() -> Iterator[Broker]:
+    """A broker that sees members come and go at once."""
+    with Broker(properties={"group.initial.rebalance.delay.ms": "0"}) as started:
+        yield started
+
+
+@pytest.fixture
+def group(group_broker: Broker, tmp_path: Path) -> Iterator[WorkerGroup]:
+    """Two workers that have found each other."""
+    made = WorkerGroup(tmp_path, group_broker, 2)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.close()
+
+
+@pytest.fixture
+def sinks(group_broker: Broker, target: TargetProcess, tmp_path: Path) -> list[Sink]:
+    """Properties, rows and offsets of connectors."""
+    return [Sink(cast(Any, None), group_broker, target, tmp_path) for _ in range(COUNT)]
+
+
+@pytest.fixture
+def topics(group_broker: Broker) -> list[str]:
+    """A topic for each of them."""
+    names = [f"topic-{time.time_ns()}-{number}" for number in range(COUNT)]
+    for name in names:
+        group_broker.create_topic(name, 2)
+    return names
+
+
+def _arrived(sinks: list[Sink], count: int) -> bool:
+    return all(sorted(numbers(sink.rows())) == list(range(count)) for sink in sinks)
+
+
+def test_a_lost_worker_s_connectors_go_on_at_another(
+    group: WorkerGroup, sinks: list[Sink], topics: list[str], group_broker: Broker
+) -> None:
+    """Both have some; what a killed one had is taken over within its session and some seconds, and nothing is lost."""
+    follower = next(one for one in group.workers if one is not group.leader(group.workers[0]))
+    create(follower, sinks, topics)
+    names = {sink.name for sink in sinks}
+    assert set(follower.do("GET", "/connectors")) == names
+    for topic in topics:
+        group_broker.produce(topic, numbered(100))
+    group.until(lambda: _arrived(sinks, 100))
+    placed = group.placed(follower)
+    assert sorted(map(len, placed.values())) == [COUNT // 2, COUNT // 2]
+    group.until(lambda: set(follower.states().values()) == {"RUNNING"})
+
+    lost, left = follower, next(one for one in group.workers if one is not follower)
+    lost.command.signal_all(SIGKILL)
+    for topic in topics:
+        group_broker.produce(topic, numbered(100, 100))
+    took_s = group.until(lambda: _arrived(sinks, 200))
+    assert set(left.states().values()) == {"RUNNING"}
+    assert set(group.placed(left)) == {left.url.removeprefix("http://")}
+    assert took_s < 60
+
+
+def test_a_stopping_worker_hands_over_at_once_and_a_new_one_gets_a_share(
+    group: WorkerGroup, sinks: list[Sink], topics: list[str], group_broker: Broker
+) -> None:
+    """Its connectors go on elsewhere within seconds of SIGTERM, also those of the leader; who joins is given some."""
+    leaving = group.leader(group.workers[0])
+    left = next(one for one in group.workers if one is not leaving)
+    create(leaving, sinks, topics)
+    for topic in topics:
+        group_broker.produce(topic, numbered(50))
+    group.until(lambda: _arrived(sinks, 50))
+    group.until(lambda: set(left.states().values()) == {"RUNNING"})
+
+    leaving.command.send(SIGTERM)
+    for topic in topics:
+        group_broker.produce(topic, numbered(50, 50))
+    group.until(lambda: _arrived(sinks, 100))
+    assert leaving.command.ended() == 0, leaving.command.said[-3_000:]
+    assert set(left.states().values()) == {"RUNNING"}
+    assert group.leader(left) is left
+
+    leaving.start()
+    group.until(lambda: sorted(map(len, group.placed(left).values())) == [COUNT // 2, COUNT // 2])
+    group.until(lambda: set(leaving.states().values()) == {"RUNNING"})
+    for topic in topics:
+        group_broker.produce(topic, numbered(50, 100))
+    group.until(lambda: _arrived(sinks, 150))
+
+
+def test_a_frozen_worker_delivers_nothing_once_it_is_taken_over(
+    group: WorkerGroup, sinks: list[Sink], topics: list[str], group_broker: Broker
+) -> None:
+    """Others have its connectors; when it wakes up it gives way, commits nothing, and is given a share again."""
+    frozen = group.leader(group.workers[0])
+    left = next(one for one in group.workers if one is not frozen)
+    create(frozen, sinks, topics)
+    for topic in topics:
+        group_broker.produce(topic, numbered(50))
+    group.until(lambda: _arrived(sinks, 50))
+    frozen.command.signal_all(SIGSTOP)
+    for topic in topics:
+        group_broker.produce(topic, numbered(50, 50))
+    group.until(lambda: _arrived(sinks, 100))
+    committed = [sink.offsets(topic) for sink, topic in zip(sinks, topics, strict=True)]
+    frozen.command.signal_all(SIGCONT)
+    group.until(lambda: sorted(map(len, group.placed(left).values())) == [COUNT // 2, COUNT // 2])
+    for topic in topics:
+        group_broker.produce(topic, numbered(50, 100))
+    group.until(lambda: _arrived(sinks, 150))
+    group.until(lambda: set(frozen.states().values()) == {"RUNNING"})
+    after = [sink.offsets(topic) for sink, topic in zip(sinks, topics, strict=True)]
+    pairs = [pair for each in zip(committed, after, strict=True) for pair in zip(*each, strict=True)]
+    assert all((new or 0) >= (old or 0) for old, new in pairs)
+
+
+def test_every_worker_answers_and_changes_everything(
+    group: WorkerGroup, sinks: list[Sink], topics: list[str], group_broker: Broker
+) -> None:
+    """What is written by one is read by the other at once: pause, stop, offsets, change, restart, delete."""
+    one, other = group.workers
+    create(one, sinks, topics)
+    name, path = sinks[0].name, f"/connectors/{sinks[0].name}"
+    assert other.do("GET", f"{path}/config")["name"] == name
+    assert other.ask("POST", "/connectors", {"name": name, "config": sinks[0].properties(topics[0])}).status_code == 409
+    for topic in topics:
+        group_broker.produce(topic, numbered(20))
+    group.until(lambda: _arrived(sinks, 20))
+    for worker, reader, action, state in (
+        (one, other, "pause", "PAUSED"),
+        (other, one, "resume", "RUNNING"),
+        (one, other, "stop", "STOPPED"),
+    ):
+        worker.do("PUT", f"{path}/{action}")
+        reader.until_state(name, state)
+    assert other.ask("DELETE", f"/connectors/{sinks[1].name}/offsets").status_code == 400
+    for worker in (one, other):
+        offsets = worker.do("GET", f"{path}/offsets")["offsets"]
+        assert sum(found["offset"]["kafka_offset"] for found in offsets) == 20
+    for worker in (one, other):
+        worker.do("DELETE", f"{path}/offsets")
+    assert one.do("GET", f"{path}/offsets")["offsets"] == []
+    for worker in (one, other):
+        config = {**worker.do("GET", f"{path}/config"), "connect.ems.commit.records": "7"}
+        worker.do("PUT", f"{path}/config", config)
+    other.do("PUT", f"{path}/resume")
+    one.until_state(name, "RUNNING")
+    for worker in (one, other):
+        assert worker.ask("POST", f"{path}/restart?includeTasks=true").status_code == 202
+        group.until(lambda: set(one.states().values()) == {"RUNNING"})
+    progress = {found["status"]["name"]: found for found in other.do("GET", "/progress")}
+    assert set(progress) == {sink.name for sink in sinks}
+    assert all(found["partitions"] for found in progress.values())
+    assert one.do("GET", f"{path}/topics") == {name: {"topics": [topics[0]]}}
+    for worker, sink in zip((one, other, one, other), sinks, strict=True):
+        worker.do("DELETE", f"/connectors/{sink.name}")
+        assert sink.name not in group.workers[1].do("GET", "/connectors")
+    assert one.do("GET", "/connectors") == []
+    assert other.ask("PUT", f"{path}/pause").status_code == 404

@@ -1,0 +1,101 @@
+"""What a worker asks of others by their REST APIs: what only the leader does, and how their connectors stand."""
+
+import json
+import logging
+import ssl
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import wait
+from functools import partial
+from threading import Lock
+from typing import Final
+
+from requests import Request
+
+from parquet_sink.errors import WorkerRefused
+from parquet_sink.net.exchange import Answer, FailureKind, Limits, RequestFailed
+from parquet_sink.net.session import HttpSession
+from parquet_sink.process.threads import in_thread
+from parquet_sink.worker.herder.errors import NotLeader
+from parquet_sink.worker.herder.values import ConnectorProgress
+from parquet_sink.worker.rest.app import Forwarded
+from parquet_sink.worker.rest.call import Reply, RestError
+from parquet_sink.worker.rest.renderings import read_progress
+
+FORWARDED_BY: Final = "X-Parquet-Sink-Forwarded-By"
+"""Header with the worker that sent a request on: it is sent on once."""
+_FORWARD: Final = Limits(100.0, 3.0, 95.0, 64 * 1024 * 1024)
+_PROGRESS: Final = Limits(3.0, 1.0, 3.0, 64 * 1024 * 1024)
+_KEPT: Final = frozenset({"content-type", "accept", "authorization"})
+"""Headers that a request keeps on its way to the leader."""
+_RETURNED: Final = ("Location", "Retry-After", "WWW-Authenticate")
+_UNDONE: Final = frozenset({FailureKind.CONNECT, FailureKind.CONNECT_TIMEOUT, FailureKind.TLS})
+"""Failures at which the leader has seen nothing of the request."""
+_KEEPALIVE_S: Final = 10.0
+Sign = Callable[[str, str, str, bytes], Mapping[str, str]]
+"""Headers that prove that a request (URL of the worker, method, target, body) is of a worker of this group."""
+log = logging.getLogger(__name__)
+
+
+class WorkerCalls:
+    """Threads may share it. context: of TLS. sign: gives the headers of each call."""
+
+    def __init__(self, worker_id: str, context: Callable[[], ssl.SSLContext], sign: Sign) -> None:
+        self._worker_id, self._context, self._sign = worker_id, context, sign
+        self._sessions: dict[str, HttpSession] = {}
+        self._lock = Lock()
+
+    def _session(self, url: str) -> HttpSession:
+        with self._lock:
+            if url not in self._sessions:
+                self._sessions[url] = HttpSession(self._context(), max_idle=4, keepalive_seconds=_KEEPALIVE_S)
+            return self._sessions[url]
+
+    def _exchange(
+        self, url: str, method: str, target: str, limits: Limits, headers: Mapping[str, str], body: bytes
+    ) -> Answer:
+        whole = {**headers, **self._sign(url, method, target, body)}
+        request = Request(method, url + target, headers=whole, data=body or None)
+        return self._session(url).exchange(request, limits)
+
+    def forward(self, url: str | None, request: Forwarded) -> Reply:
+        """The leader's answer, as it is. Raises RestError where there is none."""
+        if url is None or FORWARDED_BY.lower() in request.headers:
+            raise RestError(409, str(NotLeader(url)), {"Retry-After": "1"})
+        headers = {name: text for name, text in request.headers.items() if name in _KEPT}
+        headers[FORWARDED_BY] = self._worker_id
+        try:
+            answer = self._exchange(url, request.method, request.target, _FORWARD, headers, request.body)
+        except RequestFailed as error:
+            log.info("the leader at %s did not answer: %s %s", url, error.kind, error.detail)
+            if error.kind in _UNDONE:
+                raise RestError(409, str(NotLeader(url)), {"Retry-After": "1"}) from None
+            raise RestError(500, _UNKNOWN.format(url)) from None
+        found = {name: answer.headers[name.lower()] for name in _RETURNED if name.lower() in answer.headers}
+        media_type = answer.headers.get("content-type", "application/json")
+        return Reply(answer.body or None, answer.status, found, media_type)
+
+    def progress(self, urls: Mapping[str, str]) -> Sequence[ConnectorProgress]:
+        """Of connectors of other workers, by worker id and URL; nothing of those that do not answer in time."""
+        asked = [in_thread(partial(self._progress_of, url)) for url in urls.values()]
+        done, _ = wait(asked, _PROGRESS.total_seconds + 1.0)
+        return [one for future in done for one in future.result()]
+
+    def _progress_of(self, url: str) -> Sequence[ConnectorProgress]:
+        try:
+            answer = self._exchange(
+                url, "GET", "/progress?scope=worker", _PROGRESS, {"Accept": "application/json"}, b""
+            )
+            return read_progress(json.loads(answer.body)) if answer.status == 200 else ()
+        except (RequestFailed, WorkerRefused, ValueError) as error:
+            log.debug("the worker at %s does not say how its connectors stand: %s", url, error)
+            return ()
+
+    def close(self) -> None:
+        """Its connections."""
+        for session in self._sessions.values():
+            session.close()
+
+
+_UNKNOWN: Final = (
+    "The leader at {} did not answer to the end; it may have done what was asked for. Look before you repeat it."
+)

@@ -1,0 +1,245 @@
+"""A worker's part in its group: what it reads and writes, its membership, and the threads that follow both.
+
+Order at the start: the topics are made or checked and read to their ends, then the worker joins. Order at the end: the
+leader hears at once that this worker stops, each connector is released as it ends, and then the worker leaves.
+"""
+
+import logging
+import os
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+from parquet_sink.connectors.loading import Loaded
+from parquet_sink.distributed import signing
+from parquet_sink.distributed.calls import WorkerCalls
+from parquet_sink.distributed.herder import DistributedHerder
+from parquet_sink.distributed.leader import LOOK_S, READ_S, Leader
+from parquet_sink.distributed.log import ConfigWriter, StatusWriter, TopicReader
+from parquet_sink.distributed.membership import GroupTiming, Membership
+from parquet_sink.distributed.owned import OwnedConnectors
+from parquet_sink.distributed.secrets import ConfigSecrets
+from parquet_sink.distributed.signing import Verifier
+from parquet_sink.distributed.state import ConfigState, StatusState
+from parquet_sink.distributed.topics import InternalTopics
+from parquet_sink.errors import SetupError, SinkError
+from parquet_sink.files.settings import TMP_DIR
+from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.process.lease import LeaseFile
+from parquet_sink.process.signals import StopRequest
+from parquet_sink.settings.connector import with_cluster
+from parquet_sink.worker.herder.errors import HerderError
+from parquet_sink.worker.loop.connector_registry import ConnectorRegistry
+from parquet_sink.worker.loop.herder import LocalHerder
+from parquet_sink.worker.loop.request_queue import RequestQueue
+from parquet_sink.worker.rest.app import Forwarded
+from parquet_sink.worker.rest.call import Reply
+from parquet_sink.worker_config.distributed import DistributedSettings
+
+FLUSH_S: Final = 2.0
+"""How long the last words of a worker may take."""
+STEP_S: Final = 0.2
+"""How often a worker looks at what it is to run, where nothing wakes it."""
+log = logging.getLogger(__name__)
+
+
+class Cluster:
+    """This worker's part in its group, while it is `running`; the registry loads configurations by `load`.
+
+    url: of this worker's REST API for others. folder: of this worker alone, for its leases. load: validates a
+    connector's configuration. context: of TLS towards other workers.
+    """
+
+    def __init__(
+        self,
+        settings: DistributedSettings,
+        worker_id: str,
+        url: str,
+        folder: Path,
+        load: Callable[[Mapping[str, str], str], Loaded],
+        context: Callable[[], ssl.SSLContext],
+        stop_request: StopRequest,
+    ) -> None:
+        self._settings, self._worker_id, self._url, self._folder = settings, worker_id, url, folder
+        self._load_plain, self._stop_request = load, stop_request
+        self._calls = WorkerCalls(worker_id, context, self._signature)
+        self._verifier = Verifier(settings.verification_algorithms)
+        self._config: TopicReader[ConfigState] | None = None
+        self._membership: Membership | None = None
+        self._owned: OwnedConnectors | None = None
+        self._ends = threading.Event()
+        self._failure: SinkError | None = None
+
+    def load(self, config: Mapping[str, str], name: str) -> Loaded:
+        """A configuration that this worker is to run: with its lease, and the fence of the connector's commits."""
+        loaded = replace(self._load_plain(self._with_own_folder(config), name), properties=config)
+        member_id = None if self._owned is None else self._owned.member_of(name)
+        if loaded.settings is None or member_id is None:
+            return loaded
+        fence = None if loaded.settings.group is None else f"parquet-sink-{loaded.settings.group}"
+        settings = with_cluster(
+            loaded.settings,
+            fence=fence,
+            lease=self._lease(member_id),
+            state_topic=self._settings.state_topic,
+        )
+        return replace(loaded, settings=settings)
+
+    def _with_own_folder(self, config: Mapping[str, str]) -> Mapping[str, str]:
+        """Several workers on one machine may be given the connector one after the other, a frozen one among them."""
+        given = config.get(TMP_DIR, "").strip()
+        return {**config, TMP_DIR: os.path.join(given, quote(self._worker_id, safe=""))} if given else config
+
+    def _lease(self, member_id: str) -> str:
+        """Each stay in the group has a file of its own, so that nothing of an earlier one goes on by a later lease."""
+        return str(self._folder / f"lease-{sha256(member_id.encode()).hexdigest()[:16]}")
+
+    def _signature(self, url: str, method: str, target: str, body: bytes) -> Mapping[str, str]:
+        """Headers by which the worker at a URL believes a request to be of its group."""
+        state = None if self._config is None else self._config.state
+        if state is None or state.session_key is None or state.assignment is None:
+            return {}
+        to = next((one.member_id for one in state.assignment.members.values() if one.url == url), "")
+        request = signing.Request(to, method, target, body)
+        now_ms = time.time_ns() // 1_000_000
+        return {
+            signing.HEADER: signing.sign(request, state.session_key, self._settings.signature_algorithm, now_ms=now_ms)
+        }
+
+    def forward(self, url: str | None, request: Forwarded) -> Reply:
+        """See `worker.rest.app.Peers`."""
+        return self._calls.forward(url, request)
+
+    def believes(self, request: Forwarded) -> bool:
+        """See `worker.rest.app.Peers`."""
+        if self._config is None or self._membership is None:
+            return False
+        self._verifier.renew(self._config.state.session_key)
+        try:
+            member_id = self._membership.now().member_id
+            asked = signing.Request(member_id, request.method, request.target, request.body)
+            self._verifier.verify(asked, request.headers.get(signing.HEADER.lower()))
+        except (signing.NotBelieved, SinkError) as error:
+            log.warning("REST API: a signed request was refused: %s", error)
+            return False
+        return True
+
+    @contextmanager
+    def running(
+        self, registry: ConnectorRegistry, local: LocalHerder, queue: RequestQueue
+    ) -> Iterator[DistributedHerder]:
+        """Within, this worker is a member of its group, and the registry has what the assignment gives it.
+
+        Raises SetupError, KafkaFailed.
+        """
+        settings, kafka = self._settings, KafkaSettings(client=self._settings.kafka, group=self._settings.group_id)
+        InternalTopics(settings).ensure_all()
+        prepare_leases(self._folder)
+        with ExitStack() as parts:
+            config = TopicReader(kafka, settings.config_topic, ConfigState(), ConfigState.fold)
+            parts.callback(config.close)
+            self._config = config
+            status = TopicReader(kafka, settings.status_topic, StatusState(), StatusState.fold)
+            parts.callback(status.close)
+            reports = StatusWriter(kafka, settings.status_topic)
+            parts.callback(reports.close)
+            parts.callback(self._calls.close)
+            if not config.read_to_end(READ_S) or not status.read_to_end(READ_S):
+                raise SetupError(f"The topics of the workers were not read to their ends within {READ_S:g} s.")
+            membership = Membership(
+                kafka,
+                config_topic=settings.config_topic,
+                worker_id=self._worker_id,
+                url=self._url,
+                timing=GroupTiming(settings.session_ms, settings.heartbeat_ms, settings.rebalance_ms),
+                lease=lambda member_id, until_ns: LeaseFile(self._lease(member_id)).write(until_ns),
+                position=lambda: config.state.offset,
+            )
+            parts.callback(membership.leave)
+            self._membership = membership
+            writer = partial(ConfigWriter, kafka, settings.config_topic, f"connect-cluster-{settings.group_id}")
+            leader = Leader(self._worker_id, membership, config, status, writer, settings)
+            parts.callback(leader.close)
+            owned = OwnedConnectors(
+                self._worker_id, membership, config, status, reports, registry, local, queue, self.load
+            )
+            self._owned = owned
+            with self._threads(leader, owned, queue):
+                yield DistributedHerder(
+                    local,
+                    owned,
+                    leader,
+                    config,
+                    status,
+                    reports,
+                    self._load_plain,
+                    ConfigSecrets(settings).stored,
+                    self._calls.progress,
+                )
+            reports.flush(FLUSH_S)
+        if self._failure is not None:
+            raise self._failure
+
+    @contextmanager
+    def _threads(self, leader: Leader, owned: OwnedConnectors, queue: RequestQueue) -> Iterator[None]:
+        """In the end the leader hears of what this worker has released by then."""
+        threads = [
+            threading.Thread(target=self._lead, args=(leader,), name="leader", daemon=True),
+            threading.Thread(target=self._follow, args=(owned, queue), name="owned", daemon=True),
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            self._ends.set()
+            for thread in threads:
+                thread.join(READ_S)
+            if self._failure is None:
+                self._try(leader.step)
+                self._try(owned.release_ended)
+
+    def _lead(self, leader: Leader) -> None:
+        while not self._ends.is_set():
+            self._try(leader.step)
+            leader.wait(LOOK_S)
+
+    def _follow(self, owned: OwnedConnectors, queue: RequestQueue) -> None:
+        leaving = False
+        while not self._ends.is_set():
+            if self._stop_request and not leaving:
+                leaving = True
+                self._try(owned.leave)
+            if queue.closed:
+                self._try(owned.release_ended)
+            elif not self._stop_request:
+                self._try(owned.step)
+            self._ends.wait(STEP_S)
+
+    def _try(self, act: Callable[[], None]) -> None:
+        """What fails is tried again, but for a worker that is no member any more: it ends."""
+        try:
+            act()
+        except HerderError as error:
+            log.debug("the worker ends, or is busy: %s", error)
+        except SinkError as error:
+            if self._failure is None:
+                self._failure = error
+                self._stop_request.request()
+        except Exception:
+            log.exception("what the workers are to run could not be looked at; it is tried again")
+
+
+def prepare_leases(folder: Path) -> None:
+    """Removes those of the worker's earlier lives."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for old in folder.glob("lease-*"):
+        old.unlink()
