@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from parquet_sink.worker.herder.protocol import Herder
     from parquet_sink.worker.loop.events import Listener
     from parquet_sink.worker.metrics.exposition import Metrics
-    from parquet_sink.worker.rest.app import Forward
+    from parquet_sink.worker.rest.app import Peers
     from parquet_sink.worker.rest.server import Listening
     from parquet_sink.worker_config.distributed import DistributedSettings
 
@@ -128,7 +128,7 @@ def host(plan: Plan, store: ConfigStore, known: Mapping[str, Loaded], listeners:
         with _served(local, plan, listening, metrics):
             return hosting.run()
     group = cluster.running(registry, local, queue)
-    with group as herder, _served(herder, plan, listening, metrics, cluster.calls.forward):
+    with group as herder, _served(herder, plan, listening, metrics, cluster):
         return hosting.run()
 
 
@@ -166,10 +166,10 @@ def _listening(settings: RestSettings) -> "Listening":
 
 @contextmanager
 def _served(
-    herder: "Herder", plan: Plan, listening: "Listening", metrics: "Metrics", forward: "Forward | None" = None
+    herder: "Herder", plan: Plan, listening: "Listening", metrics: "Metrics", peers: "Peers | None" = None
 ) -> Iterator[None]:
-    """The REST API within. forward: sends requests on to a leader. Raises SetupError."""
-    from parquet_sink.worker.rest.app import make_app, no_leader
+    """The REST API within. peers: the other workers of the group. Raises SetupError."""
+    from parquet_sink.worker.rest.app import make_app
     from parquet_sink.worker.rest.server import RestServer
 
     load_one = loader(plan)
@@ -177,7 +177,7 @@ def _served(
     def validate(config: Mapping[str, str]) -> Loaded:
         return load_one(config, config.get("name", ""))
 
-    app = make_app(herder, plan.worker, listening.settings, metrics.exposition, validate, forward or no_leader)
+    app = make_app(herder, plan.worker, listening.settings, metrics.exposition, validate, peers)
     server = RestServer(app, listening)
     server.start()
     try:

@@ -17,7 +17,7 @@ from parquet_sink.net.session import HttpSession
 from parquet_sink.process.threads import in_thread
 from parquet_sink.worker.herder.errors import NotLeader
 from parquet_sink.worker.herder.values import ConnectorProgress
-from parquet_sink.worker.rest.app import Forwarded
+from parquet_sink.worker.rest.app import NOT_BELIEVED, Forwarded
 from parquet_sink.worker.rest.call import Reply, RestError
 from parquet_sink.worker.rest.renderings import read_progress
 
@@ -25,8 +25,8 @@ FORWARDED_BY: Final = "X-Parquet-Sink-Forwarded-By"
 """Header with the worker that sent a request on: it is sent on once."""
 _FORWARD: Final = Limits(100.0, 3.0, 95.0, 64 * 1024 * 1024)
 _PROGRESS: Final = Limits(3.0, 1.0, 3.0, 64 * 1024 * 1024)
-_KEPT: Final = frozenset({"content-type", "accept", "authorization"})
-"""Headers that a request keeps on its way to the leader."""
+_KEPT: Final = frozenset({"content-type", "accept"})
+"""Headers that a request keeps on its way to the leader, which believes the signature: who asked signed in here."""
 _RETURNED: Final = ("Location", "Retry-After", "WWW-Authenticate")
 _UNDONE: Final = frozenset({FailureKind.CONNECT, FailureKind.CONNECT_TIMEOUT, FailureKind.TLS})
 """Failures at which the leader has seen nothing of the request."""
@@ -70,6 +70,10 @@ class WorkerCalls:
             if error.kind in _UNDONE:
                 raise RestError(409, str(NotLeader(url)), {"Retry-After": "1"}) from None
             raise RestError(500, _UNKNOWN.format(url)) from None
+        if (
+            answer.status == 403 and NOT_BELIEVED.encode() in answer.body
+        ):
+            raise RestError(409, str(NotLeader(url)), {"Retry-After": "1"})
         found = {name: answer.headers[name.lower()] for name in _RETURNED if name.lower() in answer.headers}
         media_type = answer.headers.get("content-type", "application/json")
         return Reply(answer.body or None, answer.status, found, media_type)

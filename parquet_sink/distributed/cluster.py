@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -24,7 +23,7 @@ from parquet_sink.distributed.calls import WorkerCalls
 from parquet_sink.distributed.herder import DistributedHerder
 from parquet_sink.distributed.leader import LOOK_S, READ_S, Leader
 from parquet_sink.distributed.log import ConfigWriter, StatusWriter, TopicReader
-from parquet_sink.distributed.membership import GroupTiming, Membership
+from parquet_sink.distributed.membership import GroupTiming, LeaseFiles, Membership
 from parquet_sink.distributed.owned import OwnedConnectors
 from parquet_sink.distributed.secrets import ConfigSecrets
 from parquet_sink.distributed.signing import Verifier
@@ -33,7 +32,6 @@ from parquet_sink.distributed.topics import InternalTopics
 from parquet_sink.errors import SetupError, SinkError
 from parquet_sink.files.settings import TMP_DIR
 from parquet_sink.kafka.settings import KafkaSettings
-from parquet_sink.process.lease import LeaseFile
 from parquet_sink.process.signals import StopRequest
 from parquet_sink.settings.connector import with_cluster
 from parquet_sink.worker.herder.errors import HerderError
@@ -70,6 +68,7 @@ class Cluster:
     ) -> None:
         self._settings, self._worker_id, self._url, self._folder = settings, worker_id, url, folder
         self._load_plain, self._stop_request = load, stop_request
+        self._leases = LeaseFiles(str(folder))
         self._calls = WorkerCalls(worker_id, context, self._signature)
         self._verifier = Verifier(settings.verification_algorithms)
         self._config: TopicReader[ConfigState] | None = None
@@ -88,7 +87,7 @@ class Cluster:
         settings = with_cluster(
             loaded.settings,
             fence=fence,
-            lease=self._lease(member_id),
+            lease=self._leases.path(member_id),
             state_topic=self._settings.state_topic,
         )
         return replace(loaded, settings=settings)
@@ -98,10 +97,6 @@ class Cluster:
         given = config.get(TMP_DIR, "").strip()
         return {**config, TMP_DIR: os.path.join(given, quote(self._worker_id, safe=""))} if given else config
 
-    def _lease(self, member_id: str) -> str:
-        """Each stay in the group has a file of its own, so that nothing of an earlier one goes on by a later lease."""
-        return str(self._folder / f"lease-{sha256(member_id.encode()).hexdigest()[:16]}")
-
     def _signature(self, url: str, method: str, target: str, body: bytes) -> Mapping[str, str]:
         """Headers by which the worker at a URL believes a request to be of its group."""
         state = None if self._config is None else self._config.state
@@ -110,9 +105,8 @@ class Cluster:
         to = next((one.member_id for one in state.assignment.members.values() if one.url == url), "")
         request = signing.Request(to, method, target, body)
         now_ms = time.time_ns() // 1_000_000
-        return {
-            signing.HEADER: signing.sign(request, state.session_key, self._settings.signature_algorithm, now_ms=now_ms)
-        }
+        algorithm = self._settings.signature_algorithm
+        return {signing.HEADER: signing.sign(request, state.session_key, algorithm, now_ms=now_ms)}
 
     def forward(self, url: str | None, request: Forwarded) -> Reply:
         """See `worker.rest.app.Peers`."""
@@ -160,7 +154,7 @@ class Cluster:
                 worker_id=self._worker_id,
                 url=self._url,
                 timing=GroupTiming(settings.session_ms, settings.heartbeat_ms, settings.rebalance_ms),
-                lease=lambda member_id, until_ns: LeaseFile(self._lease(member_id)).write(until_ns),
+                lease=self._leases.write,
                 position=lambda: config.state.offset,
             )
             parts.callback(membership.leave)

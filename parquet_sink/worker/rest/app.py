@@ -53,6 +53,7 @@ BODY_S: Final = 30.0
 """How long a client may take to send a body."""
 _THREADS: Final[Mapping[Pool, int]] = {"reads": 16, "commands": 64, "cluster": 16, "health": 4}
 _INTERNAL: Final = "An uncaught error kept the worker from doing this; its log has the cause."
+NOT_BELIEVED: Final = "The signature is not of a worker of this group, or was used before."
 _TWO_LENGTHS: Final = (
     "The request has Content-Length and Transfer-Encoding, so two ends of its body, and a proxy may have taken the "
     "other; send one of them."
@@ -138,7 +139,7 @@ class _Path:
         raw = b"" if endpoint.takes is None else await _body(request)
         whole = _forwarded(request, raw)
         if SIGNATURE in request.headers and not self._peers.believes(whole):
-            raise RestError(403, "The signature is not of a worker of this group, or was used before.")
+            raise RestError(403, NOT_BELIEVED)
         path = {name: _decoded(text) for name, text in request.path_params.items()}
         call = Call(path, request.query_params, base_url=_base_url(request))
 
@@ -251,9 +252,9 @@ def make_app(
     validate: Validate,
     peers: Peers | None = None,
 ) -> Starlette:
-    """The whole API. metrics: the exposition for Prometheus and its media type.
+    """The whole API. metrics: the exposition for Prometheus and its media type. peers: None for one that is alone.
 
-    validate: what `/config/validate` goes by, which is to be what the herder goes by. peers: None for a worker that is alone.
+    validate: what `/config/validate` goes by, which is to be what the herder goes by.
     """
     plugins = Plugins(herder, validate, _defaults(worker))
     connectors, tasks = Connectors(herder, settings), Tasks(herder)
