@@ -74,7 +74,11 @@ IMPURE_NAMES = frozenset({"pathlib.Path", "pathlib.PosixPath", "builtins.open", 
 
 IMPURE_CALLS = frozenset({"open", "input", "print"})
 
-SHELL = tuple(f"parquet_sink.{name}" for name in ("cli", "__main__", "worker.loop", "addons.devkit.demo"))
+OVER_THE_LOOP = tuple(f"distributed.{name}" for name in ("cluster", "herder", "owned"))
+"""What of distributed workers begins and ends connectors in the worker's loop."""
+SHELL = tuple(
+    f"parquet_sink.{name}" for name in ("cli", "__main__", "worker.loop", *OVER_THE_LOOP, "addons.devkit.demo")
+)
 HARNESSES = (
     "parquet_sink.addons.devkit.target",
     "parquet_sink.addons.devkit.broker",

@@ -70,9 +70,7 @@ class WorkerCalls:
             if error.kind in _UNDONE:
                 raise RestError(409, str(NotLeader(url)), {"Retry-After": "1"}) from None
             raise RestError(500, _UNKNOWN.format(url)) from None
-        if (
-            answer.status == 403 and NOT_BELIEVED.encode() in answer.body
-        ):
+        if answer.status == 403 and NOT_BELIEVED.encode() in answer.body:
             raise RestError(409, str(NotLeader(url)), {"Retry-After": "1"})
         found = {name: answer.headers[name.lower()] for name in _RETURNED if name.lower() in answer.headers}
         media_type = answer.headers.get("content-type", "application/json")

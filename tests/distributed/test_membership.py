@@ -103,5 +103,5 @@ def test_each_member_id_has_a_file_of_its_own(tmp_path: Path) -> None:
 
 def test_a_lease_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     """The message names the file, the cause and the cure."""
-    with pytest.raises(StorageFailed, match="lease cannot be written .No such file or directory.. Make the folder"):
+    with pytest.raises(StorageFailed, match="lease cannot be written .No such file or directory.. Make its folder"):
         LeaseFiles(str(tmp_path / "gone")).write("m-1", 1)
