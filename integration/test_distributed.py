@@ -167,9 +167,8 @@ def test_every_worker_answers_and_changes_everything(
     for worker in (one, other):
         assert worker.ask("POST", f"{path}/restart?includeTasks=true").status_code == 202
         group.until(lambda: set(one.states().values()) == {"RUNNING"})
-    progress = {found["status"]["name"]: found for found in other.do("GET", "/progress")}
-    assert set(progress) == {sink.name for sink in sinks}
-    assert all(found["partitions"] for found in progress.values())
+    assert {found["status"]["name"] for found in other.do("GET", "/progress")} == {sink.name for sink in sinks}
+    group.until(lambda: all(found["partitions"] for found in other.do("GET", "/progress")))
     assert one.do("GET", f"{path}/topics") == {name: {"topics": [topics[0]]}}
     for worker, sink in zip((one, other, one, other), sinks, strict=True):
         worker.do("DELETE", f"/connectors/{sink.name}")

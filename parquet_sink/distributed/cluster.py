@@ -21,7 +21,7 @@ from parquet_sink.connectors.loading import Loaded
 from parquet_sink.distributed import signing
 from parquet_sink.distributed.calls import WorkerCalls
 from parquet_sink.distributed.herder import DistributedHerder
-from parquet_sink.distributed.leader import LOOK_S, READ_S, Leader
+from parquet_sink.distributed.leader import LOOK_S, Leader
 from parquet_sink.distributed.log import ConfigWriter, StatusWriter, TopicReader
 from parquet_sink.distributed.membership import GroupTiming, LeaseFiles, Membership
 from parquet_sink.distributed.owned import OwnedConnectors
@@ -33,7 +33,7 @@ from parquet_sink.errors import SetupError, SinkError
 from parquet_sink.files.settings import TMP_DIR
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.process.signals import StopRequest
-from parquet_sink.settings.connector import with_cluster
+from parquet_sink.settings.connector import ConnectorSettings, with_cluster
 from parquet_sink.worker.herder.errors import HerderError
 from parquet_sink.worker.loop.connector_registry import ConnectorRegistry
 from parquet_sink.worker.loop.herder import LocalHerder
@@ -42,6 +42,8 @@ from parquet_sink.worker.rest.app import Forwarded
 from parquet_sink.worker.rest.call import Reply
 from parquet_sink.worker_config.distributed import DistributedSettings
 
+READ_S: Final = 15.0
+"""How long the topics may take to be read to their ends when the worker starts."""
 FLUSH_S: Final = 2.0
 """How long the last words of a worker may take."""
 STEP_S: Final = 0.2
@@ -84,13 +86,16 @@ class Cluster:
         if loaded.settings is None or member_id is None:
             return loaded
         fence = None if loaded.settings.group is None else f"parquet-sink-{loaded.settings.group}"
-        settings = with_cluster(
-            loaded.settings,
-            fence=fence,
-            lease=self._leases.path(member_id),
-            state_topic=self._settings.state_topic,
+        lease, state_topic = self._leases.path(member_id), self._state_topic(loaded.settings)
+        return replace(
+            loaded, settings=with_cluster(loaded.settings, fence=fence, lease=lease, state_topic=state_topic)
         )
-        return replace(loaded, settings=settings)
+
+    def _state_topic(self, settings: ConnectorSettings) -> str | None:
+        """None for a connector of other brokers: what it learned is written in the transactions of its commits."""
+        kafka: KafkaSettings | None = getattr(settings, "kafka", None)
+        servers = None if kafka is None else kafka.client.get("bootstrap.servers")
+        return self._settings.state_topic if servers == self._settings.kafka["bootstrap.servers"] else None
 
     def _with_own_folder(self, config: Mapping[str, str]) -> Mapping[str, str]:
         """Several workers on one machine may be given the connector one after the other, a frozen one among them."""
@@ -135,7 +140,8 @@ class Cluster:
         Raises SetupError, KafkaFailed.
         """
         settings, kafka = self._settings, KafkaSettings(client=self._settings.kafka, group=self._settings.group_id)
-        InternalTopics(settings).ensure_all()
+        topics = InternalTopics(settings)
+        topics.ensure_all()
         prepare_leases(self._folder)
         with ExitStack() as parts:
             config = TopicReader(kafka, settings.config_topic, ConfigState(), ConfigState.fold)
@@ -148,6 +154,8 @@ class Cluster:
             parts.callback(self._calls.close)
             if not config.read_to_end(READ_S) or not status.read_to_end(READ_S):
                 raise SetupError(f"The topics of the workers were not read to their ends within {READ_S:g} s.")
+            if config.state.cluster:
+                topics.refuse_other_cluster(config.state.cluster)
             membership = Membership(
                 kafka,
                 config_topic=settings.config_topic,
@@ -176,6 +184,7 @@ class Cluster:
                     reports,
                     self._load_plain,
                     ConfigSecrets(settings).stored,
+                    settings.group_id,
                     self._calls.progress,
                 )
             reports.flush(FLUSH_S)

@@ -51,6 +51,9 @@ _PURGE: Final = (
     "Connector {} may have left files on each worker that had it, and one request reaches one worker. Delete it "
     "without purge, and remove its folder below connect.ems.tmp.dir on the machines that GET /workers names."
 )
+_OF_WORKERS: Final = (
+    "Invalid [name]. Its consumer group would be {}, which is the workers' group.id; give the connector another name."
+)
 _TAKEN: Final = "Worker {} has it and has not begun it yet."
 _NOBODY: Final = "No worker has it yet; the leader gives it to one."
 _GONE: Final = "Worker {} is lost; the leader gives what it had to others."
@@ -77,10 +80,12 @@ class DistributedHerder:
         reports: StatusWriter,
         load: Callable[[Mapping[str, str], str], Loaded],
         seal: Seal,
+        group_id: str,
         others: OthersProgress,
     ) -> None:
         self._local, self._owned, self._leader, self._config, self._status = local, owned, leader, config, status
         self._reports, self._load, self._seal, self._others = reports, load, seal, others
+        self._group_id = group_id
         self._loaded: dict[str, Loaded] = {}
 
     @property
@@ -190,6 +195,8 @@ class DistributedHerder:
     def _validated(self, name: str, config: Mapping[str, str], before: Mapping[str, str]) -> Loaded:
         """With passwords as they may be stored. Raises InvalidConnector."""
         loaded = validated(self._load, name, config, before)
+        if loaded.settings is not None and loaded.settings.group == self._group_id:
+            raise InvalidConnector([_OF_WORKERS.format(self._group_id)])
         return replace(loaded, properties=self._seal(name, loaded.properties, before, keys_of(loaded.properties)))
 
     def put(self, name: str, config: Mapping[str, str]) -> tuple[ConnectorInfo, bool]:

@@ -23,8 +23,7 @@ from parquet_sink.worker_config.distributed import DistributedSettings
 
 LOOK_S: Final = 0.5
 """How often members and what they reported are looked at."""
-READ_S: Final = 15.0
-"""How long a topic may take to be read to its end."""
+_NOT_READ: Final = "the topics of the workers were not read to their ends within {:g} s (worker.sync.timeout.ms)."
 TASKS: Final = "tasks.max"
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -49,6 +48,7 @@ class Leader:
     ) -> None:
         self._worker_id, self._membership, self._settings = worker_id, membership, settings
         self._config, self._status, self._make_writer = config, status, make_writer
+        self._sync_s = settings.sync_ms / 1_000
         self._lock = threading.RLock()
         self._writer: ConfigWriter | None = None
         self._written = threading.Event()
@@ -102,8 +102,8 @@ class Leader:
         log.info("this worker leads the group")
 
     def _read_to_ends(self) -> None:
-        if not self._config.read_to_end(READ_S) or not self._status.read_to_end(READ_S):
-            raise BrokerAway(f"the topics of the workers were not read to their ends within {READ_S:g} s.")
+        if not self._config.read_to_end(self._sync_s) or not self._status.read_to_end(self._sync_s):
+            raise BrokerAway(_NOT_READ.format(self._sync_s))
 
     def _stand_down(self) -> None:
         with self._lock:
@@ -116,6 +116,8 @@ class Leader:
         if not members:
             return  # this worker is not in its group yet, or not any more
         state, now_ms = self._config.state, time.time_ns() // 1_000_000
+        if state.cluster != self._settings.group_id:
+            self._commit({records.CLUSTER_KEY: records.cluster_value(self._settings.group_id)})
         if is_due(state.session_key, self._settings, now_ms):
             self._commit({records.SESSION_KEY: records.session_value(new_key(self._settings, now_ms))})
         if (newer := state.unreadable.get(records.ASSIGNMENT_KEY.decode())) is not None:
@@ -160,8 +162,8 @@ class Leader:
     def _commit(self, change: Change) -> None:
         assert self._writer is not None
         self._writer.write(change)
-        if not self._config.read_to_end(READ_S):
-            raise BrokerAway(f"the config topic was not read to its end within {READ_S:g} s.")
+        if not self._config.read_to_end(self._sync_s):
+            raise BrokerAway(_NOT_READ.format(self._sync_s))
 
     def url_of_leader(self) -> str | None:
         """Of another worker's REST API; None while no other leads."""
