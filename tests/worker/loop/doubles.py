@@ -35,6 +35,9 @@ class Group:
     def __init__(self, kafka: object, instance: Instance) -> None:
         self.closed, self._instance = False, instance
 
+    def take_over(self) -> None:
+        """There is no fence."""
+
     def read(self, keys: list[tuple[str, int]]) -> dict[tuple[str, int], Committed]:
         found = {key: Group.committed[key] for key in keys if key in Group.committed}
         return {key: Committed(at, commit_metadata(self._instance, plan)) for key, (at, plan) in found.items()}
