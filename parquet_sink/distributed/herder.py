@@ -5,7 +5,7 @@ Of its own connectors a worker knows more than the topics say, and answers with 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Final, TypeVar
 
@@ -18,6 +18,7 @@ from parquet_sink.distributed.leader import Change, Leader
 from parquet_sink.distributed.log import StatusWriter, TopicReader
 from parquet_sink.distributed.owned import OwnedConnectors, stored_of
 from parquet_sink.distributed.state import ConfigState, StatusState
+from parquet_sink.errors import KafkaFailed
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.worker.herder.errors import (
     ConnectorExists,
@@ -125,7 +126,8 @@ class DistributedHerder:
 
     def _state(self) -> ConfigState:
         """As it is at the topic's end, or was when a broker answered last."""
-        self._config.read_to_end(BARRIER_S)
+        with suppress(KafkaFailed):
+            self._config.read_to_end(BARRIER_S)
         return self._config.state
 
     def names(self) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from parquet_sink.distributed.membership import Membership
 from parquet_sink.distributed.signing import is_due, new_key
 from parquet_sink.distributed.state import CURE, ConfigState, StatusState
 from parquet_sink.errors import BrokerAway, KafkaFailed, SinkError
+from parquet_sink.process.lease import clock_ns
 from parquet_sink.worker.herder.errors import NotLeader, OffsetsBusy, TimedOut
 from parquet_sink.worker_config.distributed import DistributedSettings
 
@@ -67,10 +68,12 @@ class Leader:
     def step(self) -> None:
         """Takes over, or stands down; then gives connectors to workers.
 
+        A worker that was frozen may still take itself for the leader: without a lease it does nothing.
+
         Raises SetupError, KafkaFailed when this worker is no member any more, nor will be.
         """
         member = self._membership.now()
-        if not member.leads:
+        if not member.leads or member.lease_until_ns <= clock_ns():
             self._stand_down()
             return
         try:

@@ -201,6 +201,7 @@ class TopicReader(Generic[S]):
                 self._look()
                 self._take()
         except KafkaFailed as error:
+            log.error("%s", error)  # noqa: TRY400 - the message says all
             self._failed = error
         except Exception:
             log.exception("Topic %s is not read any more", self._topic)
