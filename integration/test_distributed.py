@@ -174,4 +174,7 @@ def test_every_worker_answers_and_changes_everything(
         worker.do("DELETE", f"/connectors/{sink.name}")
         assert sink.name not in group.workers[1].do("GET", "/connectors")
     assert one.do("GET", "/connectors") == []
+    logger = "/admin/loggers/parquet_sink.distributed.leader"
+    assert other.ask("PUT", f"{logger}?scope=cluster", {"level": "WARN"}).status_code == 204
+    group.until(lambda: {worker.do("GET", logger)["level"] for worker in group.workers} == {"WARN"})
     assert other.ask("PUT", f"{path}/pause").status_code == 404

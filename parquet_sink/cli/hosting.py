@@ -169,7 +169,7 @@ def _served(
     herder: "Herder", plan: Plan, listening: "Listening", metrics: "Metrics", peers: "Peers | None" = None
 ) -> Iterator[None]:
     """The REST API within. peers: the other workers of the group. Raises SetupError."""
-    from parquet_sink.worker.rest.app import make_app
+    from parquet_sink.worker.rest.app import make_admin_app, make_app
     from parquet_sink.worker.rest.server import RestServer
 
     load_one = loader(plan)
@@ -178,7 +178,7 @@ def _served(
         return load_one(config, config.get("name", ""))
 
     app = make_app(herder, plan.worker, listening.settings, metrics.exposition, validate, peers)
-    server = RestServer(app, listening)
+    server = RestServer(app, make_admin_app(herder, listening.settings, peers), listening)
     server.start()
     try:
         yield

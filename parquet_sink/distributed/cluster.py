@@ -10,7 +10,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ from parquet_sink.distributed.leader import LOOK_S, Leader
 from parquet_sink.distributed.log import ConfigWriter, StatusWriter, TopicReader
 from parquet_sink.distributed.membership import GroupTiming, LeaseFiles, Membership
 from parquet_sink.distributed.owned import OwnedConnectors
+from parquet_sink.distributed.records import LoggerLevel
 from parquet_sink.distributed.secrets import ConfigSecrets
 from parquet_sink.distributed.signing import Verifier
 from parquet_sink.distributed.state import ConfigState, StatusState
@@ -34,7 +35,8 @@ from parquet_sink.files.settings import TMP_DIR
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.process.signals import StopRequest
 from parquet_sink.settings.connector import ConnectorSettings, with_cluster
-from parquet_sink.worker.herder.errors import HerderError
+from parquet_sink.worker.herder import log_levels
+from parquet_sink.worker.herder.errors import HerderError, UnknownLogger
 from parquet_sink.worker.loop.connector_registry import ConnectorRegistry
 from parquet_sink.worker.loop.herder import LocalHerder
 from parquet_sink.worker.loop.request_queue import RequestQueue
@@ -216,8 +218,10 @@ class Cluster:
             leader.wait(LOOK_S)
 
     def _follow(self, owned: OwnedConnectors, queue: RequestQueue) -> None:
-        leaving = False
+        leaving, levels_read = False, 0
         while not self._ends.is_set():
+            if self._config is not None:
+                levels_read = set_levels(self._config.state.loggers, levels_read)
             if self._stop_request and not leaving:
                 leaving = True
                 self._try(owned.leave)
@@ -239,6 +243,20 @@ class Cluster:
                 self._stop_request.request()
         except Exception:
             log.exception("what the workers are to run could not be looked at; it is tried again")
+
+
+def set_levels(loggers: Mapping[str, LoggerLevel], since: int) -> int:
+    """Sets in this process those that were written at this offset or later, in order; the offset after the last.
+
+    Those of loggers that are none of this program's, as Kafka Connect's are, change nothing.
+    """
+    for one in sorted(loggers.values(), key=lambda one: one.offset):
+        if one.offset >= since and one.level is not None and one.level in log_levels.LEVELS:
+            with suppress(UnknownLogger):
+                log_levels.set_level(one.namespace, one.level, time.time_ns() // 1_000_000)
+                log.info("logger %s: its level is %s now", one.namespace, one.level)
+        since = max(since, one.offset + 1)
+    return since
 
 
 def prepare_leases(folder: Path) -> None:

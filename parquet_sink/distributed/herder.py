@@ -99,6 +99,11 @@ class DistributedHerder:
     def ping(self) -> None:
         self._local.ping()
 
+    def set_log_level(self, logger: str, level: str) -> None:
+        """Each worker sets it once it reads that."""
+        change = {records.logger_key(logger): records.logger_value(level)}
+        self._leader.write(lambda state: (change, None))
+
     def workers(self) -> Workers:
         state = self._config.state
         found = state.assignment

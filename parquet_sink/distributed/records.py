@@ -100,10 +100,14 @@ class SessionKey:
 
 @dataclass(frozen=True)
 class LoggerLevel:
-    """namespace: a logger's name. level: by Kafka Connect's name; None once it was removed."""
+    """namespace: a logger's name. level: by Kafka Connect's name; None once it was removed.
+
+    offset: as of RestartAsked.
+    """
 
     namespace: str
     level: str | None
+    offset: int = NOT_READ
 
 
 @dataclass(frozen=True)

@@ -52,8 +52,9 @@ class ConfigState:
     """What the config topic says below an offset.
 
     connectors: configurations by name. restarts: the last one of each connector; one that was asked for before a worker
-    began to read is over. cluster: whose topic it is; empty: nobody said. offset: the next one. unreadable: by key,
-    why; such as an assignment that a later release wrote, above which an older one must write nothing.
+    began to read is over. loggers: levels by name, with their offsets: what was written later counts also for loggers
+    below. cluster: whose topic it is; empty: nobody said. offset: the next one. unreadable: by key, why; such as an
+    assignment that a later release wrote, above which an older one must write nothing.
     """
 
     connectors: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
@@ -61,7 +62,7 @@ class ConfigState:
     assignment: Assignment | None = None
     restarts: Mapping[str, RestartAsked] = field(default_factory=dict)
     session_key: SessionKey | None = None
-    loggers: Mapping[str, str] = field(default_factory=dict)
+    loggers: Mapping[str, LoggerLevel] = field(default_factory=dict)
     cluster: str = ""
     offset: int = 0
     unreadable: Mapping[str, str] = field(default_factory=dict)
@@ -90,7 +91,7 @@ class ConfigState:
                 case RestartAsked(name):
                     restarts[name] = replace(record, offset=offset)
                 case LoggerLevel(namespace, level):
-                    _put(loggers, namespace, level)
+                    _put(loggers, namespace, None if level is None else replace(record, offset=offset))
                 case Assigned(assignment):
                     pass
                 case SessionKey():

@@ -62,7 +62,8 @@ def test_assignment_session_key_and_loggers_are_those_written_last() -> None:
     """A session key stays until the next; the others can be removed."""
     key = SessionKey(b"k", "HmacSHA256", 1)
     state = ConfigState().apply(key, 0).apply(LoggerLevel("root", "DEBUG"), 1).apply(Assigned(ASSIGNMENT), 2)
-    assert (state.session_key, state.loggers, state.assignment) == (key, {"root": "DEBUG"}, ASSIGNMENT)
+    loggers = {"root": LoggerLevel("root", "DEBUG", 1)}
+    assert (state.session_key, state.loggers, state.assignment) == (key, loggers, ASSIGNMENT)
     after = state.apply(Foreign(), 3).apply(LoggerLevel("root", None), 4).apply(Assigned(None), 5)
     assert (after.session_key, after.loggers, after.assignment) == (key, {}, None)
 

@@ -22,6 +22,13 @@ class UnknownTask(HerderError):
         super().__init__(f"Unknown task: {name}-{task}")
 
 
+class UnknownLogger(HerderError):
+    """No logger of this program has this name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Logger {name} not found.")
+
+
 class ConnectorExists(HerderError):
     """A connector of this name is there already."""
 

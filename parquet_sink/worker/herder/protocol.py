@@ -38,6 +38,12 @@ class Herder(Protocol):
     def ping(self) -> None:
         """Returns once the loop has come round: the worker lives. Raises TimedOut after 10 s."""
 
+    def set_log_level(self, logger: str, level: str) -> None:
+        """In all workers, of a logger and those below it.
+
+        logger: as `log_levels.require` gives it. level: one of `log_levels.LEVELS`.
+        """
+
     def names(self) -> tuple[str, ...]:
         """In alphabetical order."""
 

@@ -18,6 +18,7 @@ from parquet_sink.kafka import client_settings
 from parquet_sink.kafka.group import manual_offsets
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.settings.connector import ConnectorSettings
+from parquet_sink.worker.herder import log_levels
 from parquet_sink.worker.herder.errors import (
     HerderError,
     InvalidConnector,
@@ -89,6 +90,9 @@ class LocalHerder:
 
     def ping(self) -> None:
         self._queue.ask(lambda: None, PING_S)
+
+    def set_log_level(self, logger: str, level: str) -> None:
+        log_levels.set_level(logger, level, time.time_ns() // 1_000_000)
 
     def names(self) -> tuple[str, ...]:
         return tuple(self._published.infos)

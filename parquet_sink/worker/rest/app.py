@@ -93,22 +93,30 @@ class NoPeers:
         return False
 
 
-def routes(endpoints: Sequence[Endpoint], peers: Peers) -> list[Route]:
-    """A route for each path. Paths are matched as they were sent, so that a `/` within a name parts nothing."""
+def routes(endpoints: Sequence[Endpoint], peers: Peers, *, signed: bool = False) -> list[Route]:
+    """A route for each path. Paths are matched as they were sent, so that a `/` within a name parts nothing.
+
+    signed: they are there for other workers alone.
+    """
     pools = {pool: anyio.CapacityLimiter(count) for pool, count in _THREADS.items()}
     paths: dict[str, dict[str, Endpoint]] = {}
     for one in endpoints:
         paths.setdefault(one.path, {})[one.method] = one
-    return [Route(path, _Path(methods, pools, peers)) for path, methods in paths.items()]
+    return [Route(path, _Path(methods, pools, peers, signed=signed)) for path, methods in paths.items()]
 
 
 class _Path:
     """The methods of one path."""
 
     def __init__(
-        self, methods: Mapping[str, Endpoint], pools: Mapping[Pool, anyio.CapacityLimiter], peers: Peers
+        self,
+        methods: Mapping[str, Endpoint],
+        pools: Mapping[Pool, anyio.CapacityLimiter],
+        peers: Peers,
+        *,
+        signed: bool,
     ) -> None:
-        self._methods, self._pools, self._peers = methods, pools, peers
+        self._methods, self._pools, self._peers, self._signed = methods, pools, peers, signed
         safe = ["HEAD"] if "GET" in methods else []
         self._allow = ", ".join(sorted([*methods, *safe, "OPTIONS"]))
 
@@ -127,6 +135,8 @@ class _Path:
         await response(scope, receive, send)
 
     async def _answer(self, request: Request) -> Response:
+        if self._signed and SIGNATURE not in request.headers:
+            raise RestError(404, http_error(404))
         if "content-length" in request.headers and "transfer-encoding" in request.headers:
             raise RestError(400, _TWO_LENGTHS, {"Connection": "close"})
         if request.method == "OPTIONS":
@@ -259,8 +269,10 @@ def make_app(
     plugins = Plugins(herder, validate, _defaults(worker))
     connectors, tasks = Connectors(herder, settings), Tasks(herder)
     found = endpoints_of(Service(herder, metrics), connectors, tasks, Offsets(herder), plugins)
-    found += endpoints_of(Loggers()) if settings.admin is None else ()
-    return _application(found, settings, peers or NoPeers())
+    loggers = endpoints_of(Loggers(herder))
+    if settings.admin is None:
+        return _application([*found, *loggers], settings, peers or NoPeers())
+    return _application(found, settings, peers or NoPeers(), for_workers=loggers)
 
 
 def _defaults(worker: Worker) -> dict[str, str]:
@@ -268,16 +280,19 @@ def _defaults(worker: Worker) -> dict[str, str]:
     return {key: worker.converters.shown(key) for key in keys if key in worker.converters.given}
 
 
-def make_admin_app(settings: RestSettings) -> Starlette:
+def make_admin_app(herder: Herder, settings: RestSettings, peers: Peers | None = None) -> Starlette:
     """What the addresses of `admin.listeners` have."""
-    return _application(endpoints_of(Loggers()), settings, NoPeers())
+    return _application(endpoints_of(Loggers(herder)), settings, peers or NoPeers())
 
 
-def _application(found: Sequence[Endpoint], settings: RestSettings, peers: Peers) -> Starlette:
+def _application(
+    found: Sequence[Endpoint], settings: RestSettings, peers: Peers, for_workers: Sequence[Endpoint] = ()
+) -> Starlette:
+    """for_workers: what other workers alone may ask, which send a request on to where everybody asks."""
     text = document(found, signs_in=bool(settings.users))
     openapi = Endpoint("GET", "/openapi.json", lambda call: Reply(text), "This document")
     app = Starlette(
-        routes=routes([*found, openapi], peers),
+        routes=[*routes([*found, openapi], peers), *routes(for_workers, peers, signed=True)],
         middleware=_middleware(settings),
         exception_handlers={HTTPException: _http_error},  # type: ignore[dict-item]
     )

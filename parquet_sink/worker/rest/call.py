@@ -25,6 +25,7 @@ from parquet_sink.worker.herder.errors import (
     StoreFailed,
     TimedOut,
     UnknownConnector,
+    UnknownLogger,
     UnknownTask,
 )
 
@@ -41,6 +42,7 @@ _SEE: Final = (
 )
 _STATUS: Final[Mapping[type[HerderError], int]] = {
     UnknownTask: 404,
+    UnknownLogger: 404,
     ConnectorExists: 409,
     NotStopped: 400,
     TimedOut: 500,

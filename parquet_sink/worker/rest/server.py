@@ -16,7 +16,6 @@ from starlette.types import ASGIApp
 
 from parquet_sink.errors import SetupError
 from parquet_sink.net.listening import BACKLOG, listen
-from parquet_sink.worker.rest.app import make_admin_app
 from parquet_sink.worker.rest.tls import server_context
 from parquet_sink.worker_config.rest.settings import RestSettings, TlsSettings
 from parquet_sink.worker_config.rest.values import Address
@@ -79,10 +78,10 @@ Served = tuple[uvicorn.Server, list[socket.socket]]
 
 
 class RestServer:
-    """Serves from `start` to `stop`, which closes the addresses, too."""
+    """Serves from `start` to `stop`, which closes the addresses, too. admin: what those of `admin.listeners` have."""
 
-    def __init__(self, app: ASGIApp, listening: Listening) -> None:
-        self._app, self._listening = app, listening
+    def __init__(self, app: ASGIApp, admin: ASGIApp, listening: Listening) -> None:
+        self._app, self._admin, self._listening = app, admin, listening
         self._served: list[Served] = []
         self._thread: Thread | None = None
 
@@ -96,8 +95,8 @@ class RestServer:
         try:
             self._served = [*_servers(self._app, settings.listeners, self._listening.sockets, settings.tls)]
             if settings.admin:
-                admin, sockets = make_admin_app(settings), self._listening.admin_sockets
-                self._served += _servers(admin, settings.admin, sockets, settings.admin_tls)
+                sockets = self._listening.admin_sockets
+                self._served += _servers(self._admin, settings.admin, sockets, settings.admin_tls)
         except BaseException:
             self._listening.close()
             raise

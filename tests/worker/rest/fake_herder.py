@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from parquet_sink.worker.herder import log_levels
 from parquet_sink.worker.herder.errors import (
     ConnectorExists,
     HerderError,
@@ -76,6 +77,10 @@ class FakeHerder:
 
     def ping(self) -> None:
         self._may_fail()
+
+    def set_log_level(self, logger: str, level: str) -> None:
+        self._may_fail()
+        log_levels.set_level(logger, level, 1)
 
     def names(self) -> tuple[str, ...]:
         self._may_fail()

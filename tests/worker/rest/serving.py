@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 
 from parquet_sink.config.machine import Machine
 from parquet_sink.connectors.loading import load
-from parquet_sink.worker.rest.app import make_app
+from parquet_sink.worker.rest.app import Peers, make_admin_app, make_app
 from parquet_sink.worker.rest.plugins import Validate
 from parquet_sink.worker.rest.server import RestServer, open_listeners
 from parquet_sink.worker_config.rest.settings import RestSettings
@@ -97,22 +97,25 @@ def by_keys(worker: Worker) -> Validate:
     return lambda config: load(config, worker, source="the request")
 
 
-def app_of(herder: FakeHerder, worker: Worker, settings: RestSettings) -> Starlette:
+def app_of(herder: FakeHerder, worker: Worker, settings: RestSettings, peers: Peers | None = None) -> Starlette:
     """The API with metrics of one line."""
     text = b"x 1\n", "text/plain; version=0.0.4; charset=utf-8"
-    return make_app(herder, worker, settings, lambda: text, by_keys(worker))
+    return make_app(herder, worker, settings, lambda: text, by_keys(worker), peers)
 
 
 @contextmanager
 def serving(
-    herder: FakeHerder, settings: RestSettings | None = None, tls: SSLContext | None = None
+    herder: FakeHerder,
+    settings: RestSettings | None = None,
+    tls: SSLContext | None = None,
+    peers: Peers | None = None,
 ) -> Iterator[Client]:
     """A client of a server that runs within. settings: loopback, any port, when None."""
     settings = settings or RestSettings(listeners=LOOPBACK)
     worker = Worker(machine=Machine(is_file=lambda path: Path(path).is_file()))
-    app = app_of(herder, worker, settings)
+    app = app_of(herder, worker, settings, peers)
     listening = open_listeners(settings)
-    server = RestServer(app, listening)
+    server = RestServer(app, make_admin_app(herder, settings, peers), listening)
     server.start()
     try:
         client = Client(listening.settings.listeners[0].port, tls)

@@ -8,6 +8,7 @@ from parquet_sink.worker.rest.call import RestError, as_rest_errors
 
 MADE = {
     "UnknownConnector": errors.UnknownConnector("c"),
+    "UnknownLogger": errors.UnknownLogger("py4j"),
     "UnknownTask": errors.UnknownTask("c", 1),
     "ConnectorExists": errors.ConnectorExists("c"),
     "InvalidConnector": errors.InvalidConnector(["Invalid [a]. Wrong."]),
@@ -36,7 +37,13 @@ def test_who_has_the_whole_request_answers_for_another_leader() -> None:
 @pytest.mark.parametrize(
     ("name", "status"),
     [
-        *(("UnknownConnector", 404), ("UnknownTask", 404), ("ConnectorExists", 409), ("InvalidConnector", 400)),
+        *(
+            ("UnknownConnector", 404),
+            ("UnknownTask", 404),
+            ("UnknownLogger", 404),
+            ("ConnectorExists", 409),
+            ("InvalidConnector", 400),
+        ),
         *(
             ("NotStopped", 400),
             ("NotPurged", 409),

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from parquet_sink.errors import SetupError
-from parquet_sink.worker.rest.server import RestServer, open_listeners
+from parquet_sink.worker.rest.app import make_admin_app
+from parquet_sink.worker.rest.server import Listening, RestServer, open_listeners
 from parquet_sink.worker_config.rest.settings import RestSettings
 from parquet_sink.worker_config.rest.values import Address
 from parquet_sink.worker_config.worker import Worker
@@ -18,7 +19,13 @@ SETTINGS = RestSettings(listeners=LOOPBACK)
 
 
 def _server(settings: RestSettings) -> RestServer:
-    return RestServer(app_of(FakeHerder(), Worker(), settings), open_listeners(settings))
+    return served(open_listeners(settings))
+
+
+def served(listening: Listening) -> RestServer:
+    """A server of these addresses, not started yet."""
+    herder, settings = FakeHerder(), listening.settings
+    return RestServer(app_of(herder, Worker(), settings), make_admin_app(herder, settings), listening)
 
 
 @pytest.mark.parametrize("key", ["listeners", "admin.listeners"])
@@ -49,7 +56,7 @@ def test_addresses_can_be_taken_before_the_server_starts() -> None:
     listening = open_listeners(SETTINGS)
     port = listening.settings.listeners[0].port
     assert (port > 0, listening.settings.worker_id) == (True, f"127.0.0.1:{port}")
-    server = RestServer(app_of(FakeHerder(), Worker(), listening.settings), listening)
+    server = served(listening)
     server.start()
     try:
         assert Client(port).get("/health").status == 200

@@ -1,0 +1,45 @@
+"""What a worker of a group does with what it reads, beside connectors."""
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from parquet_sink.distributed.cluster import set_levels
+from parquet_sink.distributed.records import LoggerLevel
+from parquet_sink.distributed.state import ConfigState
+
+NAME = "parquet_sink.test_levels"
+
+
+@pytest.fixture(autouse=True)
+def _level() -> Iterator[None]:
+    """As it was, afterwards."""
+    yield
+    for name in (NAME, f"{NAME}.a"):
+        logging.getLogger(name).setLevel(logging.NOTSET)
+
+
+def _levels(*named: str) -> list[str]:
+    return [logging.getLevelName(logging.getLogger(name).getEffectiveLevel()) for name in named]
+
+
+def test_levels_are_set_in_the_order_in_which_they_were_written() -> None:
+    """Also those that a worker finds at its start; each once, so that what one worker alone was told since stays."""
+    state = ConfigState().apply(LoggerLevel(f"{NAME}.a", "DEBUG"), 3).apply(LoggerLevel(NAME, "ERROR"), 7)
+    after = set_levels(state.loggers, 0)
+    assert (_levels(NAME, f"{NAME}.a"), after) == (["ERROR", "ERROR"], 8)
+    later = state.apply(LoggerLevel(f"{NAME}.a", "DEBUG"), 9)
+    logging.getLogger(NAME).setLevel(logging.INFO)
+    assert set_levels(later.loggers, after) == 10
+    assert _levels(NAME, f"{NAME}.a") == ["INFO", "DEBUG"]
+
+
+def test_levels_of_others_and_unknown_ones_change_nothing() -> None:
+    """Kafka Connect writes those of Java's loggers; a library of ours says at DEBUG what may not be said."""
+    before = logging.getLogger("py4j").level
+    state = ConfigState().apply(LoggerLevel("py4j", "DEBUG"), 0).apply(LoggerLevel("org.apache.kafka", "DEBUG"), 1)
+    assert set_levels(state.apply(LoggerLevel(NAME, "LOUD"), 2).loggers, 0) == 3
+    assert logging.getLogger("py4j").level == before
+    assert NAME not in logging.Logger.manager.loggerDict or logging.getLogger(NAME).level == logging.NOTSET
+    assert "org.apache.kafka" not in logging.Logger.manager.loggerDict
