@@ -15,7 +15,7 @@ DEMO_READY := $(VENV)/demo-ready
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: demo quick unit test slow soak bench crash faults lint types docs jars clean help
+.PHONY: demo quick unit test slow soak bench crash faults cluster-faults lint types docs jars clean help
 
 # The archives of Java's classes that `jars` makes cost more than they save at a first start.
 demo: $(DEMO_READY) ## see it work: broker, target, an order stream, the sink, and the proof
@@ -47,6 +47,9 @@ crash: jars ## kill -9 under load, checked by an oracle; sizes by KILLS= and REC
 
 faults: jars ## every fault of docs/reliability.md, judged by the oracle; parts by FAULTS=http,disk, rows by ONLY=
 	$(BIN)/python -m integration.faults $(ARGS)
+
+cluster-faults: jars ## three workers of a group are killed, frozen, cut off and stopped under load; MINUTES=, SEED=, CONNECTORS=
+	$(BIN)/python -m integration.cluster_faults $(ARGS)
 
 lint: $(READY) ## ruff: rules and format
 	$(BIN)/ruff check .
@@ -90,4 +93,4 @@ clean: ## remove the virtual environment and all caches of tools in this folder
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16

@@ -33,11 +33,11 @@ class WorkerGroup:
         }
         self.workers = [self.add() for _ in range(count)]
 
-    def add(self) -> WorkerProcess:
-        """One more, not started yet."""
+    def add(self, more: Mapping[str, str] | None = None, environment: Mapping[str, str] | None = None) -> WorkerProcess:
+        """One more, not started yet. more, environment: of this one alone."""
         folder = self._folder / uuid.uuid4().hex[:8]
         folder.mkdir()
-        return WorkerProcess(folder, self._broker, self._keys)
+        return WorkerProcess(folder, self._broker, {**self._keys, **(more or {})}, environment=environment)
 
     def start(self) -> None:
         """All of them, one after the other."""

@@ -14,11 +14,16 @@ from parquet_sink.addons.devkit.ports import free_port
 class WorkerProcess:
     """One worker file; its worker may be started again and again, and finds its connectors.
 
-    python: of an environment in which the package is installed; None for this one.
+    python: of an environment in which the package is installed; None for this one. environment: above our own.
     """
 
     def __init__(
-        self, folder: Path, broker: Broker, more: Mapping[str, str] | None = None, python: Path | None = None
+        self,
+        folder: Path,
+        broker: Broker,
+        more: Mapping[str, str] | None = None,
+        python: Path | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self._folder, self.url, self._python = folder, f"http://127.0.0.1:{free_port()}", python
         self.store = folder / "store"
@@ -32,21 +37,23 @@ class WorkerProcess:
             **(more or {}),
         }
         self._file.write_text("".join(f"{key}={value}\n" for key, value in keys.items()))
-        self._commands: list[Command] = []
+        self.commands: list[Command] = []
+        self._environment = environment or {}
         self._session = requests.Session()
 
     @property
     def command(self) -> Command:
         """The one that was started last."""
-        return self._commands[-1]
+        return self.commands[-1]
 
     @property
     def started(self) -> bool:
-        return bool(self._commands)
+        return bool(self.commands)
 
     def start(self, *words: str) -> None:
         """Returns when it is healthy."""
-        self._commands.append(Command(self._folder, ["worker", *words, str(self._file)], {}, python=self._python))
+        words = ("worker", *words, str(self._file))
+        self.commands.append(Command(self._folder, words, self._environment, python=self._python))
         self.command.until(self._is_healthy)
 
     def _is_healthy(self) -> bool:
@@ -84,6 +91,6 @@ class WorkerProcess:
         self.until(lambda: self.states().get(name) == state)
 
     def close(self) -> None:
-        for command in self._commands:
+        for command in self.commands:
             command.close()
         self._session.close()

@@ -196,7 +196,7 @@ class Oracle:
         for name, found in contents.items():
             for _ in range(len(found) - 1):
                 self.findings.note("altered_files", f"{name} came with {len(found)} different contents")
-        spans = sorted((_span(name), name) for name in contents)
+        spans = sorted((span(name), name) for name in contents)
         for ((partition, _, last), name), ((other, first, _), next_name) in pairwise(spans):
             if partition == other and first <= last:
                 self.findings.note("recut", f"{name} and {next_name} share offsets")
@@ -242,7 +242,7 @@ class Oracle:
             self.findings.note("stale_rows", f"the table has a row of {key!r}, which was never produced")
 
 
-def _span(name: str) -> tuple[int, int, int]:
+def span(name: str) -> tuple[int, int, int]:
     """Partition, first and last offset, as a file's name tells them."""
     found = _NAME.search(name)
     if found is None:

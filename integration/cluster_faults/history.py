@@ -1,0 +1,101 @@
+"""What a run shows: which worker sent which file, who was to, and how long nobody did. Pure.
+
+Times are epoch milliseconds of one machine: those of workers, leader and target are comparable.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+NEVER: Final = float("inf")
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A file that the target accepted, and the worker that sent it. received_ms: when its request came."""
+
+    connector: str
+    partition: int
+    worker: str
+    received_ms: int
+    accepted_ms: int
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A worker that the leader gave a connector to, and when."""
+
+    worker: str
+    since_ms: int
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What was done to a worker with these connectors. until_ms: since when it may deliver again, dead ones at once."""
+
+    kind: str
+    worker: str
+    connectors: tuple[str, ...]
+    at_ms: int
+    until_ms: int
+
+
+@dataclass(frozen=True)
+class Gap:
+    """From a loss to the connector's next file. moved_s: to the assignment of another owner; None where it stayed."""
+
+    seconds: float
+    moved_s: float | None
+
+
+def gaps(loss: Loss, files: Iterable[Sent], owners: Mapping[str, Sequence[Owner]]) -> list[Gap]:
+    """For each connector of the worker that was lost: to the first file of another worker, or of it once it is back.
+
+    NEVER where none came.
+    """
+    firsts = dict.fromkeys(loss.connectors, NEVER)
+    for one in files:
+        after = loss.at_ms if one.worker != loss.worker else loss.until_ms
+        if one.connector in firsts and one.received_ms > after:
+            firsts[one.connector] = min(firsts[one.connector], one.accepted_ms)
+    found = []
+    for name, first in firsts.items():
+        moves = (one.since_ms for one in owners.get(name, ()) if loss.at_ms < one.since_ms <= first)
+        moved = next(moves, None)
+        found.append(Gap((first - loss.at_ms) / 1_000, None if moved is None else (moved - loss.at_ms) / 1_000))
+    return found
+
+
+def percentile(values: Iterable[float], share: float) -> float:
+    """The smallest value that so many of them do not exceed; 0 of none."""
+    ordered = sorted(values)
+    return ordered[max(-int(-share * len(ordered) // 1), 1) - 1] if ordered else 0.0
+
+
+def two_owners(files: Iterable[Sent], owners: Mapping[str, Sequence[Owner]]) -> list[str]:
+    """Files that a worker sent after its successor's first one, in words; one in flight is let pass.
+
+    That is one request for each topic-partition and change of owner. A worker that was never given the connector may
+    send nothing.
+    """
+    troubles = []
+    ordered = sorted(files, key=lambda one: (one.connector, one.received_ms))
+    for name, group in groupby(ordered, lambda one: one.connector):
+        turns = [next(run) for _, run in groupby(owners.get(name, ()), lambda one: one.worker)]
+        now, late = -1, Counter[tuple[int, int]]()
+        for one in group:
+            begun = [
+                at for at, turn in enumerate(turns) if turn.worker == one.worker and turn.since_ms <= one.received_ms
+            ]
+            if begun and begun[-1] >= now:
+                now = begun[-1]
+                continue
+            late[now, one.partition] += 1
+            if not begun or late[now, one.partition] > 1:
+                troubles.append(
+                    f"connector {name}, topic-partition {one.partition}: worker {one.worker} sent a file at "
+                    f"{one.received_ms}, when {turns[now].worker if now >= 0 else 'nobody'} had it"
+                )
+    return troubles

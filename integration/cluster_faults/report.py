@@ -1,0 +1,93 @@
+"""What a run of `make cluster-faults` is asked for, and what came out: a table, and one line of JSON."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from integration.cluster_faults.history import NEVER, Gap, Loss, percentile
+from integration.cluster_faults.nemesis import LOST, Kind
+from integration.oracle.trial import Course
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Sizes of a run. per_second: records of each connector. session_ms: session.timeout.ms of the workers."""
+
+    minutes: int
+    seed: int
+    connectors: int
+    partitions: int
+    per_second: int
+    session_ms: int
+
+
+@dataclass
+class Report(Course):
+    """losses: what was done to workers, with the gap of each connector. answers: of REST writes, by status.
+
+    load: the machine's load average while faults were done, over a minute, at its end.
+    """
+
+    losses: list[tuple[Loss, list[Gap]]] = field(default_factory=list)
+    answers: Mapping[int, int] = field(default_factory=dict)
+    load: float = 0.0
+    seconds: float = 0.0
+
+    def gaps(self, *kinds: Kind) -> list[Gap]:
+        return [gap for loss, found in self.losses if loss.kind in kinds for gap in found]
+
+    def summary(self) -> str:
+        """One JSON object: the last line of `make cluster-faults`."""
+        found = self.findings
+        told = {
+            "minutes": round(self.seconds / 60, 1),
+            "faults": dict(Counter(loss.kind for loss, _ in self.losses)),
+            "records": self.records,
+            "files": self.files,
+            "missing": found.missing,
+            "altered": found.altered,
+            "invented": found.invented,
+            "repeated": found.repeated,
+            "lost_worker_s": _figures(self.gaps(*LOST)),
+            "stopped_worker_s": _figures(self.gaps(Kind.STOPPED)),
+            "rest_writes": sum(self.answers.values()),
+            "load_average": self.load,
+            "passed": self.passed,
+        }
+        return json.dumps(told)
+
+    def lines(self) -> list[str]:
+        """The rest of what is to be told, for a reader."""
+        answers = ", ".join(f"{status or 'none'} {count}" for status, count in sorted(self.answers.items()))
+        wrong = ", ".join(f"{kind} {count}" for kind, count in self.findings.wrong.items()) or "nothing"
+        return [
+            *table(self.losses),
+            f"REST writes, by answer: {answers}",
+            f"{self.records} records, {self.files} files accepted; load average {self.load:.1f}",
+            f"wrong: {wrong}",
+            *self.judged(),
+            *self.troubles,
+        ]
+
+
+def table(losses: Sequence[tuple[Loss, Sequence[Gap]]]) -> Iterator[str]:
+    """A line for each kind of fault: from it to the next accepted file of each connector that the worker had."""
+    yield "| Fault | Times | Connectors | Moved | p50 | p99 | to the assignment: p50 | p99 |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for kind in Kind:
+        mine = [found for loss, found in losses if loss.kind == kind]
+        found = [gap for one in mine for gap in one]
+        seconds = [gap.seconds for gap in found]
+        moved = [gap.moved_s for gap in found if gap.moved_s is not None]
+        told = [f"{percentile(one, share):.1f} s" if one else "" for one in (seconds, moved) for share in (0.5, 0.99)]
+        yield f"| {kind} | {len(mine)} | {len(found)} | {len(moved)} | {' | '.join(told)} |"
+
+
+def _figures(found: Sequence[Gap]) -> dict[str, float | int]:
+    seconds = [gap.seconds for gap in found if gap.seconds != NEVER]
+    return {
+        "connectors": len(found),
+        "p50": round(percentile(seconds, 0.5), 1),
+        "p99": round(percentile(seconds, 0.99), 1),
+    }

@@ -1,0 +1,136 @@
+"""`make cluster-faults`: what it judges finds broken histories, and its link and its short form work."""
+
+import socket
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from integration.cluster_faults.__main__ import cluster_faults
+from integration.cluster_faults.history import NEVER, Gap, Loss, Owner, Sent, gaps, percentile, two_owners
+from integration.cluster_faults.link import Link
+from integration.cluster_faults.nemesis import Kind, rounds, told
+from integration.cluster_faults.report import Plan, Report
+from integration.cluster_faults.workers import linked_broker
+from integration.oracle.oracle import Findings
+from integration.scripted_target import Server
+from parquet_sink.addons.devkit.target.process import TargetProcess
+
+OWNERS = {"orders": [Owner("a", 0), Owner("b", 1_000), Owner("a", 2_000)]}
+
+
+def sent(worker: str, at_ms: int, partition: int = 0) -> Sent:
+    """A file of `orders`, accepted 10 ms after it came."""
+    return Sent("orders", partition, worker, at_ms, at_ms + 10)
+
+
+def test_owners_that_take_turns_are_sound() -> None:
+    """Each sends while the leader gave it the connector, and for each topic-partition one file that was under way."""
+    turns = [sent("a", 10), sent("a", 900), sent("a", 1_100), sent("b", 1_200), sent("b", 1_900), sent("a", 2_100)]
+    under_way = [sent("a", 1_250), sent("a", 1_300, partition=1), sent("b", 2_200)]
+    assert two_owners([*turns, *under_way], OWNERS) == []
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        [sent("a", 10), sent("b", 1_200), sent("a", 1_250), sent("a", 1_300)],
+        [sent("b", 10), sent("b", 20)],
+        [sent("a", 10), sent("c", 20)],
+        [sent("a", 2_100), sent("b", 2_200), sent("a", 2_300), sent("b", 2_400)],
+    ],
+    ids=["goes on after it was replaced", "begins before it was given it", "was never given it", "goes on beside it"],
+)
+def test_two_owners_at_once_are_found(broken: list[Sent]) -> None:
+    """A file more than the one that may be under way, or of a worker that has nothing to send, is told."""
+    assert two_owners(broken, OWNERS)
+    assert "topic-partition 0: worker" in two_owners(broken, OWNERS)[-1]
+
+
+def test_a_gap_ends_with_the_next_owner_s_first_file() -> None:
+    """What the lost worker had under way does not end it, nor what it sends while it is about to be stopped."""
+    loss = Loss(Kind.STOPPED, "a", ("orders", "other"), 500, 1_500)
+    files = [sent("a", 510), sent("a", 1_400), sent("b", 1_700), sent("a", 2_500)]
+    assert gaps(loss, files, OWNERS) == [Gap(1.21, 0.5), Gap(NEVER, None)]
+    thawed = Loss(Kind.FROZEN_SHORT, "a", ("orders",), 100, 300)
+    assert gaps(thawed, [sent("a", 110), sent("a", 320)], OWNERS) == [Gap(0.23, None)]
+
+
+def test_percentiles() -> None:
+    """The value itself that so many do not exceed."""
+    assert [percentile([3.0, 1.0, 2.0, 4.0], share) for share in (0.5, 0.75, 0.99)] == [2.0, 3.0, 4.0]
+    assert percentile([], 0.5) == 0.0
+
+
+def test_what_is_stored_is_unknown_where_no_answer_came() -> None:
+    """A refused request stored nothing, one that was answered by an error of the server may have."""
+    assert told({"1"}, "2", 200) == {"2"}
+    assert told({"1"}, "2", 409) == {"1"}
+    assert told({"1"}, "2", 0) == told({"1"}, "2", 500) == {"1", "2"}
+
+
+def test_each_round_has_all_kinds_and_a_seed_repeats_them() -> None:
+    """Whatever the seed is."""
+    one, again = rounds(Random(3)), rounds(Random(3))
+    first = [next(one) for _ in Kind]
+    assert {kind for kind, _ in first} == set(Kind)
+    assert first == [next(again) for _ in Kind]
+
+
+def test_wrong_histories_fail_a_run() -> None:
+    """One record that is missing, one offset that went back, or a trouble is enough."""
+    sound = Report([Findings()])
+    assert sound.passed
+    assert not Report([Findings(), Findings(missing=1)]).passed
+    assert not Report([Findings(early_commits=1)]).passed
+    assert not replace(sound, troubles=["two owners"]).passed
+
+
+class Echo(Server):
+    """Sends back what it is sent."""
+
+    def handle(self, accepted: socket.socket) -> None:
+        while data := accepted.recv(100):
+            accepted.sendall(data)
+
+
+@pytest.fixture
+def link() -> Iterator[Link]:
+    """To an echo."""
+    with Echo() as echo, Link() as made:
+        made.to = echo.port
+        yield made
+
+
+def test_a_cut_link_holds_back_and_then_passes_everything(link: Link) -> None:
+    """Connections live through it, and those that begin meanwhile are served after it."""
+    with socket.create_connection(("127.0.0.1", link.port)) as one:
+        one.sendall(b"before")
+        assert one.recv(100) == b"before"
+        link.cut()
+        one.sendall(b"meanwhile")
+        one.settimeout(0.3)
+        with pytest.raises(TimeoutError):
+            one.recv(100)
+        with socket.create_connection(("127.0.0.1", link.port)) as other:
+            other.sendall(b"new")
+            link.mend()
+            for connection, expected in ((one, b"meanwhile"), (other, b"new")):
+                connection.settimeout(10)
+                assert connection.recv(100) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1_200)
+def test_workers_that_are_lost_lose_nothing(tmp_path: Path) -> None:
+    """A minute of faults: all is delivered once more, by one owner at a time, and offsets never go back."""
+    plan = Plan(minutes=1, seed=11, connectors=4, partitions=3, per_second=5, session_ms=6_000)
+    with (
+        linked_broker() as (broker, links),
+        TargetProcess(tmp_path / "target", deleted_column="__deleted") as target,
+    ):
+        report = cluster_faults(plan, broker, links, target, tmp_path)
+    assert report.passed, "\n".join([report.summary(), *report.lines()])
+    assert report.losses
