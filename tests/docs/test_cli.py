@@ -196,13 +196,13 @@ def test_consumer_settings_in_the_documentation_are_taken() -> None:
 def make_targets(text: str) -> set[str]:
     """Targets of the Makefile that a page tells to make."""
     in_code = {line.split()[1] for line in code_lines(text) if re.match(r"make [a-z]", line)}
-    return in_code | set(re.findall(r"`make ([a-z]\w*)", text))
+    return in_code | set(re.findall(r"`make ([a-z][\w-]*)", text))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_make_targets_in_the_documentation_exist(name: str) -> None:
     """`make something` in code is a target of the Makefile."""
-    targets = set(re.findall(r"^(\w+):", text_of("Makefile"), re.MULTILINE))
+    targets = set(re.findall(r"^([\w-]+):", text_of("Makefile"), re.MULTILINE))
     assert make_targets(text_of(name)) - targets == set()
 
 
