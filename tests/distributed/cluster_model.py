@@ -467,7 +467,8 @@ class Worker:
         else:
             writer = self._writer
             self._mine(
-                world.random.choice([10, 3_000]), lambda: self._ask(lambda: world.append(writer, record), self._written)
+                10 if world.well else world.random.choice([10, 3_000]),
+                lambda: self._ask(lambda: world.append(writer, record), self._written),
             )
 
     def _written(self, done: bool | None) -> None:
