@@ -13,10 +13,11 @@ from parquet_sink.config.key import Key
 from parquet_sink.connectors.class_keys import keys_of
 from parquet_sink.connectors.loading import Loaded, check_unique
 from parquet_sink.distributed import records
-from parquet_sink.distributed.assignment import free
+from parquet_sink.distributed.assignment import Placement, free
 from parquet_sink.distributed.leader import Change, Leader
 from parquet_sink.distributed.log import StatusWriter, TopicReader
 from parquet_sink.distributed.owned import OwnedConnectors, stored_of
+from parquet_sink.distributed.records import ConnectorReport
 from parquet_sink.distributed.state import ConfigState, StatusState
 from parquet_sink.errors import KafkaFailed
 from parquet_sink.settings.connector import ConnectorSettings
@@ -163,13 +164,13 @@ class DistributedHerder:
                 name, State.UNASSIGNED, placement.worker, (), waits_for=_GONE.format(placement.worker)
             )
         said = status.connectors.get(name)
-        if said is None or said.worker_id != placement.worker or not self._is_free(name):
+        if said is None or not _is_of(said, placement) or not self._is_free(name):
             waits_for = _TAKEN.format(placement.worker)
             return ConnectorStatus(name, State.UNASSIGNED, placement.worker, (), waits_for=waits_for)
         tasks = tuple(
             TaskStatus(number, State(one.state), one.worker_id, one.trace)
             for number, one in sorted(status.tasks.get(name, {}).items())
-            if one.worker_id == placement.worker
+            if _is_of(one, placement)
         )
         return ConnectorStatus(name, State(said.state), said.worker_id, tasks, said.trace)
 
@@ -347,6 +348,11 @@ def _config_of(state: ConfigState, name: str) -> Mapping[str, str]:
     if name not in state.connectors:
         raise UnknownConnector(name)
     return state.connectors[name]
+
+
+def _is_of(said: ConnectorReport, placement: Placement) -> bool:
+    """Whether a worker said this since it has the connector."""
+    return said.worker_id == placement.worker and said.generation >= placement.epoch
 
 
 def _no_progress(status: ConnectorStatus) -> ConnectorProgress:

@@ -8,15 +8,16 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.distributed import records
-from parquet_sink.distributed.assignment import Assignment, Placement, Release, asked_to_release, free
+from parquet_sink.distributed.assignment import Assignment, Placement, asked_to_release, free
 from parquet_sink.distributed.log import StatusWriter, TopicReader
 from parquet_sink.distributed.membership import Membership
+from parquet_sink.distributed.records import ConnectorReport
 from parquet_sink.distributed.state import ConfigState, StatusState
 from parquet_sink.worker.herder.errors import HerderError
 from parquet_sink.worker.herder.store import StoredConnector
@@ -27,6 +28,8 @@ from parquet_sink.worker.loop.request_queue import RequestQueue
 from parquet_sink.worker.loop.status import Status
 
 ASK_S: Final = 90.0
+AGAIN_S: Final = 5.0
+"""After which a record is sent again that is not in its topic."""
 log = logging.getLogger(__name__)
 
 
@@ -37,12 +40,32 @@ class _Owned:
     member_id: str
     restarted: int
     leaves: bool = False
-    reported: ConnectorStatus | None = None
     topics: set[str] = field(default_factory=set)
 
 
+class _Sent:
+    """What was sent last of each thing, so that it is not sent again before it can have been read."""
+
+    def __init__(self) -> None:
+        self._last: dict[object, tuple[object, float]] = {}
+
+    def is_due(self, what: object, value: object) -> bool:
+        """Whether to send it now; then it counts as sent."""
+        now_s = time.monotonic()
+        last, at_s = self._last.get(what, (self, 0.0))
+        due = last != value or now_s - at_s >= AGAIN_S
+        if due:
+            self._last[what] = value, now_s
+        return due
+
+
+def _says(said: ConnectorReport | None, report: ConnectorReport, since: int) -> bool:
+    """Whether a report is in the topic already. since: epoch of the assignment that gave the worker the connector."""
+    return said is not None and said.generation >= since and said == replace(report, generation=said.generation)
+
+
 class OwnedConnectors:
-    """One thread calls `step`, again and again, and in the end `stopping`. load: as the registry does it."""
+    """One thread calls `step`, again and again, and in the end `release_ended`. load: as the registry does it."""
 
     def __init__(
         self,
@@ -59,7 +82,7 @@ class OwnedConnectors:
         self._worker_id, self._membership, self._config, self._status = worker_id, membership, config, status
         self._reports, self._registry, self._local, self._queue, self._load = reports, registry, local, queue, load
         self._owned: dict[str, _Owned] = {}
-        self._said: dict[str, Release] = {}
+        self._sent = _Sent()
 
     def has(self, name: str) -> bool:
         """Whether this worker runs it, so that it knows more of it than the topics say."""
@@ -88,7 +111,7 @@ class OwnedConnectors:
                     self._begin(name, stored, member_id, config)
             elif not self._owned[name].leaves:
                 self._follow(name, stored, config)
-        self._report(assignment)
+        self._report(mine, 0 if assignment is None else assignment.epoch)
 
     def _begin(self, name: str, stored: StoredConnector, member_id: str, config: ConfigState) -> None:
         last = config.restarts.get(name)
@@ -98,35 +121,35 @@ class OwnedConnectors:
 
     def _end_others(self, mine: Mapping[str, Placement], member_id: str, config: ConfigState) -> None:
         for name, one in self._owned.items():
-            there = name in mine and name in config.connectors and one.member_id == member_id
-            if not there and not one.leaves:
+            if not one.leaves and not (name in mine and name in config.connectors and one.member_id == member_id):
                 one.leaves = True
                 log.info("connector %s: this worker ends it", name)
-                with suppress(HerderError):
+            if one.leaves and name in self._registry.connectors:
+                with suppress(HerderError):  # it is asked for again
                     self._queue.ask(partial(self._registry.delete, name), ASK_S)
 
     def _forget_ended(self) -> None:
         """What was to end and has ended is this worker's no more."""
         ending = [name for name, one in self._owned.items() if one.leaves]
         if ending:
-            busy = self._queue.ask(lambda: {one.name for one in self._registry.leaving}, ASK_S)
+            busy = self._queue.ask(lambda: {one.name for one in self._registry.all()}, ASK_S)
             for name in ending:
                 if name not in busy:
                     del self._owned[name]
 
     def _release(self, member_id: str, assignment: Assignment | None) -> None:
-        """Says of what it runs no more that another worker may have it, as the assignment asks."""
+        """Says of what it runs no more that another worker may have it, as the assignment asks, until that is read."""
         asked = asked_to_release(assignment, self._worker_id, member_id, self._status.state.releases)
         for name, release in asked.items():
-            if name not in self._owned and self._said.get(name) != release:
+            if name not in self._owned and self._sent.is_due(name, release):
                 self._reports.send(records.release_key(name), records.release_value(release))
-                self._said[name] = release
                 log.info("connector %s: this worker has released it", name)
 
     def _follow(self, name: str, stored: StoredConnector, config: ConfigState) -> None:
         """What was stored since: another configuration, another target state, a restart."""
         one, managed = self._owned[name], self._registry.connectors.get(name)
-        if managed is None:
+        if managed is None:  # it could not be begun in time; the next step tries again
+            del self._owned[name]
             return
         try:
             if dict(managed.stored.config) != dict(stored.config):
@@ -144,28 +167,30 @@ class OwnedConnectors:
         except Outdated:  # the next step takes what is stored by then
             return
 
-    def _report(self, assignment: Assignment | None) -> None:
-        generation = 0 if assignment is None else assignment.epoch
+    def _report(self, mine: Mapping[str, Placement], epoch: int) -> None:
         for name, one in self._owned.items():
-            if one.leaves:
-                continue
-            with suppress(HerderError):
-                self._report_status(name, one, self._local.status(name), generation)
-                self._report_topics(name, one)
+            if not one.leaves:
+                with suppress(HerderError):
+                    self._report_status(self._local.status(name), mine[name], epoch)
+                    self._report_topics(name, one)
 
-    def _report_status(self, name: str, one: _Owned, found: ConnectorStatus, generation: int) -> None:
-        before = one.reported
-        if before is not None and (before.state, before.trace, before.tasks) == (found.state, found.trace, found.tasks):
-            return
-        value = records.status_value(found.state, found.trace, self._worker_id, generation)
-        self._reports.send(records.status_key(name), value)
-        for task in found.tasks:
-            value = records.status_value(task.state, task.trace, self._worker_id, generation)
-            self._reports.send(records.status_key(name, task.id), value)
-        for number in self._status.state.tasks.get(name, {}):
-            if number >= len(found.tasks):
-                self._reports.send(records.status_key(name, number), None)
-        one.reported = found
+    def _report_status(self, found: ConnectorStatus, placement: Placement, epoch: int) -> None:
+        """What the topic does not say yet, again where it was lost on its way."""
+        name, known = found.name, self._status.state
+        tasks = known.tasks.get(name, {})
+        wanted: dict[int | None, ConnectorReport] = {
+            None: ConnectorReport(found.state, found.trace, self._worker_id, epoch)
+        }
+        for one in found.tasks:
+            wanted[one.id] = ConnectorReport(one.state, one.trace, self._worker_id, epoch)
+        for task, report in wanted.items():
+            said = known.connectors.get(name) if task is None else tasks.get(task)
+            if not _says(said, report, placement.epoch) and self._sent.is_due((name, task), report):
+                value = records.status_value(report.state, report.trace, report.worker_id, report.generation)
+                self._reports.send(records.status_key(name, task), value)
+        for task in tasks.keys() - wanted.keys():
+            if self._sent.is_due((name, task), None):
+                self._reports.send(records.status_key(name, task), None)
 
     def _report_topics(self, name: str, one: _Owned) -> None:
         """Active topics: those that are new, and after a reset none until records of one come again."""

@@ -74,9 +74,10 @@ class ConnectorRegistry:
             self._add(name, stored, known.get(name))
 
     def adopt(self, name: str, stored: StoredConnector) -> None:
-        """Takes up a connector that another worker had, or whose configuration another one stored."""
-        self.store.put(name, stored)
-        self._add(name, stored)
+        """Takes up a connector that another worker had, or whose configuration another one stored; once."""
+        if name not in self.connectors:
+            self.store.put(name, stored)
+            self._add(name, stored)
 
     def _add(self, name: str, stored: StoredConnector, known: Loaded | None = None) -> None:
         """Not known, its configuration is read later."""
