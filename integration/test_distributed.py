@@ -15,6 +15,7 @@ from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.target.process import TargetProcess
 
 COUNT: Final = 4
+STRING: Final = "org.apache.kafka.connect.storage.StringConverter"
 
 
 @pytest.fixture(scope="module")
@@ -178,3 +179,26 @@ def test_every_worker_answers_and_changes_everything(
     assert other.ask("PUT", f"{logger}?scope=cluster", {"level": "WARN"}).status_code == 204
     group.until(lambda: {worker.do("GET", logger)["level"] for worker in group.workers} == {"WARN"})
     assert other.ask("PUT", f"{path}/pause").status_code == 404
+
+
+def test_a_source_and_a_sink_go_on_at_another_worker(group: WorkerGroup, group_broker: Broker, tmp_path: Path) -> None:
+    """A lost worker's source goes on from its stored position, and no line is missing behind the sink beside it."""
+    one, other = group.workers
+    source, out, topic = tmp_path / "lines.txt", tmp_path / "out.txt", f"lines-{time.time_ns()}"
+    group_broker.create_topic(topic, 1)
+    plain = {"key.converter": STRING, "value.converter": STRING}
+    source.write_text("".join(f"line {number}\n" for number in range(100)))
+    reads = {"connector.class": "FileStreamSource", "file": str(source), "topic": topic, **plain}
+    writes = {"connector.class": "FileStreamSink", "file": str(out), "topics": topic, **plain}
+    for worker, name, config in ((one, "lines-in", reads), (other, "lines-out", writes)):
+        worker.do("POST", "/connectors", {"name": name, "config": config})
+    group.until(lambda: out.exists() and len(set(out.read_text().splitlines())) == 100)
+    lost = group.worker_of("lines-in", one)
+    left = other if lost is one else one
+    assert group.worker_of("lines-out", one) is left
+    lost.command.signal_all(SIGKILL)
+    with source.open("a") as file:
+        file.write("".join(f"line {number}\n" for number in range(100, 200)))
+    group.until(lambda: len(set(out.read_text().splitlines())) == 200)
+    assert left.do("GET", "/connectors/lines-in/offsets")["offsets"][0]["offset"]["position"] == source.stat().st_size
+    assert set(out.read_text().splitlines()) == {f"line {number}" for number in range(200)}
