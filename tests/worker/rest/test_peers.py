@@ -1,0 +1,130 @@
+"""Requests that a worker sends on to the leader, over real sockets: signed, believed once, and never sent on twice."""
+
+import ssl
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+
+import pytest
+
+from parquet_sink.addons.devkit.ports import free_port
+from parquet_sink.config.secret import Secret
+from parquet_sink.distributed import signing
+from parquet_sink.distributed.calls import FORWARDED_BY, WorkerCalls
+from parquet_sink.distributed.records import SessionKey
+from parquet_sink.distributed.signing import NotBelieved, Verifier, sign
+from parquet_sink.worker.herder.errors import NotLeader
+from parquet_sink.worker.rest.app import Forwarded
+from parquet_sink.worker.rest.call import Reply
+from parquet_sink.worker.rest.guards import SIGNATURE
+from parquet_sink.worker_config.rest.settings import RestSettings
+from tests.worker.rest.fake_herder import FakeHerder
+from tests.worker.rest.serving import GOOD, LOOPBACK, Client, serving
+
+KEY = SessionKey(b"k" * 32, "HmacSHA256", 0)
+USERS = RestSettings(listeners=LOOPBACK, users=(("ann", Secret("secret")),))
+SIGNED_IN = {"Authorization": "Basic YW5uOnNlY3JldA=="}
+
+
+class Peer:
+    """A worker's side of its group, all of whom have the same member id here. key: by which it signs."""
+
+    def __init__(self, key: SessionKey = KEY) -> None:
+        self._key, self._verifier = key, Verifier(["HmacSHA256"])
+        self._verifier.renew(KEY)
+        self._calls = WorkerCalls("follower:1", ssl.create_default_context, self.signed)
+
+    def signed(self, url: str, method: str, target: str, body: bytes) -> Mapping[str, str]:
+        request = signing.Request("member", method, target, body)
+        return {SIGNATURE: sign(request, self._key, "HmacSHA256", now_ms=time.time_ns() // 1_000_000)}
+
+    def forward(self, url: str | None, request: Forwarded) -> Reply:
+        return self._calls.forward(url, request)
+
+    def believes(self, request: Forwarded) -> bool:
+        asked = signing.Request("member", request.method, request.target, request.body)
+        with suppress(NotBelieved):
+            self._verifier.verify(asked, request.headers.get(SIGNATURE.lower()))
+            return True
+        return False
+
+    def close(self) -> None:
+        self._calls.close()
+
+
+@contextmanager
+def group(peer: Peer, settings: RestSettings | None = None) -> Iterator[tuple[FakeHerder, Client, Client]]:
+    """The leader's herder, a client of the leader, and one of a follower, whose side of the group is `peer`."""
+    leader, follower = FakeHerder(), FakeHerder()
+    with (
+        serving(leader, settings, peers=Peer()) as at_leader,
+        serving(follower, settings, peers=peer) as at_follower,
+    ):
+        follower.fails = NotLeader(f"http://127.0.0.1:{at_leader.port}")
+        yield leader, at_leader, at_follower
+    peer.close()
+
+
+@pytest.fixture
+def peer() -> Peer:
+    """One that signs as the leader believes."""
+    return Peer()
+
+
+def test_the_leader_s_answer_comes_back_as_it_is(peer: Peer) -> None:
+    """Status, body, error and query."""
+    with group(peer) as (leader, _, follower):
+        made = follower.ask("POST", "/connectors", {"name": "a/b", "config": GOOD})
+        assert (made.status, made.json["name"]) == (201, "a/b")
+        assert set(leader.kept) == {"a/b"}
+        assert follower.ask("POST", "/connectors", {"name": "a/b", "config": GOOD}).status == 409
+        assert follower.ask("PUT", "/connectors/a%2Fb/pause").status == 202
+        assert follower.ask("POST", "/connectors/a%2Fb/restart?includeTasks=true").status == 202
+        assert follower.ask("PUT", "/connectors/none/pause").status == 404
+        assert follower.ask("DELETE", "/connectors/a%2Fb").status == 204
+        assert not leader.kept
+
+
+def test_without_a_leader_nothing_is_done_and_it_is_said_when_to_try_again(peer: Peer) -> None:
+    """No leader, one that nobody listens for, one that does not lead itself, and one that does not know the key yet."""
+    with group(peer) as (leader, _, follower), group(Peer(SessionKey(b"x", "HmacSHA256", 0))) as (_, _, stranger):
+        leader.fails = NotLeader("http://127.0.0.1:1")
+        for client in (follower, stranger):
+            answer = client.ask("PUT", "/connectors/one/pause")
+            assert (answer.status, answer.headers["Retry-After"]) == (409, "1")
+            assert b"rebalance" in answer.raw
+    for url in (None, f"http://127.0.0.1:{free_port()}"):
+        alone = FakeHerder()
+        with serving(alone, peers=peer) as client:
+            alone.fails = NotLeader(url)
+            assert client.ask("PUT", "/connectors/one/pause").status == 409
+
+
+def test_a_request_is_sent_on_once(peer: Peer) -> None:
+    """A worker that gets one from another refers to nobody."""
+    with group(peer) as (_, _, follower):
+        answer = follower.ask("PUT", "/connectors/one/pause", headers={FORWARDED_BY: "another:1"})
+        assert answer.status == 409
+
+
+def test_who_signed_in_at_one_worker_needs_not_at_the_leader(peer: Peer) -> None:
+    """Passwords do not travel; what is not signed, or not by the group, gets nowhere."""
+    with group(peer, USERS) as (leader, at_leader, follower):
+        assert follower.ask("POST", "/connectors", {"name": "one", "config": GOOD}).status == 401
+        made = follower.ask("POST", "/connectors", {"name": "one", "config": GOOD}, SIGNED_IN)
+        assert (made.status, set(leader.kept)) == (201, {"one"})
+        signed = peer.signed("", "PUT", "/connectors/one/pause", b"")
+        assert at_leader.ask("PUT", "/connectors/one/pause", headers=signed).status == 202
+        assert at_leader.ask("PUT", "/connectors/one/pause", headers=signed).status == 403
+        for wrong in ("", "HmacSHA256 1 n x", "rubbish"):
+            assert at_leader.ask("DELETE", "/connectors/one", headers={SIGNATURE: wrong}).status == 403
+        other = peer.signed("", "DELETE", "/connectors/two", b"")
+        assert at_leader.ask("DELETE", "/connectors/one", headers=other).status == 403
+        assert set(leader.kept) == {"one"}
+
+
+def test_a_worker_that_is_alone_believes_no_signature(peer: Peer) -> None:
+    """It would let in whoever has one."""
+    with serving(FakeHerder(), USERS) as client:
+        signed = peer.signed("", "GET", "/connectors", b"")
+        assert client.ask("GET", "/connectors", headers=signed).status == 403
