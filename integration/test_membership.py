@@ -4,9 +4,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,7 +119,12 @@ def group(broker: Broker, topic: TopicFactory, tmp_path: Path) -> Iterator[Group
         yield Group(broker, topic(prefix="config"), tmp_path, stack)
 
 
-def in_this_process(group: Group, worker_id: str, session_ms: int = SESSION_MS) -> Membership:
+def in_this_process(
+    group: Group,
+    worker_id: str,
+    session_ms: int = SESSION_MS,
+    holds_back: Callable[[Sequence[MemberInfo]], bool] = lambda members: False,
+) -> Membership:
     """A member that begins."""
     return Membership(
         group.kafka,
@@ -128,6 +134,7 @@ def in_this_process(group: Group, worker_id: str, session_ms: int = SESSION_MS) 
         timing=timing(session_ms),
         lease=lambda member_id, until_ns: None,
         position=lambda: 7,
+        holds_back=holds_back,
     )
 
 
@@ -183,6 +190,24 @@ def test_a_worker_that_is_restarted_at_once_costs_nobody_its_lease(group: Group)
     there = {one.member_id for one in again.members()}
     assert there == {first.member_id, second.member_id, again.now().member_id}
     again.leave()
+
+
+def test_a_worker_may_join_later(group: Group) -> None:
+    """It is told who is there, and is nobody's member until it is to join."""
+    first, ready, seen = group.joined("a:1"), threading.Event(), list[str]()
+
+    def holds_back(members: Sequence[MemberInfo]) -> bool:
+        seen[:] = [one.worker_id for one in members]
+        return not ready.is_set()
+
+    later = in_this_process(group, "b:2", holds_back=holds_back)
+    until(lambda: seen == [first.worker_id], 10, "it does not know who is there")
+    time.sleep(1)
+    assert later.now().member_id == ""
+    assert [one.worker_id for one in group.listed()] == [first.worker_id]
+    ready.set()
+    until(lambda: later.now().lease_until_ns > 0, 20, "it does not join")
+    later.leave()
 
 
 def test_who_leaves_is_gone_at_once(group: Group) -> None:

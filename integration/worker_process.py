@@ -1,14 +1,18 @@
 """`parquet-sink worker` as a process, asked over its REST API."""
 
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import requests
 
 from integration.commands import Command
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.ports import free_port
+
+LOOKS: Final = 20
+"""How often a status is asked for until it is of one moment."""
 
 
 class WorkerProcess:
@@ -77,12 +81,15 @@ class WorkerProcess:
         return answer.json() if answer.text else None
 
     def states(self) -> dict[str, str]:
-        """Of all connectors, by name; their tasks agree."""
-        found = self.do("GET", "/connectors?expand=status")
-        for one in found.values():
-            state = one["status"]["connector"]["state"]
-            assert {task["state"] for task in one["status"]["tasks"]} <= {state}, one
-        return {name: one["status"]["connector"]["state"] for name, one in found.items()}
+        """Of all connectors, by name; their tasks agree, in a group a moment later: each has a record of its own."""
+        for _ in range(LOOKS):
+            found = self.do("GET", "/connectors?expand=status").values()
+            statuses = {one["status"]["name"]: one["status"] for one in found}
+            torn = [one for one in statuses.values() if len(_states(one)) > 1]
+            if not torn:
+                return {name: one["connector"]["state"] for name, one in statuses.items()}
+            time.sleep(0.1)
+        raise AssertionError(torn)
 
     def until(self, condition: Callable[[], bool], timeout_s: float = 120.0) -> None:
         self.command.until(condition, timeout_s)
@@ -94,3 +101,8 @@ class WorkerProcess:
         for command in self.commands:
             command.close()
         self._session.close()
+
+
+def _states(status: Mapping[str, Any]) -> set[str]:
+    """Of a connector and its tasks."""
+    return {status["connector"]["state"], *(task["state"] for task in status["tasks"])}

@@ -1,6 +1,7 @@
 """A worker's part in its group: what it reads and writes, its membership, and the threads that follow both.
 
-Order at the start: the topics are made or checked and read to their ends, then the worker joins. Order at the end: the
+Order at the start: the topics are made or checked and read to their ends, then the worker joins; where others run
+connectors already, not before its Spark is up, since what moves to it rests until then. Order at the end: the
 leader hears at once that this worker stops, each connector is released as it ends, and then the worker leaves.
 """
 
@@ -9,7 +10,7 @@ import os
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -19,6 +20,7 @@ from urllib.parse import quote
 
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.distributed import signing
+from parquet_sink.distributed.assignment import MemberInfo
 from parquet_sink.distributed.calls import WorkerCalls
 from parquet_sink.distributed.herder import DistributedHerder
 from parquet_sink.distributed.leader import LOOK_S, Leader
@@ -37,6 +39,7 @@ from parquet_sink.process.signals import StopRequest
 from parquet_sink.settings.connector import ConnectorSettings, with_cluster
 from parquet_sink.worker.herder import log_levels
 from parquet_sink.worker.herder.errors import HerderError, UnknownLogger
+from parquet_sink.worker.herder.values import State
 from parquet_sink.worker.loop.connector_registry import ConnectorRegistry
 from parquet_sink.worker.loop.herder import LocalHerder
 from parquet_sink.worker.loop.request_queue import RequestQueue
@@ -78,7 +81,7 @@ class Cluster:
         self._config: TopicReader[ConfigState] | None = None
         self._membership: Membership | None = None
         self._owned: OwnedConnectors | None = None
-        self._ends = threading.Event()
+        self._ends, self._spark_is_up = threading.Event(), threading.Event()
         self._failure: SinkError | None = None
 
     def load(self, config: Mapping[str, str], name: str) -> Loaded:
@@ -133,6 +136,10 @@ class Cluster:
             return False
         return True
 
+    def spark_is_up(self) -> None:
+        """What this worker is given begins at once from now on: it joins, where it waited for that."""
+        self._spark_is_up.set()
+
     @contextmanager
     def running(
         self, registry: ConnectorRegistry, local: LocalHerder, queue: RequestQueue
@@ -166,6 +173,9 @@ class Cluster:
                 timing=GroupTiming(settings.session_ms, settings.heartbeat_ms, settings.rebalance_ms),
                 lease=self._leases.write,
                 position=lambda: config.state.offset,
+                holds_back=lambda members: (
+                    not self._spark_is_up.is_set() and others_run(members, config.state, status.state)
+                ),
             )
             parts.callback(membership.leave)
             self._membership = membership
@@ -257,6 +267,15 @@ def set_levels(loggers: Mapping[str, LoggerLevel], since: int) -> int:
                 log.info("logger %s: its level is %s now", one.namespace, one.level)
         since = max(since, one.offset + 1)
     return since
+
+
+def others_run(members: Collection[MemberInfo], config: ConfigState, status: StatusState) -> bool:
+    """Whether one of these members runs a connector, by its own word."""
+    known = {} if config.assignment is None else config.assignment.members
+    there = {
+        one.worker_id for one in members if one.worker_id in known and known[one.worker_id].member_id == one.member_id
+    }
+    return any(one.state == State.RUNNING and one.worker_id in there for one in status.connectors.values())
 
 
 def prepare_leases(folder: Path) -> None:

@@ -210,7 +210,8 @@ class Membership:
     """Keeps a worker in the group, in a thread of its own, until it leaves or fails.
 
     kafka: `group` is group.id. lease: see `Lease`. position: the offset that the worker has read the config topic to,
-    which is what it commits. Raises InvalidConfiguration.
+    which is what it commits. holds_back: whether to join later, where these are in the group. Raises
+    InvalidConfiguration.
     """
 
     def __init__(
@@ -223,7 +224,9 @@ class Membership:
         timing: GroupTiming,
         lease: WriteLease,
         position: Callable[[], int],
+        holds_back: Callable[[Sequence[MemberInfo]], bool] = lambda members: False,
     ) -> None:
+        self._holds_back = holds_back
         self._kafka, self._topic, self._worker_id, self._url = kafka, config_topic, worker_id, url
         self._timing, self._position = timing, position
         self._client_log = ClientLog(kafka.group)
@@ -315,11 +318,12 @@ class Membership:
         wait_ms = self._timing.session_ms - self._timing.lease_ms + self._timing.interval_ms
         deadline_s = time.monotonic() + wait_ms / 1000
         with suppress(KafkaFailed):
-            while time.monotonic() < deadline_s and any(
-                one.worker_id == self._worker_id for one in self._group.listed()
-            ):
-                if self._leaving.wait(RETRY_MS / 1000):
+            while not self._leaving.is_set():
+                found = self._group.listed()
+                earlier = any(one.worker_id == self._worker_id for one in found)
+                if not (earlier and time.monotonic() < deadline_s) and not self._holds_back(found):
                     return
+                self._leaving.wait(RETRY_MS / 1000)
 
     def _subscribe(self) -> None:
         self._consumer.subscribe(

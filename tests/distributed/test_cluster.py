@@ -2,12 +2,14 @@
 
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
-from parquet_sink.distributed.cluster import set_levels
-from parquet_sink.distributed.records import LoggerLevel
-from parquet_sink.distributed.state import ConfigState
+from parquet_sink.distributed.assignment import Assignment, MemberInfo
+from parquet_sink.distributed.cluster import others_run, set_levels
+from parquet_sink.distributed.records import ConnectorReport, LoggerLevel
+from parquet_sink.distributed.state import ConfigState, StatusState
 
 NAME = "parquet_sink.test_levels"
 
@@ -43,3 +45,16 @@ def test_levels_of_others_and_unknown_ones_change_nothing() -> None:
     assert logging.getLogger("py4j").level == before
     assert NAME not in logging.Logger.manager.loggerDict or logging.getLogger(NAME).level == logging.NOTSET
     assert "org.apache.kafka" not in logging.Logger.manager.loggerDict
+
+
+def test_a_worker_knows_whether_others_run_connectors() -> None:
+    """Those that are members still under the id that the leader knows; what was said in an earlier life is over."""
+    a, b = (MemberInfo(name, f"{name}-1", f"http://{name}", 0) for name in "ab")
+    config = ConfigState(assignment=Assignment(1, "a", 0, {"a": a, "b": b}, {}))
+    status = StatusState(
+        connectors={"one": ConnectorReport("PAUSED", "", "a", 1), "two": ConnectorReport("RUNNING", "", "b", 1)}
+    )
+    assert others_run([a, b], config, status)
+    assert not others_run([a], config, status)
+    assert not others_run([a, replace(b, member_id="b-2")], config, status)
+    assert not others_run([a, b], ConfigState(), status)

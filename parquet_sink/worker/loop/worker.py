@@ -112,8 +112,8 @@ class Worker:
     """Runs the connectors of a registry until they are done or have failed, or a stop is requested.
 
     known: configurations of the registry's store that were validated already. stays: it lives on without connectors,
-    since more may come by `queue`. publish: called when something may have changed. stop_request: None listens by
-    itself.
+    since more may come by `queue`. publish: called when something may have changed. spark_is_up: called once.
+    stop_request: None listens by itself.
     """
 
     def __init__(
@@ -129,8 +129,10 @@ class Worker:
         observer: Observer,
         queue: RequestQueue | None = None,
         publish: Callable[[], None] = lambda: None,
+        spark_is_up: Callable[[], None] = lambda: None,
         stop_request: StopRequest | None = None,
     ) -> None:
+        self._spark_is_up = spark_is_up
         self._registry, self._known, self._master, self._stays = registry, known, master, stays
         self._until_caught_up, self._spark_conf, self._observer = until_caught_up, spark_conf, observer
         self._queue, self._publish = queue or RequestQueue(), publish
@@ -207,6 +209,7 @@ class Worker:
             if spark is not None:
                 folder.remember()
                 self._mend = folder.repair
+                self._spark_is_up()
                 self._supervise(spark)
         finally:
             session.close()

@@ -171,6 +171,21 @@ def test_what_is_done_beside_a_query_is_waited_for(
     assert next(rests, None) is None
 
 
+def test_it_is_told_once_that_spark_is_up(hosted: Callable[..., Worker]) -> None:
+    """When it is, and before any connector runs on it."""
+    observer, stop_request, told = Observer(), StopRequest(), list[list[Status]]()
+    observer.at_poll = lambda: stop_request.request() if observer.seen[-1] == [Status.RUNNING] else None
+    worker = hosted(
+        "one",
+        observer=observer,
+        stop_request=stop_request,
+        spark_is_up=lambda: told.append([one.status for one in worker._registry.runs]),
+    )
+    assert worker.run() == 0
+    assert len(told) == 1
+    assert Status.RUNNING not in told[0]
+
+
 def test_a_wish_before_spark_is_up_gives_its_start_up(hosted: Callable[..., Worker]) -> None:
     """Java is killed, which ends the start; nothing failed."""
     stop_request, observer = StopRequest(), Observer()
