@@ -175,6 +175,9 @@ def test_every_worker_answers_and_changes_everything(
         worker.do("DELETE", f"/connectors/{sink.name}")
         assert sink.name not in group.workers[1].do("GET", "/connectors")
     assert one.do("GET", "/connectors") == []
+    figures = [worker.ask("GET", "/metrics").text for worker in group.workers]
+    assert [f'parquet_sink_workers{{group="{group.group_id}"}} 2.0' in text for text in figures] == [True, True]
+    assert sorted(f'parquet_sink_leads{{group="{group.group_id}"}} 1.0' in text for text in figures) == [False, True]
     logger = "/admin/loggers/parquet_sink.distributed.leader"
     assert other.ask("PUT", f"{logger}?scope=cluster", {"level": "WARN"}).status_code == 204
     group.until(lambda: {worker.do("GET", logger)["level"] for worker in group.workers} == {"WARN"})

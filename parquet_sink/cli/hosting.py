@@ -107,7 +107,7 @@ def host(plan: Plan, store: ConfigStore, known: Mapping[str, Loaded], listeners:
     if listening is not None:
         from parquet_sink.worker.metrics.exposition import Metrics
 
-        metrics = Metrics(local.progress)
+        metrics = Metrics(local)
         receiving.append(Isolated("the metrics", lambda: metrics))
     hosting = Host(
         registry,
@@ -129,8 +129,10 @@ def host(plan: Plan, store: ConfigStore, known: Mapping[str, Loaded], listeners:
         with _served(local, plan, listening, metrics):
             return hosting.run()
     group = cluster.running(registry, local, queue)
-    with group as herder, _served(herder, plan, listening, metrics, cluster):
-        return hosting.run()
+    with group as herder:
+        metrics.herder = herder
+        with _served(herder, plan, listening, metrics, cluster):
+            return hosting.run()
 
 
 def _with_own_folder(worker: Worker, worker_id: str) -> Worker:

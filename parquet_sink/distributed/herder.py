@@ -13,7 +13,7 @@ from parquet_sink.config.key import Key
 from parquet_sink.connectors.class_keys import keys_of
 from parquet_sink.connectors.loading import Loaded, check_unique
 from parquet_sink.distributed import records
-from parquet_sink.distributed.assignment import Placement, free
+from parquet_sink.distributed.assignment import Assignment, MemberInfo, Placement, free
 from parquet_sink.distributed.leader import Change, Leader
 from parquet_sink.distributed.log import StatusWriter, TopicReader
 from parquet_sink.distributed.owned import OwnedConnectors, stored_of
@@ -109,13 +109,17 @@ class DistributedHerder:
         state = self._config.state
         found = state.assignment
         if found is None:
-            return Workers(0, 0, (), tuple(sorted(state.connectors)))
+            return Workers(0, 0, (), tuple(sorted(state.connectors)), self._group_id)
         workers = tuple(
-            WorkerInfo(one.worker_id, one.url, one.worker_id == found.leader, one.since_ms, self._of_worker(worker_id))
+            WorkerInfo(one.worker_id, one.url, self._leads(one, found), one.since_ms, self._of_worker(worker_id))
             for worker_id, one in sorted(found.members.items())
         )
         has = {name for name, one in found.placements.items() if one.worker in found.members}
-        return Workers(found.epoch, found.at_ms, workers, tuple(sorted(state.connectors.keys() - has)))
+        return Workers(found.epoch, found.at_ms, workers, tuple(sorted(state.connectors.keys() - has)), self._group_id)
+
+    def _leads(self, one: MemberInfo, assignment: Assignment) -> bool:
+        """Of itself a worker knows it; of others the assignment says it."""
+        return self._leader.leads if one.worker_id == self.worker_id else one.worker_id == assignment.leader
 
     def _of_worker(self, worker_id: str) -> tuple[AssignedConnector, ...]:
         state = self._config.state

@@ -92,13 +92,14 @@ class WorkerInfo:
 class Workers:
     """Who has which connectors. epoch: counts assignments. at_ms: when this one was made, epoch milliseconds.
 
-    waiting: connectors that no worker has.
+    waiting: connectors that no worker has. group: `group.id`; empty for a worker that is alone.
     """
 
     epoch: int
     at_ms: int
     workers: tuple[WorkerInfo, ...]
     waiting: tuple[str, ...] = ()
+    group: str = ""
 
 
 TOPIC: Final = "kafka_topic"

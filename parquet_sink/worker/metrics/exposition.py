@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from prometheus_client.registry import Collector
 from parquet_sink.model.events import Event
 from parquet_sink.process.usage import Usage, usage_by_kind
 from parquet_sink.worker.herder.errors import HerderError
+from parquet_sink.worker.herder.protocol import Herder
 from parquet_sink.worker.herder.values import ConnectorProgress
 from parquet_sink.worker.metrics import connect_names, gauges
 from parquet_sink.worker.metrics.connect_names import ConnectorSums
@@ -31,19 +33,19 @@ if TYPE_CHECKING:
 class Metrics:
     """A `worker.loop.events.Listener` that keeps figures; any thread may ask for them.
 
-    progress: how all connectors stand (`Herder.progress`). clock: epoch seconds. usage: by kind of process. cpu:
-    seconds of CPU time that the asking thread took.
+    herder: says how this worker's connectors stand, and who is in its group. clock: epoch seconds. usage: by kind of
+    process. cpu: seconds of CPU time that the asking thread took.
     """
 
     def __init__(
         self,
-        progress: Callable[[], Sequence[ConnectorProgress]],
+        herder: Herder,
         clock: Callable[[], float] = time.time,
         usage: Callable[[], Mapping[str, Usage]] = usage_by_kind,
         cpu: Callable[[], float] = time.thread_time,
     ) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call] # a second series for each, which nobody asks for
-        self._progress, self._clock = progress, clock
+        self.herder, self._clock = herder, clock
         self._registry = CollectorRegistry()
         self._counters = Counters(self._registry)
         self._sums: dict[str, ConnectorSums] = {}
@@ -74,14 +76,18 @@ class Metrics:
             connectors = self._connectors()
             with self._counting:
                 self._keep({one.status.name for one in connectors})
-                self._gauges.families = list(self._families(connectors))
+                self._gauges.families = [*self._families(connectors), *self._of_workers()]
             return generate_latest(self._registry), CONTENT_TYPE_PLAIN_0_0_4
 
     def _connectors(self) -> Sequence[ConnectorProgress]:
         try:
-            return self._progress()
+            return self.herder.own_progress()
         except HerderError:  # it ends: what happened may be asked for all the same
             return ()
+
+    def _of_workers(self) -> Iterator[Metric]:
+        with suppress(HerderError):
+            yield from gauges.of_workers(self.herder.workers(), self.herder.worker_id)
 
     def _families(self, connectors: Sequence[ConnectorProgress]) -> Iterator[Metric]:
         now_s = self._clock()

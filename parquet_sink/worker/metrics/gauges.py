@@ -9,7 +9,7 @@ from prometheus_client.registry import Collector
 
 from parquet_sink import __version__
 from parquet_sink.process.usage import Usage, memory_limit_bytes
-from parquet_sink.worker.herder.values import ConnectorProgress, PartitionProgress, State
+from parquet_sink.worker.herder.values import ConnectorProgress, PartitionProgress, State, Workers
 from parquet_sink.worker.metrics.labels import label
 
 STANDS_S: Final = 10.0
@@ -20,6 +20,7 @@ MOST_PARTITIONS: Final = 1_000
 """Topic-partitions of a worker that have series of their own: the first in order of connector, topic and number. Sums
 and maxima of connectors are of all."""
 OF_CONNECTOR: Final = ("connector",)
+OF_GROUP: Final = ("group",)
 _OF_PROCESSES: Final = {
     "memory_bytes": "Memory of the worker and all its processes on this machine; what n share counts 1/n for each.",
     "open_fds": "File descriptors that the worker and all its processes on this machine have open.",
@@ -45,6 +46,18 @@ def families(connectors: Sequence[ConnectorProgress], intervals_s: Mapping[str, 
         "Topic-partitions without series of their own.",
         value=max(len(every) - MOST_PARTITIONS, 0),
     )
+
+
+def of_workers(workers: Workers, worker_id: str) -> Iterator[Metric]:
+    """Of the group. worker_id: of this worker."""
+    count = _gauge("workers", "Workers of the group that this one knows of.", OF_GROUP)
+    leads = _gauge("leads", "1 for the worker that leads its group, and for one that is alone.", OF_GROUP)
+    waiting = _gauge("unassigned_connectors", "Connectors of the group that no worker has.", OF_GROUP)
+    group = [label(workers.group)]
+    count.add_metric(group, len(workers.workers))
+    leads.add_metric(group, float(any(one.leads and one.worker_id == worker_id for one in workers.workers)))
+    waiting.add_metric(group, len(workers.waiting))
+    yield from (count, leads, waiting)
 
 
 def _states(connectors: Sequence[ConnectorProgress]) -> Iterator[Metric]:

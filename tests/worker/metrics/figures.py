@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -10,6 +10,7 @@ from parquet_sink.model.events import FileAccepted
 from parquet_sink.model.ranges import AttemptCount
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.process.usage import Usage
+from parquet_sink.worker.herder.protocol import Herder
 from parquet_sink.worker.herder.values import (
     ConnectorProgress,
     ConnectorStatus,
@@ -17,6 +18,8 @@ from parquet_sink.worker.herder.values import (
     PartitionProgress,
     State,
     TaskStatus,
+    WorkerInfo,
+    Workers,
 )
 from parquet_sink.worker.metrics.exposition import Metrics
 from tests.factories import Clock
@@ -77,19 +80,31 @@ class Page:
 
 
 class World:
-    """Metrics over connectors that the test sets, with a clock that stands still and usage that is given, at a cost."""
+    """Metrics over connectors that the test sets, with a clock that stands still and usage that is given, at a cost.
+
+    It is the herder, as far as figures ask one.
+    """
+
+    worker_id = WORKER_ID
 
     def __init__(self, *connectors: ConnectorProgress) -> None:
         self.connectors: Sequence[ConnectorProgress] = connectors
         self.clock = Clock(1_000.0)
         self.usage = {"program": Usage(100, 7, 5), "java": Usage(900, 400, 90)}
         self.measured, self.cost_s, self._spent = 0, 3.0, Clock()
-        self.metrics = Metrics(lambda: self.connectors, self.clock, self._measure, self._spent)
+        self.group = Workers(0, 0, (WorkerInfo(WORKER_ID, "", leads=True, since_ms=0, connectors=()),))
+        self.metrics = Metrics(cast(Herder, self), self.clock, self._measure, self._spent)
 
     def _measure(self) -> dict[str, Usage]:
         self.measured += 1
         self._spent.sleep(self.cost_s)
         return self.usage
+
+    def own_progress(self) -> Sequence[ConnectorProgress]:
+        return self.connectors
+
+    def workers(self) -> Workers:
+        return self.group
 
     def page(self) -> Page:
         return Page(self.metrics)

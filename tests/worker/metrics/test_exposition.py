@@ -8,11 +8,10 @@ import pytest
 from parquet_sink.model.events import ConnectorRestarting
 from parquet_sink.process.usage import Usage
 from parquet_sink.worker.herder.errors import ShuttingDown
-from parquet_sink.worker.herder.values import ConnectorProgress, PartitionProgress, State
+from parquet_sink.worker.herder.values import ConnectorProgress, PartitionProgress, State, WorkerInfo, Workers
 from parquet_sink.worker.metrics import gauges
-from parquet_sink.worker.metrics.exposition import Metrics
 from parquet_sink.worker.metrics.gauges import STANDS_S
-from tests.worker.metrics.figures import ACCEPTED, World, connector, watched
+from tests.worker.metrics.figures import ACCEPTED, WORKER_ID, World, connector, watched
 
 LATE = PartitionProgress("t", 0, lag=100, oldest_s=90.0, records_per_s=5.0, away=False)
 AWAY = PartitionProgress("t", 1, lag=7, oldest_s=None, records_per_s=0.0, away=True)
@@ -132,12 +131,32 @@ def test_any_name_can_be_read_back(name: str) -> None:
 def test_figures_are_there_while_the_worker_ends() -> None:
     """What happened may be asked for to the end, when nobody tells any more how things stand."""
 
-    def ended() -> tuple[ConnectorProgress, ...]:
-        raise ShuttingDown("The worker ends.")
+    class Ending(World):
+        def own_progress(self) -> tuple[ConnectorProgress, ...]:
+            raise ShuttingDown("The worker ends.")
 
-    metrics = Metrics(ended, usage=dict)
-    metrics.on_event(ACCEPTED)
-    assert b'parquet_sink_rows_total{connector="orders",topic="t"} 30.0' in metrics.exposition()[0]
+        def workers(self) -> Workers:
+            raise ShuttingDown("The worker ends.")
+
+    world = Ending()
+    world.metrics.on_event(ACCEPTED)
+    page = world.page()
+    assert page.get("parquet_sink_rows_total", connector="orders", topic="t") == 30
+    assert "parquet_sink_workers" not in page.names()
+
+
+def test_a_group_s_workers_are_counted() -> None:
+    """How many there are, whether this one leads, and what nobody has; one that is alone leads, and has no group."""
+    alone = World().page()
+    figures = ("workers", "leads", "unassigned_connectors")
+    assert [alone.get(f"parquet_sink_{name}", group="") for name in figures] == [1, 1, 0]
+    world = World()
+    one, other = (WorkerInfo(name, "", leads=name != WORKER_ID, since_ms=0, connectors=()) for name in (WORKER_ID, "b"))
+    world.group = Workers(3, 0, (one, other), ("orders", "bills"), "cluster")
+    page = world.page()
+    assert [page.get(f"parquet_sink_{name}", group="cluster") for name in figures] == [2, 0, 2]
+    world.group = Workers(3, 0, (replace(one, leads=True), replace(other, leads=False)), (), "cluster")
+    assert world.page().get("parquet_sink_leads", group="cluster") == 1
 
 
 def test_usage_is_no_older_than_its_cost_allows() -> None:
