@@ -71,3 +71,15 @@ def test_what_is_refused_for_a_moment_is_asked_again(status: int, message: str) 
     exists = Answer(409, b'{"error_code": 409, "message": "Connector x already exists"}')
     with pytest.raises(WorkerRefused, match="already exists"):
         api(exists, Answer(201)).ask("POST", ["connectors"], content={})
+
+
+def test_the_next_worker_is_asked_where_one_is_not_reached() -> None:
+    """Each of a group once, and the one that answered again; but not after one that may have seen the request."""
+    group = ApiSettings("http://a:1", others=("http://b:1", "http://c:1"))
+    away, broken = RequestFailed(FailureKind.CONNECT, "refused"), RequestFailed(FailureKind.BROKEN, "closed")
+    asked = api(away, away, Answer(200, b"[1]"), Answer(200, b"[2]"), settings=group)
+    assert (asked.get("connectors"), asked.get("connectors"), asked.url) == ([1], [2], "http://c:1")
+    with pytest.raises(SetupError, match="The worker at http://c:1 cannot be reached"):
+        api(away, away, away, settings=group).get("connectors")
+    with pytest.raises(WorkerRefused, match="The worker at http://a:1: the connection broke"):
+        api(broken, settings=group).ask("PUT", ["connectors", "x", "pause"])

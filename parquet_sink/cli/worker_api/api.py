@@ -64,14 +64,14 @@ class Sender(Protocol):
 
 
 class WorkerApi:
-    """One worker. Not for threads to share; `close` it, or use it in a `with`.
+    """One worker, or one after the other of a group. Not for threads to share; `close` it, or use it in a `with`.
 
     Every method raises SetupError when the worker cannot be reached or does not know us, WorkerRefused when it says no
     or is silent. What is refused for a moment only, while workers rebalance say, is asked again, for half a minute.
     """
 
     def __init__(self, settings: ApiSettings, sender: Sender, pause: Callable[[float], None] = time.sleep) -> None:
-        self.url = settings.url
+        self.url, self._others = settings.url, list(settings.others)
         self._sender, self._pause = sender, pause
         self._limits = Limits(
             settings.timeout_s, min(CONNECT_S, settings.timeout_s), settings.timeout_s, MOST_ANSWER_BYTES
@@ -98,22 +98,30 @@ class WorkerApi:
         content: object = None,
     ) -> Any:
         """The JSON of the answer to one request, None for an empty one. content: is sent as JSON, None for no body."""
-        url = f"{self.url}/{'/'.join(map(segment, path))}"
+        target = f"/{'/'.join(map(segment, path))}"
         if query:
-            url += "?" + urlencode(query, doseq=True)
+            target += "?" + urlencode(query, doseq=True)
         for again in reversed(range(REBALANCE_TRIES)):
-            answer = self._exchange(method, url, content)
+            answer = self._exchange(method, target, content)
             if not (again and _momentary(answer)):
                 break
             self._pause(REBALANCE_PAUSE_S)
         return self._content(answer)
 
-    def _exchange(self, method: str, url: str, content: object) -> Answer:
-        request = Request(method, url, headers=self._headers, json=content, auth=self._auth)
-        try:
-            return self._sender.exchange(request, self._limits)
-        except RequestFailed as error:
-            raise self._failed(error, changes=method != "GET") from None
+    def _exchange(self, method: str, target: str, content: object) -> Answer:
+        """By the next worker where one has seen nothing of the request; by each of them once."""
+        for left in reversed(range(len(self._others) + 1)):
+            request = Request(method, self.url + target, headers=self._headers, json=content, auth=self._auth)
+            try:
+                return self._sender.exchange(request, self._limits)
+            except RequestFailed as error:
+                failure = self._failed(error, changes=method != "GET")
+                if not left or error.kind not in _UNREACHABLE:
+                    raise failure from None
+                log.info("%s The next worker is asked.", failure)
+                self._others.append(self.url)
+                self.url = self._others.pop(0)
+        raise AssertionError
 
     def _failed(self, error: RequestFailed, *, changes: bool) -> SetupError | WorkerRefused:
         detail = f" ({printable(error.detail)})" if error.detail else ""

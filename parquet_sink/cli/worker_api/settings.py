@@ -28,9 +28,17 @@ DEFAULT_TIMEOUT_S: Final = 100.0
 
 @declared(group="Client", origin=Origin.OWN)
 class ApiSettings:
-    """url: without a slash at its end. ca_file None: what the environment or the system trusts."""
+    """url: without a slash at its end. others: further workers, asked in turn where one is not reached.
 
-    url: str = key("url", "Address of the worker's REST API, with a path if it has one.")
+    ca_file None: what the environment or the system trusts.
+    """
+
+    url: str = key(
+        "url",
+        "Address of the worker's REST API, with a path if it has one; of a group several with commas between: the next "
+        "is asked where one is not reached.",
+    )
+    others: tuple[str, ...] = ()
     timeout_s: float = DEFAULT_TIMEOUT_S
     username: str | None = key("username", "Who asks, where the worker wants basic authentication.", default=None)
     password: Secret | None = key("password", "The password.", default=None, needs="username")
@@ -56,8 +64,9 @@ def add_options(parser: ArgumentParser) -> None:
     """The options by which a command finds the worker."""
     parser.add_argument(
         "--url",
-        metavar="URL",
-        help=f"address of the worker's REST API (default: {URL_VARIABLE}, else {DEFAULT_URL})",
+        metavar="URL,…",
+        help=f"address of the worker's REST API, or several of a group, with commas between (default: {URL_VARIABLE}, "
+        f"else {DEFAULT_URL})",
     )
     parser.add_argument(
         "--client-file",
@@ -84,9 +93,10 @@ def settings_of(args: Namespace, machine: Machine, parsed: Parsed | None, source
     values = read(CLIENT_KEYS, resolve(properties, machine, report), report)
     report.warnings += [] if parsed is None else parsed.warnings
     warn_about(CLIENT_KEYS, values, properties, lambda name: f"It is unknown.{suggest(name, CLIENT_KEYS, ())}", report)
-    url, origin = _nearest(args.url, values, machine.environ)
-    reason = _wrong_url(url)
-    if reason is not None:
+    given, origin = _nearest(args.url, values, machine.environ)
+    urls = [url.strip().rstrip("/") for url in given.split(",") if url.strip()] or [given]
+    wrong = [reason for reason in map(_wrong_url, urls) if reason is not None]
+    for reason in wrong:
         report.problem(origin, reason)
     if not args.timeout > 0:
         report.problem("--timeout", f"{args.timeout:g} is not more than 0; give seconds.")
@@ -95,13 +105,15 @@ def settings_of(args: Namespace, machine: Machine, parsed: Parsed | None, source
         ApiSettings,
         values,
         machine,
-        url=url.rstrip("/"),
+        url=urls[0],
+        others=tuple(urls[1:]),
         timeout_s=args.timeout,
         username=user,
         password=password,
     )
-    if reason is None and settings.username is not None and _in_clear(url):
-        report.problem(origin, _clear_text(url))
+    if not wrong and settings.username is not None:
+        for url in filter(_in_clear, urls):
+            report.problem(origin, _clear_text(url))
     if report.problems:
         raise InvalidConfiguration([_in_file(one, source, values) for one in report.problems])
     return settings, [f"{one} (in {source})" for one in report.warnings]
