@@ -77,11 +77,14 @@ class Leader:
             self._stand_down()
             return
         try:
-            members = self._membership.members()
             with self._lock:
                 if self._writer is None:
                     self._take_over()
-                self._assign(members)
+            # Not before: a former leader may have assigned to one who joined since, and who would be taken for lost.
+            members = self._membership.members()
+            with self._lock:
+                if self._writer is not None:
+                    self._assign(members)
             self._away = ""
         except Deposed:
             log.info("another worker leads the group now")

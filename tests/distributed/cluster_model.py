@@ -430,6 +430,8 @@ class Worker:
             self._busy = True
             if self._writer:
                 self._ask(self._world.coordinator.listed, self._judge, coordinator=True)
+            elif self._world.without == "members asked for by the writer":
+                self._ask(self._world.coordinator.listed, self._open_with, coordinator=True)
             else:
                 self._ask(self._open, self._opened)
 
@@ -439,6 +441,14 @@ class Worker:
 
     def _opened(self, writer: int | None) -> None:
         self._busy, self._writer = False, writer or 0
+
+    def _open_with(self, members: "list[MemberInfo] | None") -> None:
+        def opened(writer: int | None) -> None:
+            self._writer = writer or 0
+            self._judge(members if writer else None)
+
+        long_ms = 0 if self._world.well else self._world.random.choice([0, 8_000])
+        self._mine(long_ms, lambda: self._ask(self._open, opened))
 
     def _judge(self, members: "list[MemberInfo] | None") -> None:
         """At the end of the log, with members that were asked for while this was its writer."""

@@ -37,6 +37,7 @@ def test_what_is_promised_holds(part: int) -> None:
         ("the earlier stay counts", ["replaced"], UPLOADS),
         ("one writer", ["frozen"], UPLOADS),
         ("the end of the log", ["elected", "stopped"], UPLOADS),
+        ("members asked for by the writer", ["elected", "elected", "stopped"], UPLOADS),
     ],
 )
 def test_each_protection_is_needed(without: str, troubles: list[str], violation: str) -> None:
