@@ -18,6 +18,7 @@ START_S: Final = 90.0
 LOGGER: Final = "org.apache.kafka.connect.cli.ConnectDistributed"
 CLASS: Final = "org.apache.kafka.connect.file.FileStreamSinkConnector"
 _JAVA: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m", "-Duser.language=en")
+LOG: Final = "connect.log"
 _MAIN: Final = "org.apache.kafka.connect.cli.ConnectDistributed"
 _LOGGING: Final = """\
 rootLogger.level=INFO
@@ -57,18 +58,28 @@ def properties(broker: Broker, port: int) -> dict[str, str]:
 def kafka_connect(broker: Broker, folder: Path) -> Iterator[Side]:
     """A worker that runs. Fails with the end of its log when it does not come up."""
     port = free_port()
-    path, logging, log = folder / "connect.properties", folder / "log4j2.properties", folder / "connect.log"
+    path = folder / "connect.properties"
     path.write_text("".join(f"{key}={value}\n" for key, value in properties(broker, port).items()))
+    with started(path, folder) as process:
+        log = folder / LOG
+        url = f"http://127.0.0.1:{port}"
+        until_ready(url, lambda: process.poll() is None, lambda: log.read_text(errors="replace"), START_S)
+        yield side(port, folder)
+
+
+@contextmanager
+def started(path: Path, folder: Path, classes: Path | None = None) -> Iterator["subprocess.Popen[bytes]"]:
+    """A worker of this worker file, which may end by itself; it logs to LOG in the folder. classes: of further ones."""
+    logging = folder / "log4j2.properties"
     logging.write_text(_LOGGING)
-    command = [find_java(), *_JAVA, f"-Dlog4j2.configurationFile={logging.as_uri()}", "-cp", class_path(), _MAIN]
+    jars = class_path() if classes is None else f"{classes}:{class_path()}"
+    command = [find_java(), *_JAVA, f"-Dlog4j2.configurationFile={logging.as_uri()}", "-cp", jars, _MAIN, str(path)]
     with (
-        log.open("wb") as said,
-        subprocess.Popen([*command, str(path)], stdout=said, stderr=said, cwd=folder) as process,
+        (folder / LOG).open("wb") as said,
+        subprocess.Popen(command, stdout=said, stderr=said, cwd=folder) as process,
     ):
         try:
-            url = f"http://127.0.0.1:{port}"
-            until_ready(url, lambda: process.poll() is None, lambda: log.read_text(errors="replace"), START_S)
-            yield side(port, folder)
+            yield process
         finally:
             process.terminate()
             try:

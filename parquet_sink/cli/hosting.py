@@ -132,7 +132,7 @@ def host(plan: Plan, store: ConfigStore, known: Mapping[str, Loaded], listeners:
     with group as herder:
         metrics.herder = herder
         with _served(herder, plan, listening, metrics, cluster):
-            return hosting.run()
+            return hosting.run(expected=len(herder.names()))  # all of them, when no other worker is left
 
 
 def _with_own_folder(worker: Worker, worker_id: str) -> Worker:

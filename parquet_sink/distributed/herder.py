@@ -199,7 +199,7 @@ class DistributedHerder:
                 raise ConnectorExists(name)
             self._check_group(state, name, loaded)
             before = {records.target_key(name): records.target_value(target)} if target is not None else {}
-            return {**before, records.connector_key(name): records.config_value(loaded.properties)}, None
+            return {**before, **_stored(name, loaded.properties)}, None
 
         self._leader.write(decide)
         return ConnectorInfo(name, dict(loaded.properties), 0, loaded.warnings)
@@ -237,7 +237,7 @@ class DistributedHerder:
                 raise Outdated
             self._leader.refuse_altered(name)
             self._check_group(state, name, loaded)
-            return {records.connector_key(name): records.config_value(loaded.properties)}, None
+            return _stored(name, loaded.properties), None
 
         self._leader.write(decide)
         tasks = len(self._status_of(name).tasks)
@@ -279,8 +279,10 @@ class DistributedHerder:
         def decide(state: ConfigState) -> tuple[Change, None]:
             _config_of(state, name)
             self._leader.refuse_altered(name)
-            same = state.targets.get(name, TargetState.STARTED) is target
-            return {} if same else {records.target_key(name): records.target_value(target)}, None
+            if state.targets.get(name, TargetState.STARTED) is target:
+                return {}, None
+            tasks = _without_tasks(name) if target is TargetState.STOPPED else {}
+            return {**tasks, records.target_key(name): records.target_value(target)}, None
 
         self._leader.write(decide)
 
@@ -357,6 +359,16 @@ def _config_of(state: ConfigState, name: str) -> Mapping[str, str]:
 def _is_of(said: ConnectorReport, placement: Placement) -> bool:
     """Whether a worker said this since it has the connector."""
     return said.worker_id == placement.worker and said.generation >= placement.epoch
+
+
+def _stored(name: str, config: Mapping[str, str]) -> Change:
+    """Records of a configuration."""
+    return {**_without_tasks(name), records.connector_key(name): records.config_value(config)}
+
+
+def _without_tasks(name: str) -> Change:
+    """For Kafka Connect, if it takes the topics over: its tasks of another configuration would run by that at first."""
+    return {records.tasks_key(name): records.no_tasks_value()}
 
 
 def _no_progress(status: ConnectorStatus) -> ConnectorProgress:

@@ -4,6 +4,7 @@ Values are JSON without schemas; a value of None, a tombstone, removes what its 
 
     connector-NAME            {"properties": {...}}
     target-state-NAME         {"state": "PAUSED", "state.v2": "STOPPED"}
+    commit-NAME               {"tasks": 0}
     restart-connector-NAME    {"include-tasks": false, "only-failed": false}
     session-key               {"key": BASE64, "algorithm": "HmacSHA256", "creation-timestamp": ms}
     logger-cluster-NAMESPACE  {"level": "DEBUG"}
@@ -44,7 +45,8 @@ _SESSION_KEY: Final = "session-key"
 _LOGGER: Final = "logger-cluster-"
 _ASSIGNMENT: Final = "parquet-sink.assignment"
 _CLUSTER: Final = "parquet-sink.cluster"
-_IGNORED: Final = ("task-", "commit-", "tasks-fencing-")
+_TASKS: Final = "commit-"
+_IGNORED: Final = ("task-", _TASKS, "tasks-fencing-")
 """Tasks of Kafka Connect's: here a connector's tasks are made by its own process."""
 
 _STATUS: Final = "status-connector-"
@@ -201,6 +203,16 @@ def target_value(state: TargetState) -> bytes:
     """Workers of Kafka Connect before 3.5 know no STOPPED, and read PAUSED in its place."""
     older = TargetState.PAUSED if state is TargetState.STOPPED else state
     return _dumped({"state": older.value, "state.v2": state.value})
+
+
+def tasks_key(name: str) -> bytes:
+    """Of how many of the task configurations in the topic are a connector's, which Kafka Connect alone writes."""
+    return f"{_TASKS}{name}".encode()
+
+
+def no_tasks_value() -> bytes:
+    """None are: a worker of Kafka Connect that reads it makes them anew, and begins nothing by those of before."""
+    return _dumped({"tasks": 0})
 
 
 def restart_key(name: str) -> bytes:

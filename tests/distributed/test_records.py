@@ -59,7 +59,7 @@ CONNECT_CONFIG = {
     ),
     b"logger-cluster-org.apache": (b'{"level":"DEBUG"}', LoggerLevel("org.apache", "DEBUG")),
     b"task-sink-0": (b'{"properties":{"task.class":"T"}}', Foreign()),
-    b"commit-sink": (b'{"tasks":1}', Foreign()),
+    b"commit-sink": (b'{"tasks":0}', Foreign()),
     b"tasks-fencing-sink": (b'{"task-count":1}', Foreign()),
 }
 """As Kafka Connect 4.1 writes them."""
@@ -103,6 +103,7 @@ def test_records_are_written_as_kafka_connect_writes_them() -> None:
         records.connector_key("sink"): records.config_value({"name": "sink", "topics": "orders"}),
         records.target_key("sink"): records.target_value(TargetState.STOPPED),
         records.restart_key("sink"): records.restart_value(include_tasks=True, only_failed=False),
+        records.tasks_key("sink"): records.no_tasks_value(),
         records.SESSION_KEY: records.session_value(SessionKey(b"secret", "HmacSHA256", 1_700_000_000_000)),
         records.logger_key("org.apache"): records.logger_value("DEBUG"),
     }

@@ -147,16 +147,16 @@ class Worker:
         self._shares = SlotShares(local=local, cores=bound, warns=stays or not local)
         self._mend: Callable[[], None] = lambda: None
 
-    def run(self) -> int:
+    def run(self, expected: int = 0) -> int:
         """0 when all are done, or stopped by request; 1 when a connector failed, unless it stays.
 
-        Raises SetupError, ConnectorError.
+        expected: connectors that it may come to have, where it stays. Raises SetupError, ConnectorError.
         """
         with self._stop_request.handling():
             try:
                 find_java()
                 with run_folder() as folder:
-                    return self._host(folder)
+                    return self._host(folder, expected)
             except SetupError:
                 if self._stop_request:  # whoever signals a whole group ends what was asked for here
                     return 0
@@ -181,7 +181,7 @@ class Worker:
         """By what starts queries now: connectors are made before Spark is there."""
         return self._launch(act)
 
-    def _host(self, folder: RunFolder) -> int:
+    def _host(self, folder: RunFolder, expected: int) -> int:
         """Prepares connectors before Spark starts, so that one that runs already fails at once."""
         self._folder = folder
         try:
@@ -189,7 +189,7 @@ class Worker:
             self._step()
             self._publish()
             if self._stays or self._supervisor.busy:
-                self._run_on_spark(folder)
+                self._run_on_spark(folder, expected)
         finally:
             self._queue.close()
             self._publish()
@@ -198,11 +198,11 @@ class Worker:
                 connector.close()
         return int(not self._stays and self._supervisor.failed)
 
-    def _run_on_spark(self, folder: RunFolder) -> None:
+    def _run_on_spark(self, folder: RunFolder, expected: int) -> None:
         from parquet_sink.spark.session import Session  # takes a second to import
 
         connectors = self._supervisor.sharers()
-        master = self._master or local_master(max(connectors, EXPECTED) if self._stays else connectors)
+        master = self._master or local_master(max(connectors, expected, EXPECTED) if self._stays else connectors)
         session = self._session = Session(master, folder.path, self._spark_conf)
         try:
             spark = self._started(session)

@@ -318,6 +318,17 @@ def test_slots_are_as_many_as_connectors_need(hosted: Callable[..., Worker], con
     assert Spark.made[0].master == master
 
 
+@pytest.mark.parametrize(("expected", "master"), [(2, "local[11,4]"), (20, "local[23,4]")])
+def test_a_worker_that_stays_has_slots_for_connectors_that_may_come(
+    hosted: Callable[..., Worker], expected: int, master: str
+) -> None:
+    """For eight at least, and for those that a worker of a group may be given by others."""
+    observer, stop_request = Observer(), StopRequest()
+    observer.at_poll = lambda: stop_request.on_signal(15, None) if Status.RUNNING in observer.seen[-1] else None
+    assert hosted("one", observer=observer, stop_request=stop_request, stays=True).run(expected) == 0
+    assert Spark.made[0].master == master
+
+
 def test_slots_of_a_cluster_are_shared_as_they_come(
     hosted: Callable[..., Worker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
