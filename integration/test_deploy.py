@@ -14,15 +14,21 @@ import pytest
 
 from integration import certificates, kubernetes_api
 from integration.commands import Command
+from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.ports import free_port
 from tests.docs import deployments
 
 USER = {"Authorization": "Basic b3BlcmF0b3I6c2VjcmV0"}  # operator:secret
 
 
-def pod(root: Path, ports: Mapping[str, int]) -> list[str]:
-    """Puts the files of the pod below a folder, its ports elsewhere; the words of its command."""
-    deployment = deployments.kubernetes()
+def pod(
+    root: Path, ports: Mapping[str, int], deployment: deployments.Deployment | None = None, more: str = ""
+) -> list[str]:
+    """Puts the files of the pod below a folder, its ports elsewhere; the words of its command.
+
+    deployment: None for the one worker. more: lines of the worker file.
+    """
+    deployment = deployment or deployments.kubernetes()
 
     def here(text: str) -> str:
         for before, port in ports.items():
@@ -36,19 +42,30 @@ def pod(root: Path, ports: Mapping[str, int]) -> list[str]:
     made = root / "certificates"
     made.mkdir()
     (root / "etc" / "rest" / "server.pem").write_text((certificates.make(made) / "good.pem").read_text())
+    (root / "etc" / "rest" / "ca.pem").write_text((made / "ca.pem").read_text())
+    worker_file = Path(here(deployment.command[-1]))
+    worker_file.write_text(worker_file.read_text(encoding="utf-8") + more)
     (root / "orders.json").write_text(here(json.dumps({"name": "orders", "config": dict(deployment.connector)})))
     return [here(word) for word in deployment.command]
 
 
 def asked(port: int, method: str, path: str, headers: Mapping[str, str] = {}, body: str | None = None) -> int:
-    """The status, 0 when nobody answers. As a kubelet asks: without looking at the certificate."""
+    """The status, 0 when nobody answers."""
+    return answered(port, method, path, headers, body)[0]
+
+
+def answered(
+    port: int, method: str, path: str, headers: Mapping[str, str] = {}, body: str | None = None
+) -> tuple[int, bytes]:
+    """Status and content; 0 when nobody answers. As a kubelet asks: without looking at the certificate."""
     context = ssl._create_unverified_context()
     connection = HTTPSConnection("127.0.0.1", port, timeout=12, context=context)
     try:
         connection.request(method, path, body, {"Content-Type": "application/json", **headers})
-        return connection.getresponse().status
+        answer = connection.getresponse()
+        return answer.status, answer.read()
     except OSError:
-        return 0
+        return 0, b""
     finally:
         connection.close()
 
@@ -86,6 +103,32 @@ def test_the_command_of_the_deployment(tmp_path: Path) -> None:
         assert checked(ports["8083"]) != 0
         assert deployments.KEY not in (tmp_path / "data" / "store" / "connectors.json").read_text()
         assert all(json.loads(line)["message"] for line in worker.said.splitlines())
+    finally:
+        worker.close()
+
+
+def test_the_command_of_the_stateful_set(tmp_path: Path, broker: Broker) -> None:
+    """A pod of the group is ready, leads it under the name that its pod has for the others, and has what is made."""
+    (server,) = broker.bootstrap_servers.split(",")
+    ports = {"kafka-bootstrap.kafka:9092": int(server.rpartition(":")[2]), "8083": free_port(), "8443": free_port()}
+    deployment = deployments.kubernetes_workers()
+    factors = "".join(f"{what}.storage.replication.factor=1\n" for what in ("config", "status", "offset"))
+    worker = Command(tmp_path, pod(tmp_path, ports, deployment, factors), deployment.environment)
+    container, port = deployments.container(deployments.WORKERS), ports["8443"]
+    try:
+        path = container["readinessProbe"]["httpGet"]["path"]
+        worker.until(lambda: asked(port, "GET", path) == 200, 120)
+        worker.until(lambda: b'"leads":true' in answered(port, "GET", "/workers", USER)[1])
+        body = (tmp_path / "orders.json").read_text()
+        worker.until(lambda: asked(port, "POST", "/connectors", USER, body) == 201)
+        worker.until(lambda: "connector orders: this worker has it now" in worker.said)
+        (found,) = json.loads(answered(port, "GET", "/workers", USER)[1])["workers"]
+        name = f"parquet-sink-0.parquet-sink-workers.default.svc:{port}"
+        assert (found["worker_id"], found["url"]) == (name, f"https://{name}")
+        began = time.monotonic()
+        worker.send()
+        assert worker.ended() == 0
+        assert time.monotonic() - began < deployment.grace_s
     finally:
         worker.close()
 

@@ -26,11 +26,16 @@ from parquet_sink.worker_config.worker_file import LoadedWorker, load_worker
 from tests.docs import deployments
 from tests.docs.deployments import DEPLOY, KEY, ROOT, UNITS, Deployment, documents, unit
 
-ALL = [deployments.systemd(), deployments.compose(), deployments.kubernetes()]
+GROUPS = [deployments.systemd_workers(), deployments.compose_workers(), deployments.kubernetes_workers()]
+ALL = [deployments.systemd(), deployments.compose(), deployments.kubernetes(), *GROUPS]
+PODS = [(deployments.kubernetes(), deployments.WORKER), (deployments.kubernetes_workers(), deployments.WORKERS)]
 END_S = 25
 """What Spark may take to end, after the flush in progress."""
-KINDS = {"ConfigMap", "PersistentVolumeClaim", "Service", "Deployment", "ServiceAccount", "Role", "RoleBinding"}
-FOLDERS = [DEPLOY / "kubernetes" / "worker", DEPLOY / "kubernetes" / "on-spark"]
+KINDS = {
+    *("ConfigMap", "PersistentVolumeClaim", "Service", "Deployment", "ServiceAccount", "Role", "RoleBinding"),
+    *("StatefulSet", "PodDisruptionBudget"),
+}
+FOLDERS = [DEPLOY / "kubernetes" / name for name in ("worker", "workers", "on-spark")]
 OF_A_SERVICE = {
     *("build", "image", "command", "volumes", "secrets", "healthcheck", "stop_grace_period", "restart", "read_only"),
     *(
@@ -43,6 +48,7 @@ OF_A_SERVICE = {
         "environment",
         "depends_on",
         "network_mode",
+        "hostname",
     ),
 }
 """Keys of the Compose specification that are used; another one is a slip of the pen, or wants to be added here."""
@@ -85,7 +91,7 @@ def test_the_worker_file_is_valid(deployment: Deployment) -> None:
     found = loaded(deployment)
     assert (found.problems, found.warnings) == ((), ())
     named = FOLDER_KEY in deployment.worker_file
-    assert named or deployment.name == "systemd"  # $STATE_DIRECTORY
+    assert named or deployment.name.startswith("systemd")  # $STATE_DIRECTORY
     if named:
         assert any(str(found.worker.store_folder).startswith(f"{one}/") for one in deployment.stays)
 
@@ -102,10 +108,11 @@ def test_the_connector_is_valid(deployment: Deployment) -> None:
 def test_connectors_read_nothing_but_their_secrets(deployment: Deployment) -> None:
     """Who may make connectors by REST could have other files sent somewhere, such as the server's key."""
     worker = loaded(deployment).require()
-    (name,) = re.findall(r"^config.providers=(\S+)$", deployment.worker_file, re.MULTILINE)
+    (names,) = re.findall(r"^config.providers=(\S+)$", deployment.worker_file, re.MULTILINE)
     for path in {"/etc/passwd", *deployment.files} - {one for one in deployment.files if one.endswith("/ems-key")}:
         folder, _, file = path.rpartition("/")
-        for placeholder in (f"${{{name}:{folder}:{file}}}", f"${{directory:{folder}:{file}}}"):
+        known = [f"${{{name}:{folder}:{file}}}" for name in names.split(",")]
+        for placeholder in (*known, f"${{directory:{folder}:{file}}}", "${env:HOME}"):
             config = {**deployment.connector, "connect.ems.target.table": placeholder}
             assert load(config, worker, source="orders.json").problems, placeholder
 
@@ -167,14 +174,17 @@ def test_folders_are_what_kustomize_reads(folder: Path) -> None:
 
 
 def _containers(one: dict[str, Any]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = one["spec"]["template"]["spec"]["containers"] if one["kind"] == "Deployment" else []
+    found: list[dict[str, Any]] = (
+        one["spec"]["template"]["spec"]["containers"] if one["kind"] in {"Deployment", "StatefulSet"} else []
+    )
     return found
 
 
 @pytest.mark.parametrize("probe", ["startupProbe", "readinessProbe", "livenessProbe"])
-def test_probes_ask_what_the_worker_answers(probe: str) -> None:
+@pytest.mark.parametrize(("deployment", "path"), PODS, ids=["worker", "workers"])
+def test_probes_ask_what_the_worker_answers(probe: str, deployment: Deployment, path: Path) -> None:
     """Its health, without a user, at the address that the pod's network reaches; for longer than an answer takes."""
-    container, rest = deployments.container(), loaded(deployments.kubernetes()).require().rest
+    container, rest = deployments.container(path), loaded(deployment).require().rest
     asked = container[probe]["httpGet"]
     (port,) = [one["containerPort"] for one in container["ports"] if one["name"] == asked["port"]]
     assert asked["path"] == "/health"
@@ -184,24 +194,65 @@ def test_probes_ask_what_the_worker_answers(probe: str) -> None:
     assert container[probe]["timeoutSeconds"] > PING_S
 
 
-def test_the_service_leads_to_the_worker() -> None:
+@pytest.mark.parametrize("path", [deployments.WORKER, deployments.WORKERS], ids=["worker", "workers"])
+def test_services_lead_to_the_workers(path: Path) -> None:
     """By labels and port."""
-    objects = {one["kind"]: one for one in documents(DEPLOY / "kubernetes" / "worker" / "worker.yaml")}
-    service, template = objects["Service"]["spec"], objects["Deployment"]["spec"]["template"]
-    assert service["selector"].items() <= template["metadata"]["labels"].items()
-    assert objects["Deployment"]["spec"]["selector"]["matchLabels"] == template["metadata"]["labels"]
-    assert {one["targetPort"] for one in service["ports"]} <= {one["name"] for one in deployments.container()["ports"]}
+    objects = documents(path)
+    (template,) = [one["spec"] for one in objects if one["kind"] in {"Deployment", "StatefulSet"}]
+    labels = template["template"]["metadata"]["labels"]
+    assert template["selector"]["matchLabels"] == labels
+    for service in (one["spec"] for one in objects if one["kind"] == "Service"):
+        assert service["selector"].items() <= labels.items()
+        assert {one["targetPort"] for one in service["ports"]} <= {
+            one["name"] for one in deployments.container(path)["ports"]
+        }
+
+
+def test_the_service_is_the_worker_s_name() -> None:
+    """Of the one worker, by which it shows itself."""
+    (service,) = [one for one in documents(deployments.WORKER) if one["kind"] == "Service"]
     worker_id = loaded(deployments.kubernetes()).require().rest.worker_id
-    assert worker_id == f"{objects['Service']['metadata']['name']}:{service['ports'][0]['port']}"
+    assert worker_id == f"{service['metadata']['name']}:{service['spec']['ports'][0]['port']}"
 
 
-def test_the_pod_s_user_is_the_image_s() -> None:
-    """By number, which `runAsNonRoot` needs; the volume is its own."""
-    (pod,) = [
-        one["spec"]["template"]["spec"]["securityContext"]
-        for one in documents(DEPLOY / "kubernetes" / "worker" / "worker.yaml")
-        if one["kind"] == "Deployment"
+def test_workers_find_each_other_by_their_pods_names() -> None:
+    """The headless Service gives each pod the name that its worker advertises, also before it is ready."""
+    (pods,) = [one for one in documents(deployments.WORKERS) if one["kind"] == "StatefulSet"]
+    (service,) = [
+        one["spec"]
+        for one in documents(deployments.WORKERS)
+        if one["kind"] == "Service" and one["metadata"]["name"] == pods["spec"]["serviceName"]
     ]
+    assert (service["clusterIP"], service["publishNotReadyAddresses"]) == ("None", True)
+    name = f"{pods['metadata']['name']}-0.{pods['spec']['serviceName']}.default.svc"
+    rest = loaded(deployments.kubernetes_workers()).require().rest
+    assert rest.worker_id == f"{name}:{service['ports'][0]['port']}"
+    assert rest.advertised.scheme == "https"
+
+
+@pytest.mark.parametrize("deployment", GROUPS, ids=lambda one: one.name)
+def test_several_workers_are_a_group(deployment: Deployment) -> None:
+    """Each has a name of its own, trusts the others' certificates, and shows no password in the config topic."""
+    worker = loaded(deployment).require()
+    assert worker.distributed is not None
+    assert worker.distributed.secrets == "refused"
+    assert not worker.rest.worker_id.startswith(("localhost", "0.0.0.0"))
+    assert worker.rest.tls is not None
+    assert worker.rest.tls.authorities is not None
+
+
+def test_compose_has_three_workers() -> None:
+    """Alike but for their names, by which the others reach them."""
+    services = deployments.yaml_of("compose/workers.yaml")["services"]
+    assert [one.pop("hostname") for one in services.values()] == list(services)
+    assert len(services) == 3
+    assert all(one == services["worker-1"] for one in services.values())
+
+
+@pytest.mark.parametrize("path", [deployments.WORKER, deployments.WORKERS], ids=["worker", "workers"])
+def test_the_pod_s_user_is_the_image_s(path: Path) -> None:
+    """By number, which `runAsNonRoot` needs; the volume is its own."""
+    pod = deployments.pod_of(path)["securityContext"]
     assert {pod["runAsUser"], pod["runAsGroup"], pod["fsGroup"]} == {deployments.uid_of_image()}
 
 
@@ -248,12 +299,14 @@ def test_the_executor_s_python_is_the_image_s() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [ROOT / "compose.yaml", DEPLOY / "compose" / "compose.yaml"], ids=["project", "worker"]
+    "path",
+    [ROOT / "compose.yaml", *(DEPLOY / "compose" / name for name in ("compose.yaml", "workers.yaml"))],
+    ids=["project", "worker", "workers"],
 )
 def test_compose_files_are_read_strictly(path: Path) -> None:
     """Keys that are known, commands that the program has, volumes and secrets that are declared."""
     found = yaml.safe_load(path.read_text(encoding="utf-8"))
-    assert found.keys() <= {"name", "services", "volumes", "secrets"}
+    assert found.keys() <= {"name", "services", "volumes", "secrets", "x-worker"}
     for service in found["services"].values():
         assert service.keys() <= OF_A_SERVICE
         if service["image"] == "parquet-sink":
