@@ -28,7 +28,9 @@ def server_context(settings: TlsSettings) -> ssl.SSLContext:
     context.maximum_version = ssl.TLSVersion.TLSv1_3 if "TLSv1.3" in versions else ssl.TLSVersion.TLSv1_2
     context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
     _identify(context, settings)
-    _trust(context, settings)
+    context.verify_mode = _AUTH[settings.client_auth]
+    if settings.authorities is not None:
+        _trust(context, settings.authorities)
     if settings.ciphers:
         try:
             context.set_ciphers(":".join(settings.ciphers))
@@ -47,8 +49,7 @@ def client_context(settings: TlsSettings | None) -> ssl.SSLContext:
     if settings is not None:
         _identify(context, settings)
         if settings.authorities is not None:
-            _trust(context, settings)
-            context.verify_mode = ssl.CERT_REQUIRED
+            _trust(context, settings.authorities)
     return context
 
 
@@ -61,11 +62,7 @@ def _identify(context: ssl.SSLContext, settings: TlsSettings) -> None:
             raise _unusable(settings.identity, error, "a certificate with its key", locked=True) from error
 
 
-def _trust(context: ssl.SSLContext, settings: TlsSettings) -> None:
-    context.verify_mode = _AUTH[settings.client_auth]
-    store = settings.authorities
-    if store is None:
-        return
+def _trust(context: ssl.SSLContext, store: Store) -> None:
     try:
         if store.text is not None:
             context.load_verify_locations(cadata=store.text.reveal())

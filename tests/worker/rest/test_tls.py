@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import SetupError
-from parquet_sink.worker.rest.tls import server_context
-from parquet_sink.worker_config.rest.settings import RestSettings, Store, TlsSettings
+from parquet_sink.worker.rest.tls import client_context, server_context
+from parquet_sink.worker_config.rest.settings import ClientAuth, RestSettings, Store, TlsSettings
 from parquet_sink.worker_config.rest.values import Address
 from tests.kafka.client.security.java_stores import Pair, jks, key_entry, pair, pkcs12_trust, trusted_entry
 from tests.worker.rest.certificates import Made, make
@@ -69,6 +69,20 @@ def test_clients_without_a_certificate_of_the_authority_are_cut_off(made: Made) 
         assert client.get("/").status == 200
     for own in (None, made.stranger):
         _refused(tls, made.trusting(own))
+
+
+@pytest.mark.parametrize("client_auth", ["none", "requested", "required"])
+def test_a_worker_asks_others_by_tls(made: Made, client_auth: ClientAuth) -> None:
+    """It believes its truststore's authorities, and shows its own certificate where that is asked for."""
+    authorities = Store("a", file=str(made.authority))
+    tls = TlsSettings(_identity(made), authorities=authorities, client_auth=client_auth)
+    with serving(FakeHerder(), _settings(tls), client_context(tls)) as client:
+        assert client.get("/").status == 200
+    with serving(FakeHerder(), _settings(tls), client_context(replace(tls, authorities=None))) as client:
+        with pytest.raises(ssl.SSLCertVerificationError):
+            client.get("/")
+        with socket.create_connection(("127.0.0.1", client.port), 5) as plain, pytest.raises(ssl.CertificateError):
+            client_context(tls).wrap_socket(plain, server_hostname="another")
 
 
 def test_a_requested_certificate_may_be_absent(made: Made) -> None:
