@@ -36,7 +36,11 @@ def main() -> int:
         per_second=size("RATE", 5),
         session_ms=size("SESSION_MS", 6_000),
     )
-    print(f"{plan}", flush=True)
+    print(
+        f"{plan.minutes} minutes of faults, {plan.connectors} connectors of {plan.partitions} topic-partitions at "
+        f"{plan.per_second} records/s each, session.timeout.ms={plan.session_ms}, SEED={plan.seed}",
+        flush=True,
+    )
     with (
         tempfile.TemporaryDirectory(prefix="parquet-sink-cluster-faults-") as folder,
         linked_broker() as (broker, links),
