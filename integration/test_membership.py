@@ -10,14 +10,17 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from integration.cluster_faults.workers import linked_broker
 from integration.conftest import TopicFactory
 from integration.group_member import timing
 from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.ports import HOST
 from parquet_sink.distributed.assignment import MemberInfo
 from parquet_sink.distributed.membership import GroupMembers, LeaseFiles, Membership
 from parquet_sink.errors import SetupError
@@ -80,19 +83,20 @@ class Group:
         self._folder, self._stack, self._observer = folder, stack, GroupMembers(self.kafka)
         self._servers = broker.bootstrap_servers
 
-    def start(self, worker_id: str) -> Worker:
+    def start(self, worker_id: str, servers: str = "") -> Worker:
+        """servers: by which it reaches the broker, where not as others do."""
         name = f"{worker_id}-{uuid.uuid4().hex[:4]}"
         output = self._folder / f"{name}.out"
-        arguments = [self._servers, self.name, self.topic, worker_id, str(SESSION_MS), str(self._folder)]
+        arguments = [servers or self._servers, self.name, self.topic, worker_id, str(SESSION_MS), str(self._folder)]
         command = [sys.executable, "-m", "integration.group_member", *arguments]
         with output.open("w") as file:
             process = self._stack.enter_context(subprocess.Popen(command, stdout=file, text=True))
         self._stack.callback(process.kill)
         return Worker(worker_id, process, LeaseFiles(str(self._folder)), output)
 
-    def joined(self, worker_id: str) -> Worker:
+    def joined(self, worker_id: str, servers: str = "") -> Worker:
         """A worker that has its lease."""
-        worker = self.start(worker_id)
+        worker = self.start(worker_id, servers)
         until(worker.has_lease, 30, f"{worker_id} has no lease")
         return worker
 
@@ -179,6 +183,32 @@ def test_a_frozen_worker_keeps_its_membership_as_long_as_its_lease(group: Group)
     until(first.has_lease, 20, "it has no lease")
     assert not first.leads
     assert group.has(first.member_id)
+
+
+def test_a_worker_that_was_cut_off_costs_nobody_its_lease(tmp_path: Path) -> None:
+    """What it asked for as the member that was removed is answered late, and must not make it join twice.
+
+    The group would wait for a member that nobody is, until its session is over.
+    """
+    with linked_broker() as (broker, (link, *_)), ExitStack() as stack:
+        broker.create_topic("configs")
+        group = Group(broker, "configs", tmp_path, stack)
+        first, second = group.joined("a:1"), group.joined("b:2")
+        cut = group.joined("c:3", f"{HOST}:{link.port}")
+        for _ in range(3):
+            member_id = cut.member_id
+            link.cut()
+            assert group.lapses([first, second], 2.5 * SESSION_MS / 1000) == []
+            link.mend()
+            back = partial(_is_back, cut, member_id)
+            assert group.lapses([first, second], 2 * SESSION_MS / 1000, done=back) == []
+            assert back()
+            assert len(group.listed()) == 3
+            assert group.lapses([first, second], SESSION_MS / 1000) == []
+
+
+def _is_back(worker: Worker, former: str) -> bool:
+    return worker.member_id not in {former, "-"} and worker.has_lease()
 
 
 def test_a_worker_that_is_restarted_at_once_costs_nobody_its_lease(group: Group) -> None:

@@ -232,7 +232,7 @@ class Membership:
         self._client_log = ClientLog(kafka.group)
         self._group = GroupMembers(kafka)
         self._write_lease, self._lease = lease, Lease(timing, lease)
-        self._member_id, self._leads = "", False
+        self._member_id, self._leads, self._removed = "", False, False
         self._failed: SinkError | None = None
         self._said: set[int] = set()
         self._changed, self._leaving = threading.Condition(), threading.Event()
@@ -293,6 +293,8 @@ class Membership:
             while not self._ended:
                 self._heard(self._consumer.poll(POLL_S))
                 self._look()
+                if self._removed:
+                    self._renew()
                 self._confirm()
         except SinkError as error:
             self._failed = error
@@ -333,6 +335,9 @@ class Membership:
 
     def _assigned(self, consumer: Consumer, added: list[TopicPartition]) -> None:
         """After each rebalance; there is nothing in it where the assignment stays as it is."""
+        if consumer is not self._consumer:  # it is being closed
+            consumer.incremental_assign([])
+            return
         if added:
             consumer.incremental_assign([TopicPartition(one.topic, one.partition, 0) for one in added])
             consumer.pause(added)
@@ -350,6 +355,7 @@ class Membership:
         member_id, leads = self._consumer.memberid() or "", self._leads if leads is None else leads
         self._lease.belongs_to(member_id)
         if (member_id, leads) != (self._member_id, self._leads):
+            self._removed = self._removed or self._member_id not in {"", member_id}
             with self._changed:
                 self._member_id, self._leads = member_id, leads
                 self._changed.notify_all()
@@ -405,11 +411,17 @@ class Membership:
         return (max(self._timing.rebalance_ms, 2 * self._timing.session_ms) + self._timing.session_ms) * _MILLISECOND
 
     def _renew(self) -> None:
-        """A client that gets no confirmation for so long may have forgotten its brokers (`kafka/client/renewal.py`)."""
+        """A client that gets no confirmation for so long may have forgotten its brokers (`kafka/client/renewal.py`).
+
+        One that was removed from the group may have asked for a confirmation before; the answer, that its member is
+        unknown, makes librdkafka begin anew with the join that it is in the middle of. The coordinator then waits for
+        who began to join and is nobody, until a session is over, and others' leases are over by then.
+        """
         self._lease.end()
         given_up, self._consumer, self._lease = self._consumer, self._made(), Lease(self._timing, self._write_lease)
         in_thread(given_up.close)  # its end may take long
         self._look(leads=False)
+        self._removed = False
         self._subscribe()
 
 
