@@ -9,7 +9,17 @@ from random import Random
 import pytest
 
 from integration.cluster_faults.__main__ import cluster_faults
-from integration.cluster_faults.history import NEVER, Gap, Loss, Owner, Sent, gaps, percentile, two_owners
+from integration.cluster_faults.history import (
+    NEVER,
+    Gap,
+    Loss,
+    Owner,
+    Sent,
+    gaps,
+    longest_rests,
+    percentile,
+    two_owners,
+)
 from integration.cluster_faults.link import Link
 from integration.cluster_faults.nemesis import Kind, rounds, told
 from integration.cluster_faults.report import Plan, Report
@@ -56,6 +66,13 @@ def test_a_gap_ends_with_the_next_owner_s_first_file() -> None:
     assert gaps(loss, files, OWNERS) == [Gap(1.21, 0.5), Gap(NEVER, None)]
     thawed = Loss(Kind.FROZEN_SHORT, "a", ("orders",), 100, 300)
     assert gaps(thawed, [sent("a", 110), sent("a", 320)], OWNERS) == [Gap(0.23, None)]
+
+
+def test_others_rest_as_long_as_they_send_nothing() -> None:
+    """From the fault until it was recovered from, at its ends too; what moved meanwhile does not count."""
+    files = [sent("a", 100), sent("a", 400), sent("a", 450)]
+    assert longest_rests(["orders", "other"], files, OWNERS, 0, 900) == [0.44, 0.9]
+    assert longest_rests(["orders"], files, OWNERS, 0, 1_500) == []
 
 
 def test_percentiles() -> None:

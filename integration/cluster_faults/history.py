@@ -6,7 +6,7 @@ Times are epoch milliseconds of one machine: those of workers, leader and target
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Final
 
 NEVER: Final = float("inf")
@@ -66,6 +66,19 @@ def gaps(loss: Loss, files: Iterable[Sent], owners: Mapping[str, Sequence[Owner]
         moved = next(moves, None)
         found.append(Gap((first - loss.at_ms) / 1_000, None if moved is None else (moved - loss.at_ms) / 1_000))
     return found
+
+
+def longest_rests(
+    names: Iterable[str], files: Iterable[Sent], owners: Mapping[str, Sequence[Owner]], from_ms: int, to_ms: int
+) -> list[float]:
+    """Of connectors that stayed where they were in that time: the longest each was without an accepted file, in s."""
+    times = {
+        name: [from_ms] for name in names if not any(from_ms < one.since_ms < to_ms for one in owners.get(name, ()))
+    }
+    for one in sorted(files, key=lambda one: one.accepted_ms):
+        if one.connector in times and from_ms < one.accepted_ms < to_ms:
+            times[one.connector].append(one.accepted_ms)
+    return [max(after - before for before, after in pairwise([*found, to_ms])) / 1_000 for found in times.values()]
 
 
 def percentile(values: Iterable[float], share: float) -> float:

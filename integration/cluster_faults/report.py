@@ -26,10 +26,13 @@ class Plan:
 class Report(Course):
     """losses: what was done to workers, with the gap of each connector. answers: of REST writes, by status.
 
+    others: by kind of fault, the longest rests of connectors of other workers that did not move, in s.
+
     load: the machine's load average while faults were done, over a minute, at its end.
     """
 
     losses: list[tuple[Loss, list[Gap]]] = field(default_factory=list)
+    others: dict[str, list[float]] = field(default_factory=dict)
     answers: Mapping[int, int] = field(default_factory=dict)
     load: float = 0.0
     seconds: float = 0.0
@@ -51,6 +54,7 @@ class Report(Course):
             "repeated": found.repeated,
             "lost_worker_s": _figures(self.gaps(*LOST)),
             "stopped_worker_s": _figures(self.gaps(Kind.STOPPED)),
+            "others_rest_s": _rests([one for found in self.others.values() for one in found]),
             "rest_writes": sum(self.answers.values()),
             "load_average": self.load,
             "passed": self.passed,
@@ -62,7 +66,7 @@ class Report(Course):
         answers = ", ".join(f"{status or 'none'} {count}" for status, count in sorted(self.answers.items()))
         wrong = ", ".join(f"{kind} {count}" for kind, count in self.findings.wrong.items()) or "nothing"
         return [
-            *table(self.losses),
+            *table(self.losses, self.others),
             f"REST writes, by answer: {answers}",
             f"{self.records} records, {self.files} files accepted; load average {self.load:.1f}",
             f"wrong: {wrong}",
@@ -71,16 +75,23 @@ class Report(Course):
         ]
 
 
-def table(losses: Sequence[tuple[Loss, Sequence[Gap]]]) -> Iterator[str]:
-    """A line for each kind of fault: from it to the next accepted file of each connector that the worker had."""
-    yield "| Fault | Times | Connectors | Moved | p50 | p99 | to the assignment: p50 | p99 |"
-    yield "|---|---|---|---|---|---|---|---|"
+def table(losses: Sequence[tuple[Loss, Sequence[Gap]]], others: Mapping[str, Sequence[float]]) -> Iterator[str]:
+    """A line for each kind of fault: from it to the next accepted file of each connector that the worker had.
+
+    Others: how long those that stayed where they were rested at most meanwhile; they go on.
+    """
+    yield "| Fault | Times | Connectors | Moved | p50 | p99 | to the assignment: p50 | p99 | others: p50 | p99 |"
+    yield "|---|---|---|---|---|---|---|---|---|---|"
     for kind in Kind:
         mine = [found for loss, found in losses if loss.kind == kind]
         found = [gap for one in mine for gap in one]
         seconds = [gap.seconds for gap in found]
         moved = [gap.moved_s for gap in found if gap.moved_s is not None]
-        told = [f"{percentile(one, share):.1f} s" if one else "" for one in (seconds, moved) for share in (0.5, 0.99)]
+        told = [
+            f"{percentile(one, share):.1f} s" if one else ""
+            for one in (seconds, moved, others.get(kind))
+            for share in (0.5, 0.99)
+        ]
         yield f"| {kind} | {len(mine)} | {len(found)} | {len(moved)} | {' | '.join(told)} |"
 
 
@@ -91,3 +102,7 @@ def _figures(found: Sequence[Gap]) -> dict[str, float | int]:
         "p50": round(percentile(seconds, 0.5), 1),
         "p99": round(percentile(seconds, 0.99), 1),
     }
+
+
+def _rests(found: Sequence[float]) -> dict[str, float]:
+    return {"p50": round(percentile(found, 0.5), 1), "p99": round(percentile(found, 0.99), 1)}

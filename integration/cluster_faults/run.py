@@ -14,7 +14,7 @@ from confluent_kafka import KafkaException
 from integration.cluster_faults import history
 from integration.cluster_faults.history import NEVER, Loss, Sent
 from integration.cluster_faults.link import Link
-from integration.cluster_faults.nemesis import Nemesis, Writer, rounds
+from integration.cluster_faults.nemesis import Nemesis, Writer, now_ms, rounds
 from integration.cluster_faults.report import Plan, Report
 from integration.cluster_faults.workers import Workers, endpoint, sent
 from integration.oracle.oracle import EXAMPLES
@@ -47,6 +47,7 @@ class ClusterFaults:
         self.report = Report([stream.oracle.findings for stream in self._streams])
         self._tmp, self._began = folder / "tmp", time.monotonic()
         self._losses: list[Loss] = []
+        self._others: list[tuple[Loss, list[str], int]] = []
         self._sampling, self._sampled = threading.Event(), threading.Thread(target=self._sample, daemon=True)
         self._failure: str | None = None
 
@@ -66,6 +67,9 @@ class ClusterFaults:
             over = time.monotonic()
             steady = self._delivers([name for name in configs if name not in changed])
             self._until(lambda up=steady: up() and self._settled(), "not recovered from", RECOVERY_S)
+            self._others.append(
+                (self._losses[-1], [name for name in configs if name not in {*has, *changed}], now_ms())
+            )
             self.say(f"recovered from {time.monotonic() - over:.1f} s after it was over")
             if (passed := time.monotonic() - began) >= self._plan.minutes * 60:
                 break
@@ -127,6 +131,9 @@ class ClusterFaults:
         report = self.report
         report.records = sum(stream.oracle.records for stream in self._streams)
         report.losses = [(loss, history.gaps(loss, files, owners)) for loss in self._losses]
+        for loss, names, to_ms in self._others:
+            rests = history.longest_rests(names, files, owners, loss.at_ms, to_ms)
+            report.others.setdefault(loss.kind, []).extend(rests)
         report.troubles += [
             f"{loss.kind} of {loss.worker}: a connector that it had sent nothing any more"
             for loss, found in report.losses
