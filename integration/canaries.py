@@ -32,9 +32,13 @@ class Canaries:
         """A new secret for a place, whose name is told where the secret is found."""
         text = f"canary+{place}={uuid.uuid4().hex}"
         self.places.append(place)
+        self.add(place, text)
+        return text
+
+    def add(self, place: str, text: str) -> None:
+        """Another text that is to be found nowhere, of a place that has one."""
         for form in _forms(text):
             self._forms[form] = place
-        return text
 
     def within(self, data: bytes | str) -> set[str]:
         """The places whose secrets are in it."""

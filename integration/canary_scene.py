@@ -1,21 +1,25 @@
 """The stage of the canary test: everything around a worker that takes a secret, and a secret in each."""
 
 import base64
+import io
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import pyarrow.parquet as pq
 import requests
 
 from integration import scripted_target as script
 from integration.canaries import Canaries
 from integration.conftest import TopicFactory
+from integration.harness import committed
+from integration.letters import letters
 from integration.registry import RegistryServer
 from integration.scripted_target import Connection, ConnectProxy, ScriptedTarget
 from parquet_sink.addons.devkit.broker import Broker
@@ -263,3 +267,68 @@ def write_secrets(scene: Scene, client: str) -> None:
     """A properties file that a config provider reads."""
     held = {"registry": f"ada:{scene.secrets['registry']}", "client": client, "unused": scene.secrets["unused"]}
     scene.write("secrets.properties", held)
+
+
+def serves(scene: Scene) -> bool:
+    """Whether the REST API does."""
+    with suppress(requests.ConnectionError, AssertionError):
+        return bool(scene.ask("GET", "/health"))
+    return False
+
+
+def failed(scene: Scene, name: str) -> bool:
+    """Whether this connector has."""
+    return '"FAILED"' in scene.ask("GET", f"/connectors/{name}/status")
+
+
+def produce(scene: Scene, first: int) -> None:
+    """Five good records for each connector, and one bad one."""
+    numbers = range(first, first + 5)
+    good = [(None, json.dumps({"n": n, "name": "Ada"}).encode()) for n in numbers]
+    scene.broker.produce(scene.topics[0], [*good, (None, b"{ no")])
+    values = [*(bytes([2 * n]) for n in numbers), b"\xff"]
+    scene.broker.produce(scene.topics[1], [(None, avro(scene, value)) for value in values])
+
+
+def avro(scene: Scene, value: bytes) -> bytes:
+    """A record with the id of its schema."""
+    return b"\0" + scene.registry.register(f"{scene.topics[1]}-value", SCHEMA).to_bytes(4, "big") + value
+
+
+def delivered(scene: Scene, count: int) -> bool:
+    """Whether both targets have so many rows."""
+    scene.target.client.sync()
+    return scene.target.client.tables().get("KEYS", 0) >= count and rows_of(scene) >= count
+
+
+def rows_of(scene: Scene) -> int:
+    """Rows that were accepted with a token."""
+    return sum(pq.read_metadata(io.BytesIO(file)).num_rows for file in files_of(scene))
+
+
+def files_of(scene: Scene) -> list[bytes]:
+    """Those in uploads; `check --connect` sends a form without one."""
+    return [body[body.index(b"PAR1") : body.rindex(b"PAR1") + 4] for body in scene.tokens.accepted if b"PAR1" in body]
+
+
+def in_kafka(scene: Scene) -> set[str]:
+    """Secrets beside the group's offsets, or in dead letters."""
+    beside = [
+        committed(scene.broker, f"connect-{name}", topic) for name, topic in zip(NAMES, scene.topics, strict=True)
+    ]
+    assert all(found[0][0] for found in beside)
+    dead = letters(scene.broker, scene.dead)
+    assert len(dead) >= 2
+    written = [repr((one.key(), one.value(), one.headers())) for one in dead]
+    return scene.canaries.within(repr(beside) + "".join(written))
+
+
+def at_the_target(scene: Scene) -> list[str]:
+    """Secrets in uploaded files, and in what the target said."""
+    found = scene.canaries.below(scene.target.log.parent)
+    found += sorted(set().union(*map(scene.canaries.within, scene.tokens.accepted)))
+    for number, content in enumerate(files_of(scene)):
+        file = scene.folder / f"upload-{number}"
+        file.write_bytes(content)
+        found += sorted(scene.canaries.in_file(file))
+    return found

@@ -7,7 +7,6 @@ letters, the group's metadata, uploaded files, and the target's own log.
 
 import base64
 import hmac
-import io
 import json
 import os
 import re
@@ -20,16 +19,27 @@ from hashlib import sha256
 from pathlib import Path
 from urllib.parse import quote_plus
 
-import pyarrow.parquet as pq
 import pytest
-import requests
 
 from integration import processes
-from integration.canary_scene import NAMES, OURS, SCHEMA, SETTINGS, Scene, staged, write_secrets
+from integration.canary_scene import (
+    NAMES,
+    OURS,
+    SETTINGS,
+    Scene,
+    at_the_target,
+    avro,
+    delivered,
+    failed,
+    in_kafka,
+    produce,
+    rows_of,
+    serves,
+    staged,
+    write_secrets,
+)
 from integration.commands import Command
 from integration.conftest import TopicFactory
-from integration.harness import committed
-from integration.letters import letters
 from integration.processes import Process
 from integration.registry import Trouble
 from integration.spark_ui import pages
@@ -125,18 +135,6 @@ def running(scene: Scene, *options: str) -> Iterator[Command]:
         command.close()
 
 
-def serves(scene: Scene) -> bool:
-    """Whether the REST API does."""
-    with suppress(requests.ConnectionError, AssertionError):
-        return bool(scene.ask("GET", "/health"))
-    return False
-
-
-def failed(scene: Scene, name: str) -> bool:
-    """Whether this connector has."""
-    return '"FAILED"' in scene.ask("GET", f"/connectors/{name}/status")
-
-
 def java_crashes(scene: Scene) -> str:
     """Over a worker that came back with its connectors. What it said, all of it in JSON; Java leaves a dump behind."""
     with running(scene, "--log-format", "json") as command:
@@ -207,39 +205,9 @@ def others(scene: Scene) -> str:
     return "".join(said)
 
 
-def produce(scene: Scene, first: int) -> None:
-    """Five good records for each connector, and one bad one."""
-    numbers = range(first, first + 5)
-    good = [(None, json.dumps({"n": n, "name": "Ada"}).encode()) for n in numbers]
-    scene.broker.produce(scene.topics[0], [*good, (None, b"{ no")])
-    values = [*(bytes([2 * n]) for n in numbers), b"\xff"]
-    scene.broker.produce(scene.topics[1], [(None, avro(scene, value)) for value in values])
-
-
-def avro(scene: Scene, value: bytes) -> bytes:
-    """A record with the id of its schema."""
-    return b"\0" + scene.registry.register(f"{scene.topics[1]}-value", SCHEMA).to_bytes(4, "big") + value
-
-
 def basic_of(user: str, password: str) -> str:
     """The header as OAuth 2.0 has it."""
     return "Basic " + base64.b64encode(f"{user}:{quote_plus(password)}".encode()).decode()
-
-
-def delivered(scene: Scene, count: int) -> bool:
-    """Whether both targets have so many rows."""
-    scene.target.client.sync()
-    return scene.target.client.tables().get("KEYS", 0) >= count and rows_of(scene) >= count
-
-
-def rows_of(scene: Scene) -> int:
-    """Rows that were accepted with a token."""
-    return sum(pq.read_metadata(io.BytesIO(file)).num_rows for file in files_of(scene))
-
-
-def files_of(scene: Scene) -> list[bytes]:
-    """Those in uploads; `check --connect` sends a form without one."""
-    return [body[body.index(b"PAR1") : body.rindex(b"PAR1") + 4] for body in scene.tokens.accepted if b"PAR1" in body]
 
 
 def python_workers(command: Command) -> list[Process]:
@@ -275,29 +243,6 @@ def seen_while_it_runs(scene: Scene, command: Command) -> Path:
             assert scene.canaries.within((place / "environ").read_bytes()) <= {"hmac"}, one.command
             assert re.search(r"Max core file size +0 ", (place / "limits").read_text()), one.command
     return folder
-
-
-def in_kafka(scene: Scene) -> set[str]:
-    """Secrets beside the group's offsets, or in dead letters."""
-    beside = [
-        committed(scene.broker, f"connect-{name}", topic) for name, topic in zip(NAMES, scene.topics, strict=True)
-    ]
-    assert all(found[0][0] for found in beside)
-    dead = letters(scene.broker, scene.dead)
-    assert len(dead) >= 2
-    written = [repr((one.key(), one.value(), one.headers())) for one in dead]
-    return scene.canaries.within(repr(beside) + "".join(written))
-
-
-def at_the_target(scene: Scene) -> list[str]:
-    """Secrets in uploaded files, and in what the target said."""
-    found = scene.canaries.below(scene.target.log.parent)
-    found += sorted(set().union(*map(scene.canaries.within, scene.tokens.accepted)))
-    for number, content in enumerate(files_of(scene)):
-        file = scene.folder / f"upload-{number}"
-        file.write_bytes(content)
-        found += sorted(scene.canaries.in_file(file))
-    return found
 
 
 def every_secret_was_used(scene: Scene) -> None:
