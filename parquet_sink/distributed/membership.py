@@ -104,6 +104,11 @@ class Lease:
             self.end()
             self._member_id, self._next_ns = member_id, 0
 
+    @property
+    def is_asked(self) -> bool:
+        """Whether an answer is to come."""
+        return self._asked is not None
+
     def is_due(self, now_ns: int) -> bool:
         """Whether to ask for a confirmation: one at a time."""
         return bool(self._member_id) and self._asked is None and now_ns >= self._next_ns
@@ -355,7 +360,8 @@ class Membership:
         member_id, leads = self._consumer.memberid() or "", self._leads if leads is None else leads
         self._lease.belongs_to(member_id)
         if (member_id, leads) != (self._member_id, self._leads):
-            self._removed = self._removed or self._member_id not in {"", member_id}
+            lost = self._member_id not in {"", member_id}
+            self._removed = self._removed or (lost and self._lease.is_asked)
             with self._changed:
                 self._member_id, self._leads = member_id, leads
                 self._changed.notify_all()
@@ -413,9 +419,9 @@ class Membership:
     def _renew(self) -> None:
         """A client that gets no confirmation for so long may have forgotten its brokers (`kafka/client/renewal.py`).
 
-        One that was removed from the group may have asked for a confirmation before; the answer, that its member is
-        unknown, makes librdkafka begin anew with the join that it is in the middle of. The coordinator then waits for
-        who began to join and is nobody, until a session is over, and others' leases are over by then.
+        Where one was removed from the group while an answer was to come, that answer, that its member is unknown, makes
+        librdkafka begin anew with the join that it is in the middle of. The coordinator then waits for who began to
+        join and is nobody, until a session is over, and others' leases are over by then.
         """
         self._lease.end()
         given_up, self._consumer, self._lease = self._consumer, self._made(), Lease(self._timing, self._write_lease)
