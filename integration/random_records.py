@@ -1,6 +1,7 @@
 """Records at random, and batches of them compared, for tests of readers."""
 
 import random
+import time
 
 from confluent_kafka import Producer
 
@@ -45,11 +46,12 @@ def some_headers(source: random.Random) -> list[tuple[str, bytes | None]]:
 
 
 def send(producer: Producer, topic: str, source: random.Random, count: int, largest: int = 2_000) -> None:
-    """Waits until the broker has all of them."""
+    """Waits until the broker has all of them. Their times are those of today: retention would delete older ones."""
+    now_ms = int(time.time() * 1_000)
     for number in range(count):
         headers = some_headers(source)
         producer.produce(
-            topic, some_bytes(source, largest), some_bytes(source, 50), timestamp=1 + number, headers=headers
+            topic, some_bytes(source, largest), some_bytes(source, 50), timestamp=now_ms + number, headers=headers
         )
         if number % 500 == 0:
             producer.poll(0)

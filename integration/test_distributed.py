@@ -98,7 +98,7 @@ def test_a_stopping_worker_hands_over_at_once_and_a_new_one_gets_a_share(
     group.until(lambda: _arrived(sinks, 100))
     assert leaving.command.ended() == 0, leaving.command.said[-3_000:]
     assert set(left.states().values()) == {"RUNNING"}
-    assert group.leader(left) is left
+    group.until(lambda: group.leader(left) is left)
 
     leaving.start()
     group.until(lambda: sorted(map(len, group.placed(left).values())) == [COUNT // 2, COUNT // 2])

@@ -185,6 +185,7 @@ def test_a_frozen_worker_keeps_its_membership_as_long_as_its_lease(group: Group)
     assert group.has(first.member_id)
 
 
+@pytest.mark.slow
 def test_a_worker_that_was_cut_off_costs_nobody_its_lease(tmp_path: Path) -> None:
     """What it asked for as the member that was removed is answered late, and must not make it join twice.
 

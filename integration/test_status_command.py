@@ -112,7 +112,7 @@ def test_topic_partitions_have_lines_where_asked_for(shown: Shown) -> None:
     assert [line.split() for line in out.splitlines()[-3:]] == [
         ["TOPIC", "TOPIC-PARTITION", "LAG", "OLDEST", "RECORDS/S"],
         ["orders", "0", "0", "-", "0"],
-        ["orders", "3", "1,200", "12.3", "s", "55", "away"],
+        ["orders", "3", "1,200", "12.3", "s", "55", "unavailable"],
     ]
 
 

@@ -88,7 +88,7 @@ class WorkerCalls:
                 url, "GET", "/progress?scope=worker", _PROGRESS, {"Accept": "application/json"}, b""
             )
             return read_progress(json.loads(answer.body)) if answer.status == 200 else ()
-        except (RequestFailed, WorkerRefused, ValueError) as error:
+        except (RequestFailed, WorkerRefused, ValueError, RecursionError) as error:
             log.debug("the worker at %s does not say how its connectors stand: %s", url, error)
             return ()
 

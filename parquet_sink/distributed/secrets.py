@@ -100,7 +100,7 @@ class SealedValues:
             data = base64.b64decode(sealed, altchars=b"-_", validate=True)
             text = AESGCM(self._keys[path].data).decrypt(data[:_NONCE_BYTES], data[_NONCE_BYTES:], path.encode())
             connector, key, value = json.loads(text)
-        except (InvalidTag, ValueError):
+        except (InvalidTag, ValueError, RecursionError):
             raise _Refused(
                 f" was changed, or the key {quoted(path)} of [{SEALING_KEYS}] in this worker's file is not that which "
                 "sealed it; correct the key, or write the password again."

@@ -65,7 +65,7 @@ def _row(value: bytes) -> LearnedRow | None:
             return None
         if isinstance(schema := row.get("schema"), str):
             row["schema"] = base64.b64decode(schema)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return row
 

@@ -70,11 +70,10 @@ def test_problems_of_all_files_are_told_together(folder: Path) -> None:
     checked = check_files([good, bad, twin, str(folder / "none")], worker)
     report = format_report(checked).splitlines()
     assert report == [
-        f"{worker}: 1 problem",
-        (
-            "  Invalid [group.id]. Its feature is not built yet: it is a key of Kafka Connect's distributed "
-            "mode; remove it: "
-            "several connectors run in one process."
+        f"{worker}: 3 problems",
+        *(
+            f"  Invalid [{what}.storage.topic]. It is missing; name the topic, connect-{topic} say."
+            for what, topic in (("config", "configs"), ("status", "status"), ("offset", "offsets"))
         ),
         '  Warning [plugin.path]. "/p" is no folder, so nothing is found there; correct it.',
         f"{good}: OK (connector orders: orders -> table ORDERS)",
@@ -90,7 +89,7 @@ def test_problems_of_all_files_are_told_together(folder: Path) -> None:
     ]
     with pytest.raises(InvalidConfiguration) as caught:
         checked.require()
-    assert len(caught.value.problems) == 4
+    assert len(caught.value.problems) == 6
     assert len(checked.warnings) == 2
     assert "canary-7f31" not in repr(checked) + str(caught.value)
 

@@ -288,8 +288,8 @@ def test_the_column_of_tombstones_cannot_be_a_field() -> None:
     """A record that has it is rejected, with the cure."""
     why = reason([(None, {"id": 1}), (None, {"id": 1, "__deleted": True})])
     assert why == (
-        "connect.ems.tombstones=row: column __deleted has the name of the column which is added and tells what is "
-        "deleted; set connect.ems.tombstones.column to another, or rename the field"
+        "connect.ems.tombstones=row: column __deleted has the name of the column which is added and marks "
+        "deleted rows; set connect.ems.tombstones.column to another, or rename the field"
     )
 
 
