@@ -57,8 +57,8 @@ PROCESS = {
     "after 8": Step("PushWriter.write", "after"),
     "before 9, notes": Step("PushWriter.commit", "before"),
     "after 9": Step("SqliteStore.record_accepted", "after"),
-    "before 10, group offsets": Step("GroupOffsets._send", "before", "commit"),
-    "after 10": Step("GroupOffsets._send", "after", "commit"),
+    "before 10, group offsets": Step("GroupOffsets._look_and_commit", "before", "commit"),
+    "after 10": Step("GroupOffsets._look_and_commit", "after", "commit"),
 }
 TOGETHER = {
     "before 1, small ranges are read together": Step("read_together", "before"),

@@ -27,7 +27,7 @@ SEAMS = {
     "parquet_sink.parked.files": ("Staged.commit",),
     "parquet_sink.spark.sink": ("PushWriter.write", "PushWriter.commit"),
     "parquet_sink.state.sqlite": ("SqliteStore.record_accepted",),
-    "parquet_sink.kafka.group.offsets": ("GroupOffsets._send",),
+    "parquet_sink.kafka.group.offsets": ("GroupOffsets._look_and_commit",),
 }
 
 
