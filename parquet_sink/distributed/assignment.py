@@ -77,14 +77,19 @@ def free(assignment: Assignment, name: str, release: Release | None) -> bool:
     )
 
 
+def placements_of(assignment: Assignment | None, worker_id: str, member_id: str) -> dict[str, Placement]:
+    """What an assignment gives this member; nothing where it knows the worker as another one."""
+    if assignment is None or not _names(assignment, worker_id, member_id):
+        return {}
+    return {name: one for name, one in assignment.placements.items() if one.worker == worker_id}
+
+
 def owned(
     assignment: Assignment | None, worker_id: str, member_id: str, releases: Mapping[str, Release]
 ) -> frozenset[str]:
     """Connectors that this member may run now."""
-    if assignment is None or not _names(assignment, worker_id, member_id):
-        return frozenset()
-    placed = (name for name, one in assignment.placements.items() if one.worker == worker_id)
-    return frozenset(name for name in placed if free(assignment, name, releases.get(name)))
+    placed = placements_of(assignment, worker_id, member_id)
+    return frozenset(name for name in placed if assignment and free(assignment, name, releases.get(name)))
 
 
 def asked_to_release(

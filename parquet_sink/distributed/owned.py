@@ -14,7 +14,7 @@ from typing import Final
 
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.distributed import records
-from parquet_sink.distributed.assignment import Assignment, Placement, asked_to_release, free
+from parquet_sink.distributed.assignment import Assignment, Placement, asked_to_release, free, placements_of
 from parquet_sink.distributed.log import StatusWriter, TopicReader
 from parquet_sink.distributed.membership import Membership
 from parquet_sink.distributed.records import ConnectorReport
@@ -98,7 +98,7 @@ class OwnedConnectors:
         """Brings what runs nearer to the assignment; reports what changed. Raises HerderError while the loop ends."""
         config = self._config.state
         member_id, assignment = self._membership.now().member_id, config.assignment
-        mine = placements_of(self._worker_id, member_id, assignment)
+        mine = placements_of(assignment, self._worker_id, member_id)
         self._end_others(mine, member_id, config)
         self._forget_ended()
         self._release(member_id, assignment)
@@ -220,14 +220,6 @@ class OwnedConnectors:
         """Whether nothing of it runs."""
         found = self._registry.connectors.get(name)
         return found is None or found.run is None or found.run.status in {Status.DONE, Status.FAILED}
-
-
-def placements_of(worker_id: str, member_id: str, assignment: Assignment | None) -> dict[str, Placement]:
-    """What an assignment gives this worker; nothing where it knows it as another member."""
-    me = None if assignment is None else assignment.members.get(worker_id)
-    if assignment is None or me is None or not member_id or me.member_id != member_id:
-        return {}
-    return {name: one for name, one in assignment.placements.items() if one.worker == worker_id}
 
 
 def stored_of(config: ConfigState, name: str) -> StoredConnector | None:
