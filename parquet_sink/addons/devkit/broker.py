@@ -74,7 +74,9 @@ class Broker:
         if self._temporary:
             self._remove_folder = weakref.finalize(self, shutil.rmtree, self.data_dir, ignore_errors=True)
         self._port = port
-        self._listeners = [Listener(name, protocol, free_port()) for name, protocol in (listeners or {}).items()]
+        self._listeners: list[Listener] = []
+        for name, protocol in (listeners or {}).items():
+            self._listeners.append(Listener(name, protocol, free_port(port or 0, *self._listener_ports())))
         self._properties = {
             "auto.create.topics.enable": str(auto_create_topics).lower(),
             "log.retention.check.interval.ms": str(retention_check_ms),
@@ -95,6 +97,9 @@ class Broker:
     def address(self, listener: str) -> str:
         """Likewise of a further listener."""
         return next(f"{HOST}:{one.port}" for one in self._listeners if one.name == listener)
+
+    def _listener_ports(self) -> list[int]:
+        return [one.port for one in self._listeners]
 
     @property
     def log_path(self) -> Path:
@@ -120,7 +125,7 @@ class Broker:
         self._java = (java, *_JAVA_LIGHT, *archive_options(jars, java), "-cp", f"{jars}/*")
         attempts = 1 if self._port else START_ATTEMPTS
         for attempt in range(1, attempts + 1):
-            port = self._port or free_port()
+            port = self._port or free_port(*self._listener_ports())
             try:
                 self._launch(port)
                 self._wait_until_ready(port)
@@ -257,8 +262,9 @@ class Broker:
 
     def _start_java(self, port: int, held: int) -> subprocess.Popen[bytes]:
         """The broker's process. held: a descriptor that Java inherits, so that it has its folder until it ends."""
+        controller_port = free_port(port, *self._listener_ports())
         (self.data_dir / "server.properties").write_text(
-            server_properties(self.data_dir / "data", port, free_port(), self._properties, self._listeners)
+            server_properties(self.data_dir / "data", port, controller_port, self._properties, self._listeners)
         )
         self._log_start = self.log_path.stat().st_size if self.log_path.exists() else 0
         command = self._java_with_logging("server", LOGGING)

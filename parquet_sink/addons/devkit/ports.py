@@ -12,10 +12,10 @@ HOST: Final = "127.0.0.1"
 FREE_PORTS: Final = range(20_000, 32_000)
 
 
-def free_port() -> int:
-    """A port of loopback that nobody listens on now."""
+def free_port(*taken: int) -> int:
+    """A port of loopback that nobody listens on now, and none of those `taken` by what is about to start."""
     for port in random.sample(FREE_PORTS, 200):
-        if not port_in_use(port):
+        if port not in taken and not port_in_use(port):
             return port
     raise SetupError(f"No free port was found on {HOST} between {FREE_PORTS.start} and {FREE_PORTS.stop}.")
 

@@ -114,7 +114,7 @@ def test_another_content_is_refused(target: DirectoryTarget, root: Path, tmp_pat
 @pytest.mark.parametrize("size", [1, PIECE_BYTES, PIECE_BYTES + 1])
 def test_bytes_that_were_altered_are_not_taken(target: DirectoryTarget, root: Path, tmp_path: Path, size: int) -> None:
     """Of the size that they had: the digest tells, and nothing gets the name."""
-    file = finished(tmp_path / "tmp", os.urandom(size))
+    file = finished(tmp_path / "tmp", bytes(size))
     known = replace(file, digest=sha256(Path(file.path).read_bytes()).hexdigest())
     Path(file.path).write_bytes(bytes(size - 1) + b"\1")
     with pytest.raises(StorageFailed, match="has other bytes than when it was verified"):
