@@ -1,4 +1,4 @@
-"""What a worker asks of others by their REST APIs: what only the leader does, and how their connectors stand."""
+"""What a worker asks of others by their REST APIs: requests sent on, and how their connectors stand."""
 
 import json
 import logging
@@ -15,7 +15,7 @@ from parquet_sink.errors import WorkerRefused
 from parquet_sink.net.exchange import Answer, FailureKind, Limits, RequestFailed
 from parquet_sink.net.session import HttpSession
 from parquet_sink.process.threads import in_thread
-from parquet_sink.worker.herder.errors import NotLeader
+from parquet_sink.worker.herder.errors import Elsewhere
 from parquet_sink.worker.herder.values import ConnectorProgress
 from parquet_sink.worker.rest.app import NOT_BELIEVED, Forwarded
 from parquet_sink.worker.rest.call import Reply, RestError
@@ -26,10 +26,10 @@ FORWARDED_BY: Final = "X-Parquet-Sink-Forwarded-By"
 _FORWARD: Final = Limits(100.0, 3.0, 95.0, 64 * 1024 * 1024)
 _PROGRESS: Final = Limits(3.0, 1.0, 3.0, 64 * 1024 * 1024)
 _KEPT: Final = frozenset({"content-type", "accept"})
-"""Headers that a request keeps on its way to the leader, which believes the signature: who asked signed in here."""
+"""Headers that a request keeps on its way to the worker, which believes the signature: who asked signed in here."""
 _RETURNED: Final = ("Location", "Retry-After", "WWW-Authenticate")
 _UNDONE: Final = frozenset({FailureKind.CONNECT, FailureKind.CONNECT_TIMEOUT, FailureKind.TLS})
-"""Failures at which the leader has seen nothing of the request."""
+"""Failures at which the other worker has seen nothing of the request."""
 _KEEPALIVE_S: Final = 10.0
 Sign = Callable[[str, str, str, bytes], Mapping[str, str]]
 """Headers that prove that a request (URL of the worker, method, target, body) is of a worker of this group."""
@@ -57,21 +57,22 @@ class WorkerCalls:
         request = Request(method, url + target, headers=whole, data=body or None)
         return self._session(url).exchange(request, limits)
 
-    def forward(self, url: str | None, request: Forwarded) -> Reply:
-        """The leader's answer, as it is. Raises RestError where there is none."""
+    def forward(self, elsewhere: Elsewhere, request: Forwarded) -> Reply:
+        """The other worker's answer, as it is. Raises RestError where there is none."""
+        url = elsewhere.url
         if url is None or FORWARDED_BY.lower() in request.headers:
-            raise RestError(409, str(NotLeader(url)), {"Retry-After": "1"})
+            raise RestError(409, str(elsewhere), {"Retry-After": "1"})
         headers = {name: text for name, text in request.headers.items() if name in _KEPT}
         headers[FORWARDED_BY] = self._worker_id
         try:
             answer = self._exchange(url, request.method, request.target, _FORWARD, headers, request.body)
         except RequestFailed as error:
-            log.info("the leader at %s did not answer: %s %s", url, error.kind, error.detail)
+            log.info("the worker at %s did not answer: %s %s", url, error.kind, error.detail)
             if error.kind in _UNDONE:
-                raise RestError(409, str(NotLeader(url)), {"Retry-After": "1"}) from None
+                raise RestError(409, str(elsewhere), {"Retry-After": "1"}) from None
             raise RestError(500, _UNKNOWN.format(url)) from None
         if answer.status == 403 and NOT_BELIEVED.encode() in answer.body:
-            raise RestError(409, str(NotLeader(url)), {"Retry-After": "1"})
+            raise RestError(409, str(elsewhere), {"Retry-After": "1"})
         found = {name: answer.headers[name.lower()] for name in _RETURNED if name.lower() in answer.headers}
         media_type = answer.headers.get("content-type", "application/json")
         return Reply(answer.body or None, answer.status, found, media_type)
@@ -99,5 +100,5 @@ class WorkerCalls:
 
 
 _UNKNOWN: Final = (
-    "The leader at {} did not answer to the end; it may have done what was asked for. Look before you repeat it."
+    "The worker at {} did not answer to the end; it may have done what was asked for. Look before you repeat it."
 )

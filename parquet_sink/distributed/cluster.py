@@ -38,7 +38,7 @@ from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.process.signals import StopRequest
 from parquet_sink.settings.connector import ConnectorSettings, with_cluster
 from parquet_sink.worker.herder import log_levels
-from parquet_sink.worker.herder.errors import HerderError, UnknownLogger
+from parquet_sink.worker.herder.errors import Elsewhere, HerderError, UnknownLogger
 from parquet_sink.worker.herder.values import State
 from parquet_sink.worker.loop.connector_registry import ConnectorRegistry
 from parquet_sink.worker.loop.herder import LocalHerder
@@ -118,9 +118,9 @@ class Cluster:
         algorithm = self._settings.signature_algorithm
         return {signing.HEADER: signing.sign(request, state.session_key, algorithm, now_ms=now_ms)}
 
-    def forward(self, url: str | None, request: Forwarded) -> Reply:
+    def forward(self, elsewhere: Elsewhere, request: Forwarded) -> Reply:
         """See `worker.rest.app.Peers`."""
-        return self._calls.forward(url, request)
+        return self._calls.forward(elsewhere, request)
 
     def believes(self, request: Forwarded) -> bool:
         """See `worker.rest.app.Peers`."""

@@ -24,6 +24,7 @@ from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.worker.herder.errors import (
     ConnectorExists,
     InvalidConnector,
+    NotOwner,
     NotPurged,
     NotStopped,
     OffsetsRefused,
@@ -307,6 +308,16 @@ class DistributedHerder:
         if task not in {one.id for one in found.tasks}:
             raise UnknownTask(name, task)
         self.restart(name, include_tasks=True, only_failed=False)
+
+    def settings(self, name: str) -> ConnectorSettings:
+        _config_of(self._state(), name)
+        if self._runs_here(name):
+            return self._local.settings(name)
+        found = self._config.state.assignment
+        placement = None if found is None else found.placements.get(name)
+        owner = None if found is None or placement is None else found.members.get(placement.worker)
+        here = owner is None or owner.worker_id == self.worker_id
+        raise NotOwner(None if owner is None or here else owner.url, name)
 
     def topics(self, name: str) -> tuple[str, ...]:
         return tuple(sorted(self._status.state.topics.get(name, ())))

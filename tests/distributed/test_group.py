@@ -14,6 +14,7 @@ from parquet_sink.worker.herder.errors import (
     HerderError,
     InvalidConnector,
     NotLeader,
+    NotOwner,
     NotPurged,
     NotStopped,
     OffsetsBusy,
@@ -88,6 +89,23 @@ def test_a_follower_refers_to_the_leader(group: Group) -> None:
             change()
         assert raised.value.url == "http://a"
     assert len(group.configs.entries) == before
+
+
+def test_the_worker_that_has_a_connector_has_its_settings_and_others_refer_to_it(group: Group) -> None:
+    """By its address; before a worker has it, to none."""
+    create(group, "one", "two")
+    for name, (owner, *_) in group.running().items():
+        other = "b" if owner == "a" else "a"
+        assert group.workers[owner].herder.settings(name).name == name
+        with pytest.raises(NotOwner) as raised:
+            group.workers[other].herder.settings(name)
+        assert raised.value.url == f"http://{owner}"
+    group.leader.herder.create("new", {"name": "new"})
+    with pytest.raises(NotOwner) as raised:
+        group.leader.herder.settings("new")
+    assert raised.value.url is None
+    with pytest.raises(UnknownConnector):
+        group.leader.herder.settings("none")
 
 
 def test_what_is_wrong_changes_nothing(group: Group) -> None:

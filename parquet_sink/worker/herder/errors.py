@@ -73,17 +73,40 @@ class OffsetsBusy(HerderError):
     """Another request is changing the connector's offsets; nothing was changed by this one."""
 
 
-class NotLeader(HerderError):
-    """Only the leader of a group of workers does this; nothing was done.
+class Elsewhere(HerderError):
+    """Another worker of the group does this; nothing was done. The message is for where that one is not reached.
 
-    url: of the leader's REST API; None while there is none.
+    url: of its REST API; None while there is no such worker.
     """
+
+    def __init__(self, url: str | None, message: str) -> None:
+        super().__init__(message)
+        self.url = url
+
+
+class NotLeader(Elsewhere):
+    """Only the leader of a group of workers does this."""
 
     def __init__(self, url: str | None) -> None:
         super().__init__(
-            "Cannot complete request momentarily due to no known leader URL, likely because a rebalance was underway."
+            url,
+            "Cannot complete request momentarily due to no known leader URL, likely because a rebalance was underway.",
         )
-        self.url = url
+
+
+class NotOwner(Elsewhere):
+    """Only the worker that has the connector does this."""
+
+    def __init__(self, url: str | None, name: str) -> None:
+        super().__init__(
+            url,
+            f"Cannot complete request momentarily: no worker that answers has connector {name}, likely because a "
+            "rebalance was underway.",
+        )
+
+
+class NotReadable(HerderError):
+    """The connector's configuration cannot be read now, so what it needs is not known; the message says why."""
 
 
 class TimedOut(HerderError):

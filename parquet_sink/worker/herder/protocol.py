@@ -9,6 +9,7 @@ Reads answer from what the loop published last, so that they wait for nothing.
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
+from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.worker.herder.values import (
     ConnectorInfo,
     ConnectorProgress,
@@ -88,6 +89,12 @@ class Herder(Protocol):
 
     def restart_task(self, name: str, task: int) -> None:
         """Raises UnknownConnector, UnknownTask."""
+
+    def settings(self, name: str) -> ConnectorSettings:
+        """What a connector runs from, with secrets and the folders of this machine, which has its files.
+
+        Raises UnknownConnector, NotOwner, NotReadable.
+        """
 
     def topics(self, name: str) -> tuple[str, ...]:
         """Topics of which a record passed conversion since the last reset; none for a connector that is not there."""

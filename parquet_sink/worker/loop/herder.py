@@ -23,6 +23,7 @@ from parquet_sink.worker.herder.errors import (
     HerderError,
     InvalidConnector,
     NotPurged,
+    NotReadable,
     OffsetsRefused,
     TimedOut,
     UnknownConnector,
@@ -175,6 +176,14 @@ class LocalHerder:
         """What is stored of a connector, with what config providers say now."""
         return self._registry.load(self.info(name).config, name)
 
+    def settings(self, name: str) -> ConnectorSettings:
+        published = self._published
+        settings = _found(published.settings, name)
+        if settings is None:
+            status = published.statuses[name]
+            raise NotReadable(status.trace or status.waits_for or NOT_READ.format(name))
+        return settings
+
     def topics(self, name: str) -> tuple[str, ...]:
         return self._published.topics.get(name, ())
 
@@ -182,11 +191,10 @@ class LocalHerder:
         self._queue.ask(partial(self._registry.reset_topics, name), TIMEOUT_S)
 
     def offsets(self, name: str) -> tuple[StoredOffset, ...]:
-        published = self._published
-        settings = _found(published.settings, name)
-        if settings is None:
-            status = published.statuses[name]
-            raise OffsetsRefused(status.trace or status.waits_for or NOT_READ.format(name))
+        try:
+            settings = self.settings(name)
+        except NotReadable as error:
+            raise OffsetsRefused(str(error)) from None
         with refusals():
             return stored_offsets_of(settings).read()
 

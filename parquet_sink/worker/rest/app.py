@@ -25,7 +25,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from parquet_sink.config.report import printable
 from parquet_sink.process.logs import about
-from parquet_sink.worker.herder.errors import NotLeader
+from parquet_sink.worker.herder.errors import Elsewhere
 from parquet_sink.worker.herder.protocol import Herder
 from parquet_sink.worker.rest.call import (
     MOST_BYTES,
@@ -62,7 +62,7 @@ _TWO_LENGTHS: Final = (
 
 @dataclass(frozen=True)
 class Forwarded:
-    """A request as it is sent on to the leader.
+    """A request as it is sent on to the leader, or to the worker that has the connector.
 
     target: path and query, as they came. headers: by name in lower case.
     """
@@ -76,8 +76,8 @@ class Forwarded:
 class Peers(Protocol):
     """The other workers of the group."""
 
-    def forward(self, url: str | None, request: Forwarded) -> Reply:
-        """The answer of the worker at this URL, the leader; None: there is none. Raises RestError."""
+    def forward(self, elsewhere: Elsewhere, request: Forwarded) -> Reply:
+        """The answer of the worker that does it. Raises RestError."""
 
     def believes(self, request: Forwarded) -> bool:
         """Whether it is signed by one of them, and comes for the first time."""
@@ -86,8 +86,8 @@ class Peers(Protocol):
 class NoPeers:
     """Of a worker that is alone, whose herder refers to no other."""
 
-    def forward(self, url: str | None, request: Forwarded) -> Reply:
-        raise RestError(409, str(NotLeader(url)), {"Retry-After": "1"})
+    def forward(self, elsewhere: Elsewhere, request: Forwarded) -> Reply:
+        raise RestError(409, str(elsewhere), {"Retry-After": "1"})
 
     def believes(self, request: Forwarded) -> bool:
         return False
@@ -156,8 +156,8 @@ class _Path:
         def reply() -> Reply:
             try:
                 return endpoint.handler(call if endpoint.takes is None else replace(call, body=read_json(raw)))
-            except NotLeader as elsewhere:
-                return self._peers.forward(elsewhere.url, whole)
+            except Elsewhere as elsewhere:
+                return self._peers.forward(elsewhere, whole)
 
         pool = self._pools[endpoint.pool]
         return response_of(await anyio.to_thread.run_sync(reply, limiter=pool, abandon_on_cancel=True))

@@ -14,10 +14,11 @@ from starlette.responses import Response
 from parquet_sink.config.report import quoted
 from parquet_sink.worker.herder.errors import (
     ConnectorExists,
+    Elsewhere,
     HerderError,
     InvalidConnector,
-    NotLeader,
     NotPurged,
+    NotReadable,
     NotStopped,
     OffsetsBusy,
     OffsetsRefused,
@@ -49,6 +50,7 @@ _STATUS: Final[Mapping[type[HerderError], int]] = {
     ShuttingDown: 503,
     OffsetsBusy: 409,
     NotPurged: 409,
+    NotReadable: 409,
     OffsetsRefused: 500,
     StoreFailed: 500,
 }
@@ -250,13 +252,13 @@ def _refuse(text: str) -> NoReturn:
 
 @contextmanager
 def as_rest_errors(unknown: str = NOT_FOUND) -> Iterator[None]:
-    """Within, what the worker raises becomes an answer, but for NotLeader.
+    """Within, what the worker raises becomes an answer, but for Elsewhere.
 
     unknown: the endpoint's words, `{}` for the name.
     """
     try:
         yield
-    except NotLeader:  # who has the request whole sends it on
+    except Elsewhere:  # who has the request whole sends it on
         raise
     except UnknownConnector as error:
         raise RestError(404, unknown.format(error.name)) from error

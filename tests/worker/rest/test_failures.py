@@ -14,6 +14,7 @@ MADE = {
     "InvalidConnector": errors.InvalidConnector(["Invalid [a]. Wrong."]),
     "NotStopped": errors.NotStopped("c"),
     "NotPurged": errors.NotPurged("records are parked"),
+    "NotReadable": errors.NotReadable("no provider answers"),
     "OffsetsBusy": errors.OffsetsBusy("wait"),
     "OffsetsRefused": errors.OffsetsRefused("no right"),
     "TimedOut": errors.TimedOut(),
@@ -24,7 +25,7 @@ MADE = {
 
 def test_all_reasons_are_known() -> None:
     """One that is new must say what its answer is."""
-    assert {one.__name__ for one in HerderError.__subclasses__()} == {*MADE, "NotLeader"}
+    assert {one.__name__ for one in HerderError.__subclasses__()} == {*MADE, "Elsewhere"}
 
 
 def test_who_has_the_whole_request_answers_for_another_leader() -> None:
@@ -47,6 +48,7 @@ def test_who_has_the_whole_request_answers_for_another_leader() -> None:
         *(
             ("NotStopped", 400),
             ("NotPurged", 409),
+            ("NotReadable", 409),
             ("OffsetsBusy", 409),
             ("OffsetsRefused", 500),
             ("TimedOut", 500),

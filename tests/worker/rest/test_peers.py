@@ -13,7 +13,7 @@ from parquet_sink.distributed import signing
 from parquet_sink.distributed.calls import FORWARDED_BY, WorkerCalls
 from parquet_sink.distributed.records import SessionKey
 from parquet_sink.distributed.signing import NotBelieved, Verifier, sign
-from parquet_sink.worker.herder.errors import NotLeader
+from parquet_sink.worker.herder.errors import Elsewhere, NotLeader
 from parquet_sink.worker.rest.app import Forwarded
 from parquet_sink.worker.rest.call import Reply
 from parquet_sink.worker.rest.guards import SIGNATURE
@@ -38,8 +38,8 @@ class Peer:
         request = signing.Request("member", method, target, body)
         return {SIGNATURE: sign(request, self._key, "HmacSHA256", now_ms=time.time_ns() // 1_000_000)}
 
-    def forward(self, url: str | None, request: Forwarded) -> Reply:
-        return self._calls.forward(url, request)
+    def forward(self, elsewhere: Elsewhere, request: Forwarded) -> Reply:
+        return self._calls.forward(elsewhere, request)
 
     def believes(self, request: Forwarded) -> bool:
         asked = signing.Request("member", request.method, request.target, request.body)
