@@ -28,11 +28,12 @@ if TYPE_CHECKING:
     from parquet_sink.worker.herder.protocol import Herder
     from parquet_sink.worker.loop.events import Listener
     from parquet_sink.worker.metrics.exposition import Metrics
+    from parquet_sink.worker.page.hour import LastHour
     from parquet_sink.worker.rest.app import Peers
     from parquet_sink.worker.rest.server import Listening
     from parquet_sink.worker_config.distributed import DistributedSettings
 
-_SERVING: Final = ("starlette", "uvicorn", "prometheus_client")
+_SERVING: Final = ("starlette", "uvicorn", "prometheus_client", "jinja2")
 _ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 _PROTOCOLS: Final = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 HTTP: Final = "http/protobuf"
@@ -103,12 +104,14 @@ def host(plan: Plan, store: ConfigStore, known: Mapping[str, Loaded], listeners:
     local = LocalHerder(registry, queue, brokers_of(plan.worker))
     own = isolated(plan.worker.listeners)
     receiving = [*listeners, *trace_listeners(), *own, Isolated("the figures of connectors", lambda: aggregator)]
-    metrics = None
+    metrics = hours = None
     if listening is not None:
         from parquet_sink.worker.metrics.exposition import Metrics
+        from parquet_sink.worker.page.hour import LastHour
 
         metrics = Metrics(local)
-        receiving.append(Isolated("the metrics", lambda: metrics))
+        hours = LastHour()
+        receiving += [Isolated("the metrics", lambda: metrics), Isolated("the page", lambda: hours)]
     hosting = Host(
         registry,
         known,
@@ -123,15 +126,15 @@ def host(plan: Plan, store: ConfigStore, known: Mapping[str, Loaded], listeners:
         spark_is_up=(lambda: None) if cluster is None else cluster.spark_is_up,
         stop_request=plan.stop_request,
     )
-    if listening is None or metrics is None:
+    if listening is None or metrics is None or hours is None:
         return hosting.run()
     if cluster is None:
-        with _served(local, plan, listening, metrics):
+        with _served(local, plan, listening, metrics, hours):
             return hosting.run()
     group = cluster.running(registry, local, queue)
     with group as herder:
         metrics.herder = herder
-        with _served(herder, plan, listening, metrics, cluster):
+        with _served(herder, plan, listening, metrics, hours, cluster):
             return hosting.run(expected=len(herder.names()))  # all of them, when no other worker is left
 
 
@@ -169,9 +172,15 @@ def _listening(settings: RestSettings) -> "Listening":
 
 @contextmanager
 def _served(
-    herder: "Herder", plan: Plan, listening: "Listening", metrics: "Metrics", peers: "Peers | None" = None
+    herder: "Herder",
+    plan: Plan,
+    listening: "Listening",
+    metrics: "Metrics",
+    hours: "LastHour",
+    peers: "Peers | None" = None,
 ) -> Iterator[None]:
-    """The REST API within. peers: the other workers of the group. Raises SetupError."""
+    """The REST API and the page within. peers: the other workers of the group. Raises SetupError."""
+    from parquet_sink.worker.page.site import make_pages
     from parquet_sink.worker.rest.app import make_admin_app, make_app
     from parquet_sink.worker.rest.server import RestServer
 
@@ -180,12 +189,14 @@ def _served(
     def validate(config: Mapping[str, str]) -> Loaded:
         return load_one(config, config.get("name", ""))
 
-    app = make_app(herder, plan.worker, listening.settings, metrics.exposition, validate, peers)
+    pages = make_pages(herder, hours)
+    app = make_app(herder, plan.worker, listening.settings, metrics.exposition, validate, peers, pages)
     server = RestServer(app, make_admin_app(herder, listening.settings, peers), listening)
     server.start()
     try:
         yield
     finally:
+        pages.close()
         server.stop()
 
 

@@ -24,6 +24,8 @@ from parquet_sink.worker.rest.renderings import read_progress
 FORWARDED_BY: Final = "X-Parquet-Sink-Forwarded-By"
 """Header with the worker that sent a request on: it is sent on once."""
 _FORWARD: Final = Limits(100.0, 3.0, 95.0, 64 * 1024 * 1024)
+_LOOK: Final = Limits(10.0, 3.0, 10.0, 64 * 1024 * 1024)
+"""Of a request that changes nothing, and may be sent again: a worker that hangs is not waited for."""
 _PROGRESS: Final = Limits(3.0, 1.0, 3.0, 64 * 1024 * 1024)
 _KEPT: Final = frozenset({"content-type", "accept"})
 """Headers that a request keeps on its way to the worker, which believes the signature: who asked signed in here."""
@@ -65,7 +67,8 @@ class WorkerCalls:
         headers = {name: text for name, text in request.headers.items() if name in _KEPT}
         headers[FORWARDED_BY] = self._worker_id
         try:
-            answer = self._exchange(url, request.method, request.target, _FORWARD, headers, request.body)
+            limits = _LOOK if request.method == "GET" else _FORWARD
+            answer = self._exchange(url, request.method, request.target, limits, headers, request.body)
         except RequestFailed as error:
             log.info("the worker at %s did not answer: %s %s", url, error.kind, error.detail)
             if error.kind in _UNDONE:

@@ -20,7 +20,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from parquet_sink.config.report import printable
@@ -254,6 +254,15 @@ _CORS_AGE_S: Final = 1800
 log = logging.getLogger(__name__)
 
 
+class Pages(Protocol):
+    """What a browser is shown, over the same endpoints. for_workers: what other workers alone may ask."""
+
+    for_workers: Sequence[Endpoint]
+
+    def routes(self, endpoints: Sequence[Endpoint], peers: Peers) -> Sequence[BaseRoute]:
+        """They are looked at before those of the endpoints."""
+
+
 def make_app(
     herder: Herder,
     worker: Worker,
@@ -261,18 +270,19 @@ def make_app(
     metrics: Metrics,
     validate: Validate,
     peers: Peers | None = None,
+    pages: Pages | None = None,
 ) -> Starlette:
     """The whole API. metrics: the exposition for Prometheus and its media type. peers: None for one that is alone.
 
-    validate: what `/config/validate` goes by, which is to be what the herder goes by.
+    validate: what `/config/validate` goes by, which is to be what the herder goes by. pages: beside it, for browsers.
     """
     plugins = Plugins(herder, validate, _defaults(worker))
     connectors, tasks = Connectors(herder, settings), Tasks(herder)
     found = endpoints_of(Service(herder, metrics), connectors, tasks, Offsets(herder), plugins)
     loggers = endpoints_of(Loggers(herder))
     if settings.admin is None:
-        return _application([*found, *loggers], settings, peers or NoPeers())
-    return _application(found, settings, peers or NoPeers(), for_workers=loggers)
+        return _application([*found, *loggers], settings, peers or NoPeers(), pages=pages)
+    return _application(found, settings, peers or NoPeers(), for_workers=loggers, pages=pages)
 
 
 def _defaults(worker: Worker) -> dict[str, str]:
@@ -286,13 +296,19 @@ def make_admin_app(herder: Herder, settings: RestSettings, peers: Peers | None =
 
 
 def _application(
-    found: Sequence[Endpoint], settings: RestSettings, peers: Peers, for_workers: Sequence[Endpoint] = ()
+    found: Sequence[Endpoint],
+    settings: RestSettings,
+    peers: Peers,
+    for_workers: Sequence[Endpoint] = (),
+    pages: Pages | None = None,
 ) -> Starlette:
     """for_workers: what other workers alone may ask, which send a request on to where everybody asks."""
     text = document(found, signs_in=bool(settings.users))
     openapi = Endpoint("GET", "/openapi.json", lambda call: Reply(text), "This document")
+    shown: Sequence[BaseRoute] = () if pages is None else pages.routes(found, peers)
+    internal = [*for_workers, *(() if pages is None else pages.for_workers)]
     app = Starlette(
-        routes=[*routes([*found, openapi], peers), *routes(for_workers, peers, signed=True)],
+        routes=[*shown, *routes([*found, openapi], peers), *routes(internal, peers, signed=True)],
         middleware=_middleware(settings),
         exception_handlers={HTTPException: _http_error},  # type: ignore[dict-item]
     )

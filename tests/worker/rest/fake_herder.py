@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.worker.herder import log_levels
 from parquet_sink.worker.herder.errors import (
     ConnectorExists,
@@ -92,6 +93,10 @@ class FakeHerder:
 
     def info(self, name: str) -> ConnectorInfo:
         return ConnectorInfo(name, self._find(name).config, self._tasks(name))
+
+    def settings(self, name: str) -> ConnectorSettings | None:
+        self._may_fail()
+        return None
 
     def status(self, name: str) -> ConnectorStatus:
         kept = self._find(name)

@@ -1,0 +1,502 @@
+"""The page's frame: routes, templates, the token of forms, headers, and parts that are sent again when they change."""
+
+import asyncio
+import base64
+import hmac
+import json
+import logging
+import re
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.resources import files
+from typing import Any, Final
+from urllib.parse import parse_qsl, unquote, urlencode
+
+import anyio
+import anyio.to_thread
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.datastructures import QueryParams
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import RedirectResponse, Response, StreamingResponse
+from starlette.routing import BaseRoute, Match, Route
+from starlette.types import Scope
+
+from parquet_sink import __version__
+from parquet_sink.config.report import printable
+from parquet_sink.process.logs import about
+from parquet_sink.worker.herder.errors import NotLeader
+from parquet_sink.worker.page import charts, words
+from parquet_sink.worker.rest.app import BODY_S, Forwarded, Peers
+from parquet_sink.worker.rest.call import (
+    MOST_BYTES,
+    NO_BODY,
+    Call,
+    Endpoint,
+    Reply,
+    RestError,
+    as_rest_errors,
+    read_json,
+    response_of,
+)
+from parquet_sink.worker.rest.guards import USER
+
+TOKEN: Final = "token"
+"""Field of a form with what its cookie has: a page of another origin can read neither."""
+COOKIE: Final = "parquet_sink_page"
+NOTICE: Final = "parquet_sink_notice"
+MOST_STREAMS: Final = 32
+"""Browsers that are kept up to date at once; the others are told to look again."""
+STREAM_S: Final = 600.0
+EVERY_S: Final = 1.0
+_TURN_S: Final = 0.2
+_KEPT_RENDERS: Final = 64
+_MOST_NOTICE: Final = 1_500
+_THREADS: Final = 12
+_LIVE_THREADS: Final = 4
+_MARK: Final = "_page"
+HEADERS: Final = {
+    "Content-Security-Policy": "default-src 'self'; base-uri 'none'; object-src 'none'; form-action 'self'; "
+    "frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+_FORGED: Final = "This form is not from this page, or is older than its cookie. Load the page again, and repeat it."
+_TYPES: Final = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+log = logging.getLogger(__name__)
+
+
+class Api:
+    """The endpoints of REST, called in this process; `peers` are asked for what only the leader does."""
+
+    def __init__(self, endpoints: Sequence[Endpoint], peers: Peers) -> None:
+        self._endpoints = [(one, re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", one.path))) for one in endpoints]
+        self._peers = peers
+
+    def ask(self, method: str, target: str, body: Any = NO_BODY) -> Any:
+        """What the endpoint gives, as JSON has it; target: path and query, encoded. Raises RestError."""
+        path, _, query = target.partition("?")
+        raw = b"" if body is NO_BODY else json.dumps(body, ensure_ascii=False).encode()
+        for one, pattern in self._endpoints:
+            if one.method == method and (found := pattern.fullmatch(path)):
+                call = Call({name: unquote(text) for name, text in found.groupdict().items()}, QueryParams(query))
+                return self._reply(one, call, Forwarded(method, target, {"content-type": "application/json"}, raw))
+        raise RestError(404, f"There is no {method} {path}.")
+
+    def of_worker(self, url: str, target: str) -> Any:
+        """What another worker answers to a GET that only workers may ask. Raises RestError."""
+        return content_of(self._peers.forward(url, Forwarded("GET", target, {"accept": "application/json"}, b"")))
+
+    def _reply(self, one: Endpoint, call: Call, whole: Forwarded) -> Any:
+        try:
+            body = read_json(whole.body)
+            return one.handler(Call(call.path, call.query, body, call.base_url)).content
+        except NotLeader as elsewhere:
+            return content_of(self._peers.forward(elsewhere.url, whole))
+
+
+def content_of(reply: Reply) -> Any:
+    """What another worker answered. Raises RestError for an error of it."""
+    try:
+        content = json.loads(reply.content) if isinstance(reply.content, bytes) else reply.content
+    except (ValueError, RecursionError):
+        raise RestError(502, "What another worker answered is no JSON; ask again.") from None
+    if reply.status >= 400:
+        message = content.get("message") if isinstance(content, dict) else None
+        raise RestError(reply.status, message or f"Another worker answered with status {reply.status}.")
+    return content
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One request of a browser. path: variable parts, decoded. form: the last value of each field. user: who signed in.
+
+    target: path and query as they were asked for.
+    """
+
+    api: Api
+    path: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, str] = field(default_factory=dict)
+    form: Mapping[str, str] = field(default_factory=dict)
+    user: str | None = None
+    target: str = "/ui"
+
+    @property
+    def connector(self) -> str:
+        return self.path["connector"]
+
+
+@dataclass(frozen=True)
+class View:
+    """A screen. rows: HTML by id of the rows in its part `rows`, which are sent one by one when they change."""
+
+    template: str
+    context: Mapping[str, Any] = field(default_factory=dict)
+    status: int = 200
+    rows: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Done:
+    """An action was done: where the browser goes, and what it says there, once. failed: it could not be done."""
+
+    to: str
+    notice: str
+    failed: bool = False
+
+
+@dataclass(frozen=True)
+class File:
+    """Something to download."""
+
+    name: str
+    content: str
+    media_type: str
+
+
+Shown = View | Done | File
+Handler = Callable[[Visit], Shown]
+
+
+@dataclass(frozen=True)
+class Screen:
+    """A path of the page. live: parts that are kept up to date."""
+
+    method: str
+    path: str
+    handler: Handler
+    live: tuple[str, ...] = ()
+
+
+def shows(path: str, live: tuple[str, ...] = ()) -> Callable[[Any], Any]:
+    """Makes a method the screen at this path."""
+    return _marked("GET", path, live)
+
+
+def does(path: str) -> Callable[[Any], Any]:
+    """Makes a method the action that a form sends to this path."""
+    return _marked("POST", path, ())
+
+
+def _marked(method: str, path: str, live: tuple[str, ...]) -> Callable[[Any], Any]:
+    def mark(handler: Any) -> Any:
+        vars(handler).setdefault(_MARK, []).append((method, path, live))
+        return handler
+
+    return mark
+
+
+def screens_of(*objects: object) -> list[Screen]:
+    """Those of objects with such methods."""
+    return [
+        Screen(method, path, getattr(one, name), live)
+        for one in objects
+        for name, marked in vars(type(one)).items()
+        for method, path, live in getattr(marked, "__dict__", {}).get(_MARK, ())
+    ]
+
+
+class Pages:
+    """All screens, as routes. worker_id: shown at the top. for_workers: what other workers alone may ask."""
+
+    def __init__(self, worker_id: str, screens: Callable[["Environment"], Sequence[object]]) -> None:
+        self._env = environment()
+        self._env.globals["worker_id"] = worker_id
+        self._screens = screens_of(*screens(self._env))
+        self.for_workers: Sequence[Endpoint] = ()
+        self._renders: OrderedDict[str, dict[str, Any]] = OrderedDict()
+        self._lock = threading.Lock()
+        self._streams = 0
+        self._closing = threading.Event()
+        self._api = Api((), _Nobody())
+        self._pool = anyio.CapacityLimiter(_THREADS)
+        self._live_pool = anyio.CapacityLimiter(_LIVE_THREADS)
+
+    def routes(self, endpoints: Sequence[Endpoint], peers: Peers) -> list[BaseRoute]:
+        """They go before those of REST: `/` is the page for who asks for HTML, and Kafka Connect's for all others."""
+        self._api = Api(endpoints, peers)
+        found: list[BaseRoute] = [
+            Route("/ui/live", self._live, methods=["GET"]),
+            Route("/ui/static/{name}", _static, methods=["GET"]),
+            *(Route(one.path, partial(self._serve, one), methods=[one.method]) for one in self._screens),
+        ]
+        found.append(Route("/ui/{rest:path}", partial(self._serve, Screen("GET", "/ui/*", _missing)), methods=["GET"]))
+        first = next((one for one in self._screens if one.path == "/ui"), None)
+        return found if first is None else [*found, _HtmlRoute("/", partial(self._serve, first), methods=["GET"])]
+
+    def close(self) -> None:
+        """Ends what is sent to browsers, within a second."""
+        self._closing.set()
+
+    async def _serve(self, screen: Screen, request: Request) -> Response:
+        cookie = request.cookies.get(COOKIE, "")
+        token = cookie or secrets.token_urlsafe(24)
+        try:
+            visit = await self._visit(request, screen, cookie)
+            shown = await anyio.to_thread.run_sync(partial(_asked, screen, visit), limiter=self._pool)
+        except RestError as error:
+            shown = View("error.html", {"message": error.message, "status": error.status}, error.status)
+        except ClientDisconnect:
+            return Response(status_code=400)
+        except Exception:  # a defect of ours must not end the server, nor show the browser what is inside
+            log.exception("Page: %s %s failed", request.method, printable(request.scope["path"]))
+            message = "An uncaught error kept the worker from showing this; its log has the cause."
+            shown = View("error.html", {"message": message, "status": 500}, 500)
+        if isinstance(shown, View):
+            render = partial(self._html, screen, shown, request, token)
+            response = await anyio.to_thread.run_sync(render, limiter=self._pool)
+        else:
+            response = _redirect(shown) if isinstance(shown, Done) else _download(shown)
+        if not cookie:
+            response.set_cookie(COOKIE, token, httponly=True, samesite="lax", secure=request.url.scheme == "https")
+        _log(request, response)
+        return response
+
+    async def _visit(self, request: Request, screen: Screen, cookie: str) -> Visit:
+        form: dict[str, str] = {}
+        if screen.method == "POST":
+            form = await _form(request)
+            if not (cookie and hmac.compare_digest(form.pop(TOKEN, "").encode(), cookie.encode())):
+                raise RestError(403, _FORGED)
+        path = {name: unquote(text) for name, text in request.path_params.items()}
+        query = dict(request.query_params)
+        return Visit(self._api, path, query, form, request.scope.get(USER), _target(request))
+
+    def _html(self, screen: Screen, view: View, request: Request, token: str) -> Response:
+        notice = _notice(request.cookies.get(NOTICE))
+        render = secrets.token_urlsafe(9) if screen.live and view.status == 200 else ""
+        field_ = Markup('<input type="hidden" name="{}" value="{}">').format(TOKEN, token)
+        context = {
+            **view.context,
+            "rows": view.rows or {},
+            "token": lambda: field_,
+            "notice": notice,
+            "render": render,
+            "target": _target(request),
+            "user": request.scope.get(USER),
+        }
+        text = self._env.get_template(view.template).render(context)
+        if render:
+            self._keep(render, self._parts(screen, view))
+        headers = {**HEADERS, "Cache-Control": "no-store", "Vary": "Accept"}
+        response = Response(text, view.status, headers, "text/html; charset=utf-8")
+        if notice is not None:
+            response.delete_cookie(NOTICE)
+        return response
+
+    def _keep(self, render: str, parts: dict[str, Any]) -> None:
+        with self._lock:
+            self._renders[render] = parts
+            while len(self._renders) > _KEPT_RENDERS:
+                self._renders.popitem(last=False)
+
+    def _parts(self, screen: Screen, view: View) -> dict[str, Any]:
+        """HTML of the live blocks by name; of rows by id, in their order."""
+        template = self._env.get_template(view.template)
+        context = template.new_context({**view.context, "rows": view.rows or {}})
+        parts: dict[str, Any] = {name: "".join(template.blocks[name](context)) for name in screen.live}
+        return parts if view.rows is None else {**parts, "rows": dict(view.rows)}
+
+    async def _live(self, request: Request) -> Response:
+        """Parts of a screen, sent when they change. of: its path and query; render: what the browser has."""
+        if self._streams >= MOST_STREAMS or self._closing.is_set():
+            busy = RestError(503, "Too many browsers are kept up to date; load the page again.")
+            return response_of(Reply({"error_code": 503, "message": busy.message}, 503, {"Retry-After": "10"}))
+        found = self._screen_of(request.query_params.get("of", "/ui"))
+        if found is None:
+            return response_of(Reply({"error_code": 404, "message": "There is no such screen."}, 404))
+        screen, visit = found
+        again = "last-event-id" in request.headers
+        with self._lock:
+            before = {} if again else self._renders.get(request.query_params.get("render", ""), {})
+        headers = {**HEADERS, "Cache-Control": "no-store"}
+        return StreamingResponse(self._stream(screen, visit, before), 200, headers, "text/event-stream")
+
+    def _screen_of(self, target: str) -> tuple[Screen, Visit] | None:
+        path, _, query = target.partition("?")
+        for one in self._screens:
+            pattern = re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", one.path)
+            if one.live and (match := re.fullmatch(pattern, path.removesuffix("/") or "/ui")):
+                names = {name: unquote(text) for name, text in match.groupdict().items()}
+                return one, Visit(self._api, names, dict(parse_qsl(query)), target=target)
+        return None
+
+    async def _stream(self, screen: Screen, visit: Visit, before: dict[str, Any]) -> AsyncIterator[bytes]:
+        self._streams += 1
+        until_s, number = time.monotonic() + STREAM_S, 0
+        try:
+            yield b"retry: 2000\n\n"
+            while not self._closing.is_set() and time.monotonic() < until_s:
+                try:
+                    asked = partial(self._now, screen, visit)
+                    now = await anyio.to_thread.run_sync(asked, limiter=self._live_pool, abandon_on_cancel=True)
+                except RestError as error:
+                    yield _event("gone", number, {"message": error.message})
+                    return
+                changed, before = _changes(before, now), now
+                number += 1
+                yield _event("parts", number, changed) if changed else b": \n\n"
+                await self._wait(EVERY_S)
+        finally:
+            self._streams -= 1
+
+    def _now(self, screen: Screen, visit: Visit) -> dict[str, Any]:
+        shown = _asked(screen, visit)
+        return self._parts(screen, shown) if isinstance(shown, View) else {}
+
+    async def _wait(self, seconds: float) -> None:
+        until_s = time.monotonic() + seconds
+        while not self._closing.is_set() and time.monotonic() < until_s:  # noqa: ASYNC110 -- a thread closes it
+            await asyncio.sleep(_TURN_S)
+
+
+def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    """What a browser replaces: parts whole, and rows one by one while the same ones stand in the same order."""
+    changed: dict[str, Any] = {name: text for name, text in now.items() if before.get(name) != text and name != "rows"}
+    rows, had = now.get("rows"), before.get("rows")
+    if rows is None or rows == had:
+        return {"parts": changed} if changed else {}
+    if had is None or [*had] != [*rows]:
+        return {"parts": {**changed, "rows": "".join(rows.values())}}
+    return {"parts": changed, "rows": {key: text for key, text in rows.items() if had[key] != text}}
+
+
+def _event(name: str, number: int, content: Any) -> bytes:
+    return f"event: {name}\nid: {number}\ndata: {json.dumps(content, ensure_ascii=False)}\n\n".encode()
+
+
+def _missing(visit: Visit) -> Shown:
+    raise RestError(404, "The page has no such screen.")
+
+
+def _asked(screen: Screen, visit: Visit) -> Shown:
+    """What a screen shows. Raises RestError."""
+    try:
+        with as_rest_errors():
+            return screen.handler(visit)
+    except NotLeader as elsewhere:
+        raise RestError(409, str(elsewhere)) from elsewhere
+
+
+class _HtmlRoute(Route):
+    """Is there for who asks for HTML before anything else."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        if scope["type"] != "http" or not wants_html(dict(scope["headers"]).get(b"accept", b"").decode("latin-1")):
+            return Match.NONE, {}
+        return super().matches(scope)
+
+
+def wants_html(accept: str) -> bool:
+    """Whether a client names HTML, as browsers do, and before JSON if it names that."""
+    types = [one.partition(";")[0].strip().lower() for one in accept.split(",")]
+    if "text/html" not in types:
+        return False
+    return "application/json" not in types or types.index("text/html") < types.index("application/json")
+
+
+class _Nobody:
+    """Peers before there are any."""
+
+    def forward(self, url: str | None, request: Forwarded) -> Reply:
+        raise RestError(409, str(NotLeader(url)))
+
+    def believes(self, request: Forwarded) -> bool:
+        return False
+
+
+def environment() -> Environment:
+    """Templates of this package: everything is escaped, and a name that is not there is an error."""
+    env = Environment(
+        loader=PackageLoader("parquet_sink.worker.page"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    env.filters |= words.FILTERS
+    env.globals |= {"version": __version__, "charts": charts, "link": link}
+    return env
+
+
+def link(path: str, **query: object) -> str:
+    """A path with a query of what is given; empty values are left out."""
+    given = {name: str(value) for name, value in query.items() if value not in (None, "")}
+    return f"{path}?{urlencode(given)}" if given else path
+
+
+def _target(request: Request) -> str:
+    path = request.scope["path"]
+    return f"{path}?{request.url.query}" if request.url.query else path
+
+
+async def _form(request: Request) -> dict[str, str]:
+    """Fields of a form, within limits of size and time. Raises RestError."""
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type != "application/x-www-form-urlencoded":
+        raise RestError(415, "A form is sent as application/x-www-form-urlencoded.")
+    received = bytearray()
+    try:
+        async with asyncio.timeout(BODY_S):
+            async for part in request.stream():
+                received += part
+                if len(received) > 3 * MOST_BYTES:  # as it is encoded
+                    raise RestError(413, f"The form is larger than {MOST_BYTES} bytes; send less.")
+    except TimeoutError:
+        raise RestError(408, f"The form did not come within {BODY_S:g} s.", {"Connection": "close"}) from None
+    try:
+        return dict(parse_qsl(received.decode(), keep_blank_values=True, errors="strict", max_num_fields=2_000))
+    except (UnicodeDecodeError, ValueError):
+        raise RestError(400, "The form is not UTF-8, or has more than 2,000 fields.") from None
+
+
+def _redirect(done: Done) -> Response:
+    response = RedirectResponse(done.to, 303, HEADERS)
+    content = json.dumps({"text": done.notice[:_MOST_NOTICE], "failed": done.failed}).encode()
+    value = base64.urlsafe_b64encode(content).decode()
+    response.set_cookie(NOTICE, value, max_age=60, httponly=True, samesite="lax")
+    return response
+
+
+def _notice(value: str | None) -> dict[str, Any] | None:
+    """What an action came to; whatever is wrong with a cookie, there is none."""
+    try:
+        found = json.loads(base64.urlsafe_b64decode(value or ""))
+        return {"text": str(found["text"]), "failed": bool(found["failed"])}
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def _download(file: File) -> Response:
+    name = file.name.encode("ascii", "replace").decode().translate(str.maketrans('"\\/?', "____"))
+    headers = {**HEADERS, "Cache-Control": "no-store", "Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(file.content, 200, headers, file.media_type)
+
+
+async def _static(request: Request) -> Response:
+    """A file of the page; the version in its address changes with the program's."""
+    name = request.path_params["name"]
+    found = files("parquet_sink.worker.page") / "static" / name
+    media_type = _TYPES.get(f".{name.rpartition('.')[2]}")
+    if "/" in name or "%" in name or media_type is None or not found.is_file():
+        return response_of(Reply({"error_code": 404, "message": "HTTP 404 Not Found"}, 404))
+    cached = "public, max-age=86400" if request.query_params.get("v") == __version__ else "no-cache"
+    return Response(found.read_bytes(), 200, {**HEADERS, "Cache-Control": cached}, media_type)
+
+
+def _log(request: Request, response: Response) -> None:
+    """Who changed what is worth a line; who looks is not."""
+    level = logging.DEBUG if request.method in ("GET", "HEAD") else logging.INFO
+    address = request.client.host if request.client else "an unknown address"
+    user = request.scope.get(USER)
+    who = address if user is None else f"{printable(user)} at {address}"
+    name = request.path_params.get("connector")
+    extra = None if name is None else about(connector=unquote(name))
+    path = printable(request.scope["path"])
+    log.log(level, "Page: %s %s by %s: %d", request.method, path, who, response.status_code, extra=extra)

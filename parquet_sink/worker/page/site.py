@@ -1,0 +1,30 @@
+"""The page's screens put together: what a worker that serves REST hands to its application."""
+
+import time
+from collections.abc import Callable
+
+from parquet_sink.worker.herder.protocol import Herder
+from parquet_sink.worker.page.facts import Facts
+from parquet_sink.worker.page.frame import Pages, View, Visit, shows
+from parquet_sink.worker.page.hour import LastHour
+from parquet_sink.worker.page.overview import Overview
+
+
+class WorkersScreen:
+    """Who is there, and what each has."""
+
+    def __init__(self, herder: Herder) -> None:
+        self._herder = herder
+
+    @shows("/ui/workers", live=("table",))
+    def all(self, visit: Visit) -> View:
+        found = self._herder.workers()
+        return View("workers.html", {"workers": found.workers, "waiting": found.waiting, "group": found.group})
+
+
+def make_pages(herder: Herder, hours: LastHour, clock: Callable[[], float] = time.time) -> Pages:
+    """All screens. hours: a listener of this worker's events. clock: epoch seconds."""
+    facts = Facts(herder, hours, clock)
+    pages = Pages(herder.worker_id, lambda env: (Overview(herder, facts, env, clock), WorkersScreen(herder)))
+    pages.for_workers = facts.endpoints()
+    return pages
