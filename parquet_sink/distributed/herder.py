@@ -152,9 +152,6 @@ class DistributedHerder:
     def _runs_here(self, name: str) -> bool:
         return self._owned.has(name) and name in self._local.names()
 
-    def settings(self, name: str) -> ConnectorSettings | None:
-        return self._local.settings(name) if self._owned.has(name) else None
-
     def status(self, name: str) -> ConnectorStatus:
         _config_of(self._config.state, name)
         return self._status_of(name)

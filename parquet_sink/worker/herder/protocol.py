@@ -51,9 +51,6 @@ class Herder(Protocol):
     def info(self, name: str) -> ConnectorInfo:
         """Raises UnknownConnector."""
 
-    def settings(self, name: str) -> ConnectorSettings | None:
-        """What a connector of this worker runs from; None where another has it, or it cannot be read now."""
-
     def status(self, name: str) -> ConnectorStatus:
         """Raises UnknownConnector."""
 

@@ -101,9 +101,6 @@ class LocalHerder:
     def info(self, name: str) -> ConnectorInfo:
         return _found(self._published.infos, name)
 
-    def settings(self, name: str) -> ConnectorSettings | None:
-        return self._published.settings.get(name)
-
     def status(self, name: str) -> ConnectorStatus:
         return _found(self._published.statuses, name)
 

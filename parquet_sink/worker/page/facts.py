@@ -21,11 +21,11 @@ from parquet_sink.history.store import HistoryQuery
 from parquet_sink.process.threads import in_thread
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.settings.sink import SinkSettings
-from parquet_sink.worker.herder.errors import UnknownConnector
+from parquet_sink.worker.herder.errors import Elsewhere, HerderError
 from parquet_sink.worker.herder.protocol import Herder
 from parquet_sink.worker.page.frame import Api, link
 from parquet_sink.worker.page.hour import SLOT_S, SLOTS, LastHour
-from parquet_sink.worker.rest.call import Call, Endpoint, Reply, RestError
+from parquet_sink.worker.rest.call import Call, Endpoint, Reply, RestError, as_rest_errors
 
 KEPT_S: Final = 0.7
 """How long what all browsers see is taken for true: they share one look."""
@@ -56,9 +56,8 @@ class Facts:
         ]
 
     def _answer(self, call: Call) -> Reply:
-        settings = self._herder.settings(call.connector)
-        if settings is None:
-            raise RestError(409, f"This worker does not have connector {call.connector} now; ask again.")
+        with as_rest_errors():
+            settings = self._herder.settings(call.connector)
         return Reply(self._part(settings, call.path["part"], dict(call.query)))
 
     def overview(self, api: Api) -> dict[str, Any]:
@@ -69,8 +68,8 @@ class Facts:
             return self._kept[1]
 
     def _others(self, api: Api) -> dict[str, Any]:
-        urls = [one.url for one in self._herder.workers().workers if one.worker_id != self._herder.worker_id]
-        asked = [in_thread(partial(api.of_worker, url, _ALL)) for url in urls if url]
+        others = [one for one in self._herder.workers().workers if one.url and one.worker_id != self._herder.worker_id]
+        asked = [in_thread(partial(api.of_worker, Elsewhere(one.url, one.worker_id), _ALL)) for one in others]
         done, _ = wait(asked, OTHERS_S)
         found: dict[str, Any] = {}
         for future in done:
@@ -80,10 +79,16 @@ class Facts:
 
     def _own(self) -> dict[str, Any]:
         names = [one.status.name for one in self._herder.own_progress()]
-        settings = {name: self._herder.settings(name) for name in names}
+        settings = {name: self._settings(name) for name in names}
         if waiting := self._hours.to_seed(name for name, one in settings.items() if one is not None):
             in_thread(partial(self._seed, [settings[name] for name in waiting]))
         return {name: {**_thresholds(settings[name]), "hour": self._hours.of(name)} for name in names}
+
+    def _settings(self, name: str) -> ConnectorSettings | None:
+        try:
+            return self._herder.settings(name)
+        except HerderError:  # it went elsewhere meanwhile, or cannot be read: its status tells why
+            return None
 
     def _seed(self, connectors: Sequence[ConnectorSettings | None]) -> None:
         """What happened in the last hour before this process began; a history that cannot be read is told elsewhere."""
@@ -95,20 +100,12 @@ class Facts:
 
     def of(self, api: Api, name: str, part: str, **query: object) -> dict[str, Any]:
         """One part of what its owner knows. Raises RestError."""
-        settings = self._herder.settings(name)
         given = {key: str(value) for key, value in query.items() if value not in (None, "")}
-        if settings is not None:
-            return self._part(settings, part, given)
-        url = self._owner(name)
-        return dict(api.of_worker(url, link(f"{_ALL}/{quote(name, safe='')}/{part}", **given)))
-
-    def _owner(self, name: str) -> str:
-        if name not in self._herder.names():
-            raise UnknownConnector(name)
-        for one in self._herder.workers().workers:
-            if any(found.name == name for found in one.connectors) and one.worker_id != self._herder.worker_id:
-                return one.url
-        raise RestError(409, "No worker has read its configuration, so nobody knows more of it now.")
+        try:
+            settings = self._herder.settings(name)
+        except Elsewhere as elsewhere:
+            return dict(api.of_worker(elsewhere, link(f"{_ALL}/{quote(name, safe='')}/{part}", **given)))
+        return self._part(settings, part, given)
 
     def _part(self, settings: ConnectorSettings, part: str, query: Query) -> dict[str, Any]:
         if part not in self._parts:

@@ -30,7 +30,7 @@ from starlette.types import Scope
 from parquet_sink import __version__
 from parquet_sink.config.report import printable
 from parquet_sink.process.logs import about
-from parquet_sink.worker.herder.errors import NotLeader
+from parquet_sink.worker.herder.errors import Elsewhere
 from parquet_sink.worker.page import charts, words
 from parquet_sink.worker.rest.app import BODY_S, Forwarded, Peers
 from parquet_sink.worker.rest.call import (
@@ -89,16 +89,17 @@ class Api:
                 return self._reply(one, call, Forwarded(method, target, {"content-type": "application/json"}, raw))
         raise RestError(404, f"There is no {method} {path}.")
 
-    def of_worker(self, url: str, target: str) -> Any:
+    def of_worker(self, elsewhere: Elsewhere, target: str) -> Any:
         """What another worker answers to a GET that only workers may ask. Raises RestError."""
-        return content_of(self._peers.forward(url, Forwarded("GET", target, {"accept": "application/json"}, b"")))
+        whole = Forwarded("GET", target, {"accept": "application/json"}, b"")
+        return content_of(self._peers.forward(elsewhere, whole))
 
     def _reply(self, one: Endpoint, call: Call, whole: Forwarded) -> Any:
         try:
             body = read_json(whole.body)
             return one.handler(Call(call.path, call.query, body, call.base_url)).content
-        except NotLeader as elsewhere:
-            return content_of(self._peers.forward(elsewhere.url, whole))
+        except Elsewhere as elsewhere:
+            return content_of(self._peers.forward(elsewhere, whole))
 
 
 def content_of(reply: Reply) -> Any:
@@ -380,7 +381,7 @@ def _asked(screen: Screen, visit: Visit) -> Shown:
     try:
         with as_rest_errors():
             return screen.handler(visit)
-    except NotLeader as elsewhere:
+    except Elsewhere as elsewhere:
         raise RestError(409, str(elsewhere)) from elsewhere
 
 
@@ -404,8 +405,8 @@ def wants_html(accept: str) -> bool:
 class _Nobody:
     """Peers before there are any."""
 
-    def forward(self, url: str | None, request: Forwarded) -> Reply:
-        raise RestError(409, str(NotLeader(url)))
+    def forward(self, elsewhere: Elsewhere, request: Forwarded) -> Reply:
+        raise RestError(409, str(elsewhere))
 
     def believes(self, request: Forwarded) -> bool:
         return False

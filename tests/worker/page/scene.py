@@ -14,6 +14,8 @@ from parquet_sink.history.settings import HistorySettings
 from parquet_sink.history.sqlite import write_history
 from parquet_sink.model.ranges import Attempt
 from parquet_sink.settings.connector import ConnectorSettings
+from parquet_sink.settings.sink import SinkSettings
+from parquet_sink.worker.herder.errors import NotReadable
 from parquet_sink.worker.herder.values import (
     ConnectorProgress,
     ConnectorStatus,
@@ -70,9 +72,11 @@ class SceneHerder(FakeHerder):
         self.kept[name] = Kept({**GOOD, "name": name, "connect.ems.commit.interval.ms": "30000", **own})
         self.parts[name] = part or Part()
 
-    def settings(self, name: str) -> ConnectorSettings | None:
-        kept = self.kept.get(name)
-        return None if kept is None else load(kept.config, self.worker, source=name).settings
+    def settings(self, name: str) -> ConnectorSettings:
+        loaded = load(self._find(name).config, self.worker, source=name)
+        if loaded.settings is None:
+            raise NotReadable("\n".join(loaded.problems))
+        return loaded.settings
 
     def status(self, name: str) -> ConnectorStatus:
         kept, part = self._find(name), self.parts.get(name, Part())
@@ -154,8 +158,8 @@ def uploads(begin_ms: int, end_ms: int, seed: int = 1, partitions: int = 3) -> l
 def remember(herder: SceneHerder, name: str, records: Sequence[UploadRecord]) -> None:
     """Writes a connector's history."""
     settings = herder.settings(name)
-    assert settings is not None
-    path = Path(settings.history_file)  # type: ignore[attr-defined]
+    assert isinstance(settings, SinkSettings)
+    path = Path(settings.history_file)
     path.parent.mkdir(parents=True, exist_ok=True)
     with closing(write_history(path, HistorySettings())) as history:
         history.append_files(records)

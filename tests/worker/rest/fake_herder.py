@@ -9,6 +9,7 @@ from parquet_sink.worker.herder.errors import (
     ConnectorExists,
     HerderError,
     InvalidConnector,
+    NotReadable,
     NotStopped,
     OffsetsRefused,
     UnknownConnector,
@@ -94,9 +95,9 @@ class FakeHerder:
     def info(self, name: str) -> ConnectorInfo:
         return ConnectorInfo(name, self._find(name).config, self._tasks(name))
 
-    def settings(self, name: str) -> ConnectorSettings | None:
-        self._may_fail()
-        return None
+    def settings(self, name: str) -> ConnectorSettings:
+        self._find(name)
+        raise NotReadable("Nothing runs here.")
 
     def status(self, name: str) -> ConnectorStatus:
         kept = self._find(name)
