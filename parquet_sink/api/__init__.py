@@ -19,6 +19,8 @@ if TYPE_CHECKING:  # the same names for the type checker
     from parquet_sink.config.declared import LocalPath as LocalPath
     from parquet_sink.config.declared import Long as Long
     from parquet_sink.config.declared import Milliseconds as Milliseconds
+    from parquet_sink.config.declared import ShortBytes as ShortBytes
+    from parquet_sink.config.declared import ShortMilliseconds as ShortMilliseconds
     from parquet_sink.config.declared import check as check
     from parquet_sink.config.declared import declared as declared
     from parquet_sink.config.declared import filled_by as filled_by
@@ -165,7 +167,8 @@ _NAMES: Final = {
     "convert.keys": "CONVERTER_KEYS",
     "transform.keys": "TRANSFORM_KEYS",
     "rows.settings": "SHAPE_KEYS OBFUSCATION_KEYS ShapeSettings",
-    "config.declared": "LocalPath declared filled_by key keys_of made check Bytes Long Milliseconds",
+    "config.declared": "LocalPath declared filled_by key keys_of made check Bytes Long Milliseconds "
+    "ShortBytes ShortMilliseconds",
     "settings.connector": "RestartSettings ErrorSettings ConnectorSettings",
     "net.settings": "HttpSettings",
     "kafka.settings": "OVERRIDE_KEYS TOPIC_KEYS FlushSettings KafkaSettings",

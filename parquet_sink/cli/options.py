@@ -2,12 +2,12 @@
 
 import argparse
 import glob
-import re
 import time
 from argparse import Namespace
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
+from parquet_sink.config.quantity import Unit, amount
 from parquet_sink.errors import SinkError
 from parquet_sink.process.logs import FORMATS
 
@@ -15,8 +15,6 @@ _PATIENCE_S: Final = 2.0
 """A shell that waits for an unavailable worker is worse than no names."""
 _FILE_ENDINGS: Final = (".properties", ".json")
 HELP: Final = "2026-03-01T06:00Z (without a zone: UTC), epoch milliseconds, or how long ago: 90s, 10m, 2h, 3d"
-_UNIT_MS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_AGO: Final = re.compile(r"(\d{1,9})([smhd])")
 _LATEST_MS: Final = 253_402_300_799_999
 _KEYS: Final = "all keys"
 
@@ -92,9 +90,9 @@ def timestamp(text: str) -> int:
     """Epoch milliseconds. Raises argparse.ArgumentTypeError with the forms that are understood."""
     if text.isascii() and text.isdigit() and len(text) >= 10 and int(text) <= _LATEST_MS:
         return int(text)
-    if (ago := _AGO.fullmatch(text)) is not None:
-        return max(int(time.time() * 1000) - int(ago[1]) * _UNIT_MS[ago[2]], 0)
     try:
+        if (ago_ms := amount(text, Unit.MILLISECONDS)) is not None:
+            return max(int(time.time() * 1000) - ago_ms, 0)
         found = datetime.fromisoformat(text)
         at_s = (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):

@@ -13,7 +13,7 @@ from parquet_sink.cli.connectors.printing import print_json, print_lines
 from parquet_sink.cli.options import complete_name
 from parquet_sink.cli.status_text import all_well, connector_lines
 from parquet_sink.cli.worker_api.api import WorkerApi, open_worker, understanding
-from parquet_sink.cli.worker_api.settings import add_options
+from parquet_sink.cli.worker_api.settings import add_options, duration_s
 from parquet_sink.errors import InvalidConfiguration, SinkError, WorkerRefused
 from parquet_sink.worker.herder.values import ConnectorProgress
 from parquet_sink.worker.rest.renderings import read_progress
@@ -37,10 +37,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--partitions", action="store_true", help="with a line for each topic-partition")
     parser.add_argument(
         "--watch",
-        type=float,
+        type=duration_s,
         nargs="?",
         const=WATCH_S,
-        metavar="SECONDS",
+        metavar="DURATION",
         help=f"show it again and again, until Ctrl-C (without a number: each {WATCH_S:g} s)",
     )
     add_options(parser)

@@ -20,7 +20,9 @@ The annotation is the key's type:
 | `LocalPath` | a path, made absolute by the machine's working folder |
 | `bool` | true or false |
 | `int` | a whole number of 32 bits |
-| `Long`, `Milliseconds`, `Bytes` | a whole number of 64 bits |
+| `Long` | a whole number of 64 bits |
+| `Milliseconds`, `ShortMilliseconds` | a duration, of 64 or 32 bits: `30s`, or its milliseconds |
+| `Bytes`, `ShortBytes` | a size, of 64 or 32 bits: `10MB`, or its bytes |
 | `float` | a number |
 | `tuple[str, ...]` | a list, separated by commas |
 | `Secret` | what is never shown |
@@ -52,6 +54,7 @@ from typing import (
 
 from parquet_sink.config.key import Check, Key, NotBuilt, Origin, Type, Value
 from parquet_sink.config.machine import Machine
+from parquet_sink.config.quantity import Unit
 from parquet_sink.config.report import Report
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.values import Values
@@ -73,10 +76,14 @@ _TYPES: Final[Mapping[object, Type]] = {
 
 Long = Annotated[int, Type.LONG]
 """A whole number of 64 bits."""
-Milliseconds = Annotated[int, Type.LONG]
+Milliseconds = Annotated[int, Type.LONG, Unit.MILLISECONDS]
 """A duration."""
-Bytes = Annotated[int, Type.LONG]
+ShortMilliseconds = Annotated[int, Type.INT, Unit.MILLISECONDS]
+"""A duration of at most 24 days, as a number of 32 bits holds it."""
+Bytes = Annotated[int, Type.LONG, Unit.BYTES]
 """A size."""
+ShortBytes = Annotated[int, Type.INT, Unit.BYTES]
+"""A size of less than 2 GiB, as a number of 32 bits holds it."""
 LocalPath = Annotated[str, _PATH]
 """A path, made absolute by the machine's working folder."""
 
@@ -297,6 +304,7 @@ def _part(where: str, hint: object, one: Field[object], names: _Names) -> _Part 
         group=declaration.key.group or names.group,
         type=type_,
         choices=choices,
+        unit=_unit_of(annotation),
         needs=names.full(declaration.key.needs),
         required=bool(declaration.missing) and not names.optional,
         missing="" if names.optional else declaration.missing,
@@ -327,6 +335,11 @@ def _type_of(where: str, annotation: Any) -> tuple[Type, tuple[str, ...]]:
             "str, Literal of texts, bool, int, float, Long, LocalPath, tuple[str, ...], Secret, or one of them or None"
         )
         raise TypeError(f"{where} is annotated {annotation}, which is no type of a key; write {kinds}.") from None
+
+
+def _unit_of(annotation: Any) -> Unit | None:
+    marks = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
+    return next((one for one in marks if isinstance(one, Unit)), None)
 
 
 def _value(default: object) -> Value:

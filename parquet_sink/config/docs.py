@@ -11,8 +11,13 @@ TABLE_HEAD = ("| Key | Type | Default | Limits | Meaning | From |", "|---|---|--
 
 def row_of(key: Key) -> str:
     """One line of a table."""
-    cells = (f"`{key.name}`", key.type.value, default_of(key), limits_of(key), meaning_of(key), from_(key))
+    cells = (f"`{key.name}`", type_of(key), default_of(key), limits_of(key), meaning_of(key), from_(key))
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def type_of(key: Key) -> str:
+    """How a value is written, in words."""
+    return key.type.value if key.unit is None else key.unit.value
 
 
 def from_(key: Key) -> str:
@@ -96,7 +101,5 @@ def help_section(title: str, members: list[Key]) -> Iterator[str]:
 def _brief(key: Key) -> str:
     limits = limits_of(key).replace("`", "")
     default = default_of(key).replace("`", "")
-    kind = (
-        limits if limits and key.type is Type.STRING else "; ".join(part for part in (key.type.value, limits) if part)
-    )
+    kind = limits if limits and key.type is Type.STRING else "; ".join(part for part in (type_of(key), limits) if part)
     return f"{kind}; {default if key.required else 'default: ' + default}"

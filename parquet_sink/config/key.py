@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import Enum
 
+from parquet_sink.config.quantity import Unit
 from parquet_sink.config.secret import Secret
 
 Value = str | int | bool | float | tuple[str, ...] | Secret | None
@@ -60,6 +61,7 @@ class Key:
     other_choice: a value outside `choices` is warned about and read as this one, as the reference connector does.
     no_effect, deprecated: why setting the key changes nothing; it is accepted with a warning.
     needs: this key means nothing unless that one is set, which is warned about.
+    unit: of a whole number that is a size or a duration, so that it may be written as `10MB` or `30s`.
     may_be_empty: an empty text is a value, as for Kafka Connect; blanks around a text never count, there neither.
     """
 
@@ -81,6 +83,7 @@ class Key:
     deprecated: str = ""
     needs: str = ""
     may_be_empty: bool = False
+    unit: Unit | None = None
     origin: Origin = Origin.EMS
     since: str = "0.1.0"
 

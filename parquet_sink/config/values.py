@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from parquet_sink.config.key import Key, Type, Value
 from parquet_sink.config.provider import Resolved
+from parquet_sink.config.quantity import Unit, amount, examples
 from parquet_sink.config.report import Report, did_you_mean, quoted
 from parquet_sink.config.secret import Secret
 
@@ -154,10 +155,24 @@ def _boolean(text: str, shown: str) -> bool:
 
 
 def _number(key: Key, text: str, shown: str) -> int:
-    if _WHOLE.fullmatch(text) is None:
+    if _WHOLE.fullmatch(text) is not None:
+        number = int(text)
+    elif key.unit is not None:
+        number = _quantity(key, key.unit, text, shown)
+    else:
         raise ValueError(f"{shown} is not a whole number; write digits only, {_range(key)}.")
-    number = int(text)
     _within(key, number, 2 ** (_BITS[key.type] - 1) - 1, shown)
+    return number
+
+
+def _quantity(key: Key, unit: Unit, text: str, shown: str) -> int:
+    cure = f"write {examples(unit, key.minimum, key.maximum)}, {_range(key)}; units are {unit.units}."
+    try:
+        number = amount(text, unit)
+    except ValueError as error:
+        raise ValueError(f"{shown} {error}; {cure}") from None
+    if number is None:
+        raise ValueError(f"{shown} is no {unit.value}; {cure}")
     return number
 
 

@@ -2,7 +2,7 @@
 
 from typing import ClassVar, Final
 
-from parquet_sink.config.declared import Long, declared, key, keys_of
+from parquet_sink.config.declared import Milliseconds, declared, key, keys_of
 from parquet_sink.config.key import Check, Key, Origin, Type, Value
 from parquet_sink.config.report import quoted
 
@@ -66,7 +66,7 @@ CONNECTOR_KEYS: Final = (
 class _OtherKeys:
     """Settings are `filled_by` some; the others have no effect."""
 
-    retry_timeout: ClassVar[Long] = key(
+    retry_timeout: ClassVar[Milliseconds] = key(
         "errors.retry.timeout",
         "How long a record is tried again while the schema registry is unavailable, or a transform says that it cannot "
         "work now, in milliseconds; `-1` without end. With 0 a registry is tried for about a minute, a transform not "
@@ -75,7 +75,7 @@ class _OtherKeys:
         default=0,
         minimum=-1,
     )
-    retry_delay: ClassVar[Long] = key(
+    retry_delay: ClassVar[Milliseconds] = key(
         "errors.retry.delay.max.ms",
         "The longest pause between two such tries. Transforms are tried again after 0.3 s, then twice as long each "
         "time; what would be longer is of random length below it.",

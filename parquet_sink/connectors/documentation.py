@@ -35,6 +35,12 @@ worker file (`--worker`). `parquet-sink check FILE...` validates files without c
 - A wrong value is reported as `Invalid [key]. reason`, all of a file at once, and nothing starts.
 - A key that is unknown, removed or without effect is reported as a warning, with the nearest known key.
 - A key or value whose feature is not built yet is refused by name, never ignored.
+- A size is written with a unit or in bytes: `10MB` or `10000000`. kB, MB, GB and TB are powers of 1,000, KiB, MiB, GiB
+  and TiB powers of 1,024, in any case; B is a byte.
+- A duration is written with a unit or in milliseconds: `30s` or `30000`. Units are ms, s, m (or min), h and d (24
+  hours), in small letters. `1.5h` is exact; what comes to no whole number (`0.5ms`) is refused, and so are several
+  units together (`1h30m`) and `1_000`. Settings of Kafka's clients (`consumer.override.*`) are read by those: plain
+  numbers.
 - A blank value counts as absent. Choices may be written in any case.
 
 ## Secrets

@@ -3,7 +3,7 @@
 import posixpath
 from typing import ClassVar, Final, Literal
 
-from parquet_sink.config.declared import LocalPath, declared, key
+from parquet_sink.config.declared import LocalPath, ShortBytes, declared, key
 from parquet_sink.config.key import Origin, ems
 from parquet_sink.config.machine import Machine
 from parquet_sink.config.values import Values
@@ -56,7 +56,7 @@ class FileSettings:
         default_text="`snappy`; `none` for S3",
         origin=Origin.OWN,
     )
-    row_group_size_bytes: int | None = key(
+    row_group_size_bytes: ShortBytes | None = key(
         ROW_GROUP,
         "Size of a row group in bytes; more than `connect.ems.commit.size.bytes` is lowered to that. The EMS "
         "connector's default of 10240 makes files three times as large as they need be.",

@@ -284,7 +284,7 @@ class FlushSettings:
         COMMIT_SIZE,
         "Upload when a topic-partition has records for a Parquet file of this size. The finished file exceeds it by at "
         "most one row group.",
-        missing="give the size in bytes at which a file is uploaded, for example 10000000.",
+        missing="give the size in bytes at which a file is uploaded, for example 10MB.",
         minimum=100_000,
     )
     commit_records: int = key(
@@ -297,7 +297,7 @@ class FlushSettings:
         INTERVAL,
         "Upload when the oldest record of a topic-partition that is not uploaded yet arrived this many milliseconds "
         "ago, on idle and busy topics alike. The EMS connector wants more than 1000; here 1000 itself is possible.",
-        missing="give the age in milliseconds at which a file is uploaded, for example 30000.",
+        missing="give the age in milliseconds at which a file is uploaded, for example 30s.",
         minimum=1_000,
     )
 

@@ -5,7 +5,7 @@ from typing import ClassVar, Final, Literal
 from urllib.parse import SplitResult, urlsplit
 
 from parquet_sink.config.checks import PRINTABLE, printable_text
-from parquet_sink.config.declared import LocalPath, Milliseconds, declared, filled_by, key
+from parquet_sink.config.declared import LocalPath, Milliseconds, ShortMilliseconds, declared, filled_by, key
 from parquet_sink.config.key import Check, Origin, Value, ems
 from parquet_sink.config.machine import Machine
 from parquet_sink.config.report import Report, quoted
@@ -176,14 +176,14 @@ class ClientCredentials:
 class HttpSettings:
     """What targets over HTTP share."""
 
-    connect_timeout_ms: int = key(
+    connect_timeout_ms: ShortMilliseconds = key(
         ems("http.connect.timeout.ms"),
         "Time to reach the target, in milliseconds.",
         default=10_000,
         minimum=1,
         origin=Origin.OWN,
     )
-    response_timeout_ms: int = key(
+    response_timeout_ms: ShortMilliseconds = key(
         ems("http.response.timeout.ms"),
         "Time the target may take to answer after it has the whole file, in milliseconds.",
         default=90_000,

@@ -5,6 +5,7 @@ from typing import Final
 from parquet_sink.config.checks import PRINTABLE
 from parquet_sink.config.declared import keys_of
 from parquet_sink.config.key import Check, Key, Origin, Type, Value, ems
+from parquet_sink.config.quantity import Unit
 from parquet_sink.net.settings import ENDPOINT
 from parquet_sink.plugins import BUILT_IN, TARGETS
 from parquet_sink.targets import table_map
@@ -86,9 +87,10 @@ ERROR_KEYS: Final = (
         ems("stop.timeout.ms"),
         ERRORS,
         Type.LONG,
-        "How long a stop waits for the flush in progress, in milliseconds; connectors of a process stop side by side. "
-        "Then it is given up: what the target accepted is committed, and the rest is sent again at the next start, "
-        "under the same names.",
+        unit=Unit.MILLISECONDS,
+        doc="How long a stop waits for the flush in progress, in milliseconds; connectors of a process stop side "
+        "by side. Then it is given up: what the target accepted is committed, and the rest is sent again at the next "
+        "start, under the same names.",
         default=30_000,
         minimum=0,
         origin=Origin.OWN,

@@ -33,7 +33,9 @@ def test_ago(text: str, seconds: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert timestamp("99999d") == 0
 
 
-@pytest.mark.parametrize("text", ["", "yesterday", "12", "-5m", "5 m", "2026-13-01", "99999999999999999", "1969-01-01"])
+@pytest.mark.parametrize(
+    "text", ["", "yesterday", "12", "-5m", "5M", "1h30m", "2026-13-01", "99999999999999999", "1969-01-01"]
+)
 def test_what_is_no_time(text: str) -> None:
     """It is told with the forms that are understood."""
     with pytest.raises(argparse.ArgumentTypeError):

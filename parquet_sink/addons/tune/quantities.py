@@ -1,23 +1,15 @@
 """Durations, sizes, rates and bursts as an operator writes them, and back into words. Pure."""
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+from parquet_sink.config.quantity import Unit, amount
+
 _NUMBER: Final = r"(\d+(?:\.\d+)?|\.\d+)"
-_SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0}
-_BYTES: Final = {
-    "": 1,
-    "b": 1,
-    "kb": 1_000,
-    "mb": 1_000_000,
-    "gb": 1_000_000_000,
-    "kib": 1 << 10,
-    "mib": 1 << 20,
-    "gib": 1 << 30,
-}
-_DURATION: Final = re.compile(rf"{_NUMBER}\s*(ms|s|min|m|h|d)")
-_SIZE: Final = re.compile(rf"{_NUMBER}\s*([kmg]?i?b?)", re.IGNORECASE)
+_SECONDS: Final = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0}
+_PLAIN: Final = re.compile(r"[0-9]{1,20}")
 _RATE: Final = re.compile(rf"{_NUMBER}(k|M)?\s*/\s*(s|min|m|h|d)")
 _BURSTS: Final = re.compile(r"(\d+)/([^:/]+)(?::([^:/]+))?")
 MOST_SECONDS: Final = 10 * 365 * 86_400.0
@@ -40,8 +32,9 @@ class Bursts:
 
 def duration_s(text: str) -> float:
     """`30s`, `500ms`, `5m` or `5min`, `1.5h`, `2d` as seconds. Raises ValueError, which says how to write it."""
-    found = _DURATION.fullmatch(text.strip())
-    seconds = float(found[1]) * _SECONDS[found[2]] if found else 0.0
+    seconds = 0.0
+    with suppress(ValueError):
+        seconds = (amount(text.strip(), Unit.MILLISECONDS) or 0) / 1000
     if not 0 < seconds <= MOST_SECONDS:
         raise ValueError(f"{text!r} is not a duration above 0, such as 500ms, 30s, 5m, 1h or 2d")
     return seconds
@@ -49,17 +42,12 @@ def duration_s(text: str) -> float:
 
 def size_bytes(text: str) -> int:
     """`300`, `10MB`, `1.5GB`, `512KiB` as bytes. Raises ValueError, which says how to write it."""
-    found = _SIZE.fullmatch(text.strip())
-    unit = None if found is None else _BYTES.get(_with_b(found[2].lower()))
-    size = 0 if found is None or unit is None else int(float(found[1]) * unit)
+    plain, size = text.strip(), 0
+    with suppress(ValueError):
+        size = int(plain) if _PLAIN.fullmatch(plain) else amount(plain, Unit.BYTES) or 0
     if not 0 < size < 1 << 60:
         raise ValueError(f"{text!r} is not a size above 0, such as 300, 512KiB, 10MB or 1GB")
     return size
-
-
-def _with_b(unit: str) -> str:
-    """`k` for `kb`, as people write it."""
-    return unit if unit in ("", "b") or unit.endswith("b") else f"{unit}b"
 
 
 def rate_per_s(text: str) -> float:

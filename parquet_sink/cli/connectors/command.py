@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from parquet_sink.cli.options import complete_file, complete_name, complete_target
-from parquet_sink.cli.worker_api.settings import add_options
+from parquet_sink.cli.worker_api.settings import add_options, duration_s
 from parquet_sink.errors import InvalidConfiguration
 
 _LARGEST: Final = (1 << 63) - 1
@@ -109,10 +109,10 @@ def _add_restart(parser: argparse.ArgumentParser) -> None:
 def _add_wait(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--wait",
-        type=float,
+        type=duration_s,
         nargs="?",
         const=WAIT_S,
-        metavar="SECONDS",
+        metavar="DURATION",
         help=f"until the worker reports that it is so, at most so long (without a number: {WAIT_S:g})",
     )
 

@@ -1,6 +1,6 @@
 """Where the worker is and as whom it is asked: from options, a client file, the environment, in this order."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
@@ -10,6 +10,7 @@ from parquet_sink.config.key import Origin
 from parquet_sink.config.machine import Machine
 from parquet_sink.config.properties import Parsed
 from parquet_sink.config.providers import resolve
+from parquet_sink.config.quantity import seconds
 from parquet_sink.config.report import Report, quoted
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.values import Values, read
@@ -76,11 +77,19 @@ def add_options(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--timeout",
-        type=float,
-        metavar="SECONDS",
+        type=duration_s,
+        metavar="DURATION",
         default=DEFAULT_TIMEOUT_S,
         help="how long one answer may take (default: %(default)g)",
     )
+
+
+def duration_s(text: str) -> float:
+    """Seconds: a plain number of them, or with a unit. Raises ArgumentTypeError with the forms."""
+    found = seconds(text)
+    if found is None:
+        raise ArgumentTypeError(f"{text!r} is no duration; give seconds, or one such as 500ms, 30s, 5m or 1h")
+    return found
 
 
 def settings_of(args: Namespace, machine: Machine, parsed: Parsed | None, source: str) -> tuple[ApiSettings, list[str]]:

@@ -8,6 +8,7 @@ from typing import Final
 
 from parquet_sink.config.checks import only
 from parquet_sink.config.key import Check, Key, Origin, Type, Value
+from parquet_sink.config.quantity import Unit
 from parquet_sink.config.secret import Secret
 from parquet_sink.convert.registry import addresses
 from parquet_sink.convert.settings import refused_keys, setting_key, without_meaning
@@ -177,6 +178,7 @@ _REACHING = (
         "as long. Confluent's default is 60000.",
         default=30_000,
         minimum=1,
+        unit=Unit.MILLISECONDS,
     ),
     setting_key(
         "max.retries",

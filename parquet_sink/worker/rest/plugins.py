@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from parquet_sink import __version__, plugins
 from parquet_sink.config.key import Key, Type
+from parquet_sink.config.quantity import Unit, amount
 from parquet_sink.config.report import quoted
 from parquet_sink.config.values import decimal
 from parquet_sink.connectors.class_keys import keys_of, with_target
@@ -170,7 +171,15 @@ def _text(one: Definition, config: Mapping[str, str]) -> str | None:
     if key.type is Type.DOUBLE:
         number = decimal(text)
         return None if number is None else str(number)
-    return str(int(text)) if _NUMBER.fullmatch(text) else None
+    return str(int(text)) if _NUMBER.fullmatch(text) else _quantity(text, key.unit)
+
+
+def _quantity(text: str, unit: Unit | None) -> str | None:
+    """As it is written, such as `30s`, where it is one."""
+    try:
+        return text if unit is not None and amount(text, unit) is not None else None
+    except ValueError:
+        return None
 
 
 _SUFFIX: Final = "Connector"

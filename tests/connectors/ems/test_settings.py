@@ -160,6 +160,16 @@ def test_primary_keys_without_an_order_field_are_ordered_by_offset() -> None:
     assert (without.target.order_column, without.shape.order_field) == (None, None)
 
 
+def test_units_make_the_same_settings() -> None:
+    """Digests of settings, too, so that files come out the same; what Kafka's clients are given stays as written."""
+    plain = {f"{E}commit.size.bytes": "10000000", f"{E}commit.interval.ms": "90000", f"{E}retry.interval": "1000"}
+    written = {f"{E}commit.size.bytes": "10MB", f"{E}commit.interval.ms": "1.5m", f"{E}retry.interval": "1 s"}
+    assert settings_of(written) == settings_of(plain)
+    assert settings_of(written).fingerprint == settings_of(plain).fingerprint
+    theirs = settings_of({"consumer.override.fetch.max.wait.ms": "300"}).kafka
+    assert settings_of({"consumer.override.fetch.max.wait.ms": "1s"}).kafka != theirs
+
+
 def test_a_row_group_larger_than_the_file_is_lowered() -> None:
     """As the EMS connector does, with a warning."""
     loaded = load_file({f"{E}parquet.row.group.size.bytes": "20000000"})

@@ -123,6 +123,16 @@ def test_a_good_configuration_has_no_errors(api: Client) -> None:
     assert [one["definition"]["name"] for one in found["configs"]] == list(values)
 
 
+def test_a_size_and_a_duration_are_told_as_they_are_written(api: Client) -> None:
+    """With their units; a plain number, too; one that is neither is null, with its error."""
+    size, age = "connect.ems.commit.size.bytes", "connect.ems.commit.interval.ms"
+    found = _validated(api, {**GOOD, "name": "c", size: "10MB", age: "1.5h"})
+    assert (_values(found)[size]["value"], _values(found)[age]["value"], _errors(found)) == ("10MB", "1.5h", {})
+    wrong = _validated(api, {**GOOD, "name": "c", size: "10M", age: "0.5ms"})
+    assert (_values(wrong)[size]["value"], _values(wrong)[age]["value"]) == (None, None)
+    assert set(_errors(wrong)) == {size, age}
+
+
 def test_what_is_wrong_stands_beside_its_key(api: Client) -> None:
     """Each problem once, counted; a value that cannot be read is null."""
     config = {**GOOD, "tasks.max": "many", "connect.ems.endpoint": "nonsense", "transforms": "a"}

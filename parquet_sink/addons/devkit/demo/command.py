@@ -10,6 +10,8 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
+from parquet_sink.config.quantity import seconds
+
 if TYPE_CHECKING:
     from parquet_sink.addons.devkit.demo.proof import Check, Freshness
     from parquet_sink.addons.devkit.demo.show import Show
@@ -36,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--duration",
         type=_seconds,
         default=DURATION_S,
-        metavar="SECONDS",
+        metavar="DURATION",
         help=f"how long orders keep coming after the sink has caught up (default {DURATION_S:g})",
     )
     parser.add_argument("--seed", type=int, default=1, help="the same seed sends the same orders (default 1)")
@@ -179,10 +181,7 @@ def _records(text: str) -> int:
 
 
 def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds <= MOST_DURATION_S:
+    found = seconds(text)
+    if found is None or not found <= MOST_DURATION_S:
         raise argparse.ArgumentTypeError(f"must be a number of seconds from 0 to {MOST_DURATION_S:g}")
-    return seconds
+    return found

@@ -14,6 +14,7 @@ from typing import Final
 from parquet_sink.addons.devkit.target.contract import DEFAULT_AUTHORIZATION, Repeats
 from parquet_sink.addons.devkit.target.faults import MAX_LATENCY_S
 from parquet_sink.addons.devkit.target.tokens import TOKEN_PATH, Client
+from parquet_sink.config.quantity import seconds
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import InvalidConfiguration, SetupError, SinkError, install
 
@@ -71,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--slow",
         type=_seconds,
         default=0.0,
-        metavar="SECONDS",
+        metavar="DURATION",
         help=f"wait so long before each answer to an upload, 0 to {MAX_LATENCY_S:g} (default 0)",
     )
     parser.add_argument("--access-log", action="store_true", help="one line on standard error for each request")
@@ -176,13 +177,10 @@ def _repeats(args: argparse.Namespace) -> Repeats:
 
 
 def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds <= MAX_LATENCY_S:
+    found = seconds(text)
+    if found is None or not found <= MAX_LATENCY_S:
         raise argparse.ArgumentTypeError(f"must be a number of seconds from 0 to {MAX_LATENCY_S:g}")
-    return seconds
+    return found
 
 
 def _lifetime(text: str) -> int:
