@@ -8,15 +8,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from parquet_sink.archive.settings import URL
 from parquet_sink.cli.beside import settings_beside
 from parquet_sink.cli.options import add_files
+from parquet_sink.cli.worker_api.connector_options import add_connectors, of_worker
 from parquet_sink.config.report import counted, printable
 from parquet_sink.errors import HistoryUnusable, InvalidConfiguration, SinkError
-from parquet_sink.files.naming import NameParts, parts_of
+from parquet_sink.files.naming import NameParts
 from parquet_sink.settings.sink import SinkSettings
 
 if TYPE_CHECKING:
@@ -43,7 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The action, the files as for `run`, and what is looked at."""
     parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, EXAMPLES
     parser.add_argument("action", choices=ACTIONS, help="list: each file; verify: compare with the history of uploads")
-    add_files(parser)
+    add_files(parser, needed=False)
+    add_connectors(parser)
     parser.add_argument("--topic", help="only files of this topic")
     parser.add_argument("--partition", type=int, metavar="N", help="list: only files of this topic-partition")
     parser.add_argument("--offset", type=int, metavar="N", help="list: only files with this offset")
@@ -57,11 +60,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """0 when it was printed and all is well, else 1. Raises InvalidConfiguration."""
     _check_options(args)
+    if of_worker(args):
+        return _run_of_worker(args)
     connectors = settings_beside(args)
     if without := [one.name for one in connectors if one.archive is None]:
         raise InvalidConfiguration([f"Invalid [{URL}]. Connector {name} has no archive; set it." for name in without])
     done = [_run_one(args, settings) for settings in connectors]
     return os.EX_OK if all(done) else 1
+
+
+def _run_of_worker(args: argparse.Namespace) -> int:
+    from parquet_sink.archive.listing import file_of
+    from parquet_sink.cli.worker_api.api import open_worker
+    from parquet_sink.cli.worker_api.remote import RemoteConnector, archive_pages, each_connector
+
+    if args.action in ("verify",):
+        raise InvalidConfiguration([f"Invalid [--connector]. {args.action} needs the connector file; give that."])
+
+    def print_one(connector: RemoteConnector) -> bool:
+        pages = iter(archive_pages(connector, args))
+        first = next(pages)
+        files = (file_of(one) for page in chain([first], pages) for one in page["files"])
+        for line in listing(connector.name, first["archive"], files, as_json=args.json):
+            print(line)
+        return True
+
+    with open_worker(args) as api:
+        return each_connector(args, api, print_one)
 
 
 def _run_one(args: argparse.Namespace, settings: SinkSettings) -> bool:
@@ -80,16 +105,10 @@ def _run_one(args: argparse.Namespace, settings: SinkSettings) -> bool:
 
 
 def _list(args: argparse.Namespace, connector: str, archive: "Archive") -> bool:
-    from parquet_sink.archive.verify import files_of
+    from parquet_sink.archive.listing import ArchiveQuery, chosen
 
-    for line in listing(
-        connector,
-        archive.name,
-        files_of(archive, args.topic),
-        partition=args.partition,
-        offset=args.offset,
-        as_json=args.json,
-    ):
+    query = ArchiveQuery(args.topic, args.partition, args.offset)
+    for line in listing(connector, archive.name, chosen(archive, query), as_json=args.json):
         print(line)
     return True
 
@@ -134,38 +153,20 @@ def _check_options(args: argparse.Namespace) -> None:
 
 
 def listing(
-    connector: str,
-    archive: str,
-    files: Iterable["ArchivedFile"],
-    *,
-    partition: int | None,
-    offset: int | None,
-    as_json: bool,
+    connector: str, archive: str, files: Iterable[tuple["ArchivedFile", NameParts | None]], *, as_json: bool
 ) -> Iterator[str]:
     """A line for each file, then the sum; as JSON a line for each file alone."""
+    from parquet_sink.archive.listing import file_fields
+
     count = size_bytes = 0
-    for one in files:
-        parts = parts_of(one.where.rpartition("/")[2])
-        if not _meant(parts, partition, offset):
-            continue
+    for one, parts in files:
         count, size_bytes = count + 1, size_bytes + one.size_bytes
         if as_json:
-            about = {} if parts is None else asdict(parts)
-            body = {"connector": connector, "path": one.where, **about, "size_bytes": one.size_bytes}
-            yield json.dumps(body, ensure_ascii=False)
+            yield json.dumps({"connector": connector, **file_fields(one, parts)}, ensure_ascii=False)
         else:
             yield printable(f"  {_file_text(one, parts)}")
     if not as_json:
         yield f"connector {connector}: {counted(count, 'file')}, {size_bytes:,} bytes in {archive}"
-
-
-def _meant(parts: NameParts | None, partition: int | None, offset: int | None) -> bool:
-    """Whether a file is of this topic-partition and has this offset, if given. One of another name has neither."""
-    if parts is None:
-        return partition is None and offset is None
-    return partition in (None, parts.partition) and (
-        offset is None or parts.first_offset <= offset <= parts.last_offset
-    )
 
 
 def _file_text(one: "ArchivedFile", parts: NameParts | None) -> str:

@@ -6,24 +6,29 @@ import os
 import sys
 import tempfile
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import unquote
 
 from parquet_sink.cli.beside import settings_beside
 from parquet_sink.cli.options import HELP, add_files, timestamp
+from parquet_sink.cli.worker_api.connector_options import add_connectors, of_worker
 from parquet_sink.config.report import counted, printable
 from parquet_sink.errors import InvalidConfiguration, SinkError
 from parquet_sink.files.naming import HISTORY_FILE
 from parquet_sink.history.locating import Location, Place, locate
 from parquet_sink.history.records import Origin, UploadOutcome, UploadRecord
-from parquet_sink.history.sqlite import SqliteHistory, read_history
-from parquet_sink.history.store import HistoryQuery, HourSummary, Percentiles
+from parquet_sink.history.sqlite import read_history
+from parquet_sink.history.store import HistoryExtent, HistoryQuery, HourSummary, Percentiles
 from parquet_sink.model.ranges import Attempt
+
+if TYPE_CHECKING:
+    from parquet_sink.cli.worker_api.remote import RemoteConnector
 
 _HEADS: Final = (
     *("hour (UTC)", "files", "rows", "MB", "fresh p50", "p95", "p99", "max", "upload p50", "p95", "p99", "max"),
@@ -38,9 +43,20 @@ examples:
   parquet-sink history --tmp-dir /var/lib/sink                       of all connectors that keep their files there
   parquet-sink history --where orders:3:1200 orders.properties       where is offset 1200 of topic-partition 3?
   parquet-sink history --summary --since 1d orders.properties        each hour of the last day
+  parquet-sink history --connector orders --url http://worker:8083   of a worker's connector
   parquet-sink history --outcome refused --attempts orders.properties
 """
 Where = tuple[str, int, int]
+
+
+class History(Protocol):
+    """A history on this machine, or where a worker is."""
+
+    @property
+    def path(self) -> Path: ...
+    def files(self, query: HistoryQuery) -> Iterator[UploadRecord]: ...
+    def summary(self, query: HistoryQuery) -> list[HourSummary]: ...
+    def extent(self) -> HistoryExtent: ...
 
 
 @dataclass(frozen=True)
@@ -79,6 +95,7 @@ def _below(folder: Path) -> list[ConnectorHistory]:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The files as for `run`, or none; which uploads are meant, and how they are printed."""
     add_files(parser, least="*")
+    add_connectors(parser)
     parser.add_argument(
         "--tmp-dir",
         metavar="FOLDER",
@@ -108,26 +125,43 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """0 when it was printed; with --where only if it is delivered, 1 otherwise; 1 for a history that cannot be read."""
     _check_options(args)
+    if of_worker(args, needed=False):
+        return _run_of_worker(args)
     done = [_run_one(args, one) for one in histories(args)]
     return os.EX_OK if all(done) else 1
+
+
+def _run_of_worker(args: argparse.Namespace) -> int:
+    from parquet_sink.cli.worker_api.api import open_worker
+    from parquet_sink.cli.worker_api.remote import each_connector, remote_history
+
+    def print_one(connector: "RemoteConnector") -> bool:
+        history = remote_history(connector)
+        if history.kept is None:
+            return _print_none(args, ConnectorHistory(connector.name, history.path, history.enabled), "the worker's")
+        return _print(args, connector.name, history, history.locate)
+
+    with open_worker(args) as api:
+        return each_connector(args, api, print_one)
 
 
 def _run_one(args: argparse.Namespace, one: ConnectorHistory) -> bool:
     """Whether all went well. One connector's trouble does not keep others from their turn."""
     try:
         with closing(read_history(one.path)) as history:
-            return _print(args, one.connector, history)
+            return _print(args, one.connector, history, partial(locate, history))
     except FileNotFoundError:
-        return _print_none(args, one)
+        return _print_none(args, one, "this")
     except SinkError as error:
         print(f"parquet-sink: connector {one.connector}: {error}{_cure(error)}", file=sys.stderr)
         return False
 
 
-def _print(args: argparse.Namespace, connector: str, history: SqliteHistory) -> bool:
+def _print(
+    args: argparse.Namespace, connector: str, history: History, find: Callable[[str, int, int], Location]
+) -> bool:
     if args.where is not None:
-        topic, partition, offset = args.where
-        location = locate(history, topic, partition, offset)
+        location = find(*args.where)
         print(location_line(connector, location, as_json=args.json))
         return location.delivered
     query = _query(args)
@@ -141,9 +175,9 @@ def _print(args: argparse.Namespace, connector: str, history: SqliteHistory) -> 
     return True
 
 
-def _print_none(args: argparse.Namespace, one: ConnectorHistory) -> bool:
+def _print_none(args: argparse.Namespace, one: ConnectorHistory, whose: str) -> bool:
     off = "" if one.enabled else "; connect.ems.history.enable is false"
-    text = f"connector {one.connector}: no history in {one.path}: it has sent nothing from this machine{off}"
+    text = f"connector {one.connector}: no history in {one.path}: it has sent nothing from {whose} machine{off}"
     print(text, file=sys.stderr)
     return args.where is None
 
@@ -212,9 +246,7 @@ def _number(text: str) -> bool:
     return text.isascii() and text.isdigit() and int(text) < 1 << 63
 
 
-def listing(
-    connector: str, history: SqliteHistory, query: HistoryQuery, *, as_json: bool, attempts: bool
-) -> Iterator[str]:
+def listing(connector: str, history: History, query: HistoryQuery, *, as_json: bool, attempts: bool) -> Iterator[str]:
     """Each upload in order of time. attempts: each with its attempts. Raises HistoryUnusable."""
     if as_json:
         for one in history.files(query):
@@ -233,7 +265,7 @@ def listing(
         yield "  none of them matches"
 
 
-def _heading(connector: str, history: SqliteHistory) -> str:
+def _heading(connector: str, history: History) -> str:
     extent = history.extent()
     if extent.first_ms is None or extent.last_ms is None:
         return f"connector {connector}: no upload in {history.path}"

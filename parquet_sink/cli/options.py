@@ -34,14 +34,20 @@ def explain_keys(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _KEYS
 
 
-def add_files(parser: argparse.ArgumentParser, least: Literal["+", "*"] = "+") -> None:
-    """The connector files, and where what they share comes from. least: `*` where none may be given, too."""
-    parser.add_argument(
+def add_files(parser: argparse.ArgumentParser, least: Literal["+", "*"] = "+", *, needed: bool = True) -> None:
+    """The connector files, and where what they share comes from. least: `*` where none may be given, too.
+
+    needed: False where none may be given, and another argument stands before them, which `*` does not go with.
+    """
+    files = parser.add_argument(
         "files",
         nargs=least,
         metavar="connector.properties",
         help="connector files, .properties or .json; one connector each",
     )
+    files.completer = complete_file  # type: ignore[attr-defined]
+    if not needed:
+        files.required, files.default = False, []
     parser.add_argument(
         "--worker", metavar="worker.properties", help="worker file: bootstrap.servers, consumer.*, converters"
     )

@@ -1,6 +1,6 @@
 """Where a record is: which file has an offset, and what became of it; or why no file has it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -64,6 +64,19 @@ class Location:
         bounds = None if self.bounds is None else list(self.bounds)
         file = None if self.file is None else self.file.to_dict()
         return {**about, **rest, "bounds": bounds, "done_until": self.done_until, "file": file}
+
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any]) -> "Location":
+        """The inverse of `to_dict`. Raises ValueError, KeyError or TypeError for anything else."""
+        first, last = found["bounds"] or (0, 0)
+        return cls(
+            *(found["topic"], found["partition"], found["offset"], Place(found["place"])),
+            file=None if found["file"] is None else UploadRecord.from_dict(found["file"]),
+            sent=found["sent"],
+            former=found["former_topic"],
+            bounds=None if found["bounds"] is None else (first, last),
+            done_until=found["done_until"],
+        )
 
 
 def locate(history: SqliteHistory, topic: str, partition: int, offset: int) -> Location:

@@ -19,7 +19,7 @@ from parquet_sink.history.records import (
     known_to_dict,
 )
 from parquet_sink.history.settings import HistorySettings
-from parquet_sink.history.store import ALL, HistoryExtent, HistoryQuery, HourSummary, summarised
+from parquet_sink.history.store import ALL, HistoryExtent, HistoryQuery, HourSummary, UploadsPage, summarised
 from parquet_sink.model.receipts import Archiving
 
 VERSION: Final = 1
@@ -301,6 +301,27 @@ class SqliteHistory:
             archives, joined = self._archives()
         asked = f"select {_OF_FILES}, {archives} from (select * from file where {condition}) as file {joined}"
         yield from map(file_of, self._asked(asked, "file", values, query.newest))
+
+    def page(self, query: HistoryQuery, most: int, after: str | None = None, *, oldest: bool = False) -> UploadsPage:
+        """At most so many of what is meant, the latest first, or the oldest first. after: `more` of the page before.
+
+        Raises ValueError for another `after`. What is added or removed meanwhile makes none come twice.
+        """
+        condition, values = files_where(query)
+        if after is not None:
+            at_ms, _, number = after.partition("-")
+            condition += f" and (at_ms, id) {'>' if oldest else '<'} (?, ?)"
+            values += [int(at_ms), int(number)]
+        order = "file.at_ms, file.id" if oldest else "file.at_ms desc, file.id desc"
+        with history_trouble(self.path, "read"):
+            archives, joined = self._archives()
+            asked = (
+                f"select file.id, {_OF_FILES}, {archives} from (select * from file where {condition}) as file {joined} "
+                f"order by {order} limit ?"
+            )
+            rows = self._connection.execute(asked, [*values, most + 1]).fetchall()
+            found = tuple(file_of(row[1:]) for row in rows[:most])
+        return UploadsPage(found, f"{found[-1].at_ms}-{rows[most - 1][0]}" if len(rows) > most else None)
 
     def _archives(self) -> tuple[str, str]:
         """Columns of what is known of archives, and how they are joined."""

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from math import ceil
-from typing import Final
+from typing import Any, Final
 
 from parquet_sink.history.records import Origin, UploadOutcome, UploadRecord
 
@@ -50,6 +50,14 @@ ALL = HistoryQuery()
 
 
 @dataclass(frozen=True)
+class UploadsPage:
+    """Some uploads, in the order that was asked for. more: where the next ones begin, None behind the last."""
+
+    uploads: tuple[UploadRecord, ...]
+    more: str | None = None
+
+
+@dataclass(frozen=True)
 class Percentiles:
     """Of a number of values, by nearest rank."""
 
@@ -80,6 +88,13 @@ class HourSummary:
     others: Mapping[str, int]
     freshness_ms: Percentiles | None
     upload_s: Percentiles | None
+
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any]) -> "HourSummary":
+        """Of `dataclasses.asdict`. Raises KeyError or TypeError for anything else."""
+        spreads = ("freshness_ms", "upload_s")
+        read = {name: None if found[name] is None else Percentiles(**found[name]) for name in spreads}
+        return cls(**{**found, **read})
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,17 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from parquet_sink.cli.beside import settings_beside
 from parquet_sink.cli.options import add_files
+from parquet_sink.cli.worker_api.connector_options import add_connectors, of_worker
 from parquet_sink.errors import InvalidConfiguration, SinkError
 from parquet_sink.model.rejected import Stage
 from parquet_sink.settings.sink import SinkSettings
+
+if TYPE_CHECKING:
+    from parquet_sink.parked.scan import Selection
 
 ACTIONS: Final = ("list", "show", "replay", "drop")
 MOST_SHOWN: Final = 100
@@ -37,7 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=ACTIONS,
         help="list: how many, and why; show: each record; replay: send them again; drop: remove them for good",
     )
-    add_files(parser)
+    add_files(parser, needed=False)
+    add_connectors(parser)
     parser.add_argument("--topic", help="only records of this topic")
     parser.add_argument("--partition", type=int, metavar="N", help="only records of this topic-partition")
     parser.add_argument(
@@ -57,26 +62,58 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """0 when it is done, 1 when something stays parked that was to leave, or cannot be read; 2 wrong files."""
     _check_options(args)
+    if of_worker(args):
+        return _run_of_worker(args)
     done = [_run_one(args, settings) for settings in settings_beside(args)]
     return os.EX_OK if all(done) else 1
+
+
+def _selection(args: argparse.Namespace) -> "Selection":
+    from parquet_sink.parked.scan import Selection
+
+    return Selection(topic=args.topic, partition=args.partition, offsets=args.offset, stage=args.stage)
+
+
+def _run_of_worker(args: argparse.Namespace) -> int:
+    from parquet_sink.cli.parked import reports
+    from parquet_sink.cli.worker_api.api import open_worker
+    from parquet_sink.cli.worker_api.remote import RemoteConnector, RemoteRecords, each_connector, remote_parked
+
+    if args.action in ("replay", "drop"):
+        raise InvalidConfiguration([f"Invalid [--connector]. {args.action} needs the connector file; give that."])
+    selection = _selection(args)
+
+    def do(connector: RemoteConnector) -> bool:
+        if args.action == "list":
+            lines = reports.listing(connector.name, remote_parked(connector, selection), as_json=args.json)
+        else:
+            found = RemoteRecords(connector, selection, args.limit or None, args.content)
+            lines = reports.records(connector.name, found, as_json=args.json)
+        for line in lines:
+            print(line)
+        return True
+
+    with open_worker(args) as api:
+        return each_connector(args, api, do)
 
 
 def _run_one(args: argparse.Namespace, settings: SinkSettings) -> bool:
     """Whether all went well. One connector's trouble does not keep others from their turn."""
     from parquet_sink.cli.parked import replay, reports  # after the files were found right
-    from parquet_sink.parked.scan import Selection
+    from parquet_sink.parked.listing import ParkedRecords, parked
 
-    selection = Selection(topic=args.topic, partition=args.partition, offsets=args.offset, stage=args.stage)
+    selection, folder = _selection(args), settings.parked_folder
     try:
         if args.action == "drop":
             return replay.drop(settings, selection, sure=args.yes)
         if args.action == "replay":
             return replay.replay(settings, selection, dry_run=args.dry_run)
-        lines = (
-            reports.listing(settings, selection, as_json=args.json)
-            if args.action == "list"
-            else reports.records(settings, selection, args.limit, as_json=args.json, content=args.content)
-        )
+        if args.action == "list":
+            listed = parked(folder, settings.parked.max_bytes, selection)
+            lines = reports.listing(settings.name, listed, as_json=args.json)
+        else:
+            found = ParkedRecords(folder, selection, args.limit or None, content=args.content)
+            lines = reports.records(settings.name, found, as_json=args.json)
         for line in lines:
             print(line)
     except SinkError as error:

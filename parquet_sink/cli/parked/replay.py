@@ -22,8 +22,9 @@ from parquet_sink.history.records import Origin
 from parquet_sink.model.ranges import LearnedSchema
 from parquet_sink.parked.files import PARKING, ParkedFile
 from parquet_sink.parked.folder import ParkedFolder
+from parquet_sink.parked.listing import parked, scanned
 from parquet_sink.parked.locks import replaying
-from parquet_sink.parked.scan import Selection, scan
+from parquet_sink.parked.scan import Selection
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.state.sqlite import learned_of
 from parquet_sink.targets.outcome import Health, Outcome, ProbeResult, Verdict
@@ -36,9 +37,8 @@ log = logging.getLogger(__name__)
 
 def replay(settings: SinkSettings, selection: Selection, *, dry_run: bool) -> bool:
     """Whether nothing of what was chosen stays parked; what became of it is printed. Raises ConnectorError."""
-    with storage_trouble(settings.parked_folder, "list parked records", PARKING):
-        found = scan(settings.parked_folder)
-    warn_of_skipped(settings.name, found)
+    found = scanned(settings.parked_folder)
+    warn_of_skipped(settings.name, found.skipped)
     if not any(map(selection.may_have, found.files)):
         print(f"connector {settings.name}: nothing to replay in {settings.parked_folder}")
         return True
@@ -132,9 +132,9 @@ class _Nowhere:
 
 def drop(settings: SinkSettings, selection: Selection, *, sure: bool) -> bool:
     """Tells what was chosen, and removes it if that is sure. Whether nothing of it stays. Raises ConnectorError."""
-    with storage_trouble(settings.parked_folder, "list parked records", PARKING):
-        found = scan(settings.parked_folder)
-    for line in listing(settings, selection, as_json=False):
+    found = scanned(settings.parked_folder)
+    listed = parked(settings.parked_folder, settings.parked.max_bytes, selection)
+    for line in listing(settings.name, listed, as_json=False):
         print(line)
     files = [file for file in found.files if selection.may_have(file)]
     with storage_trouble(settings.parked_folder, "read parked records", PARKING):

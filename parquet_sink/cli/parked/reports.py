@@ -1,38 +1,31 @@
 """Parked records in words or as JSON, line by line."""
 
-import base64
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import groupby
-from typing import Any, Final
-
-import numpy as np
-import pyarrow as pa
+from typing import Any, Final, Protocol
 
 from parquet_sink.config.report import counted, printable
-from parquet_sink.files.storage import storage_trouble
-from parquet_sink.parked.files import PARKING, ParkedFile
-from parquet_sink.parked.scan import Group, Scan, Selection, scan, summarise, with_years_of_python
+from parquet_sink.parked.listing import Parked, group_fields
+from parquet_sink.parked.scan import Group
 from parquet_sink.parked.settings import MAX_BYTES
-from parquet_sink.settings.sink import SinkSettings
 
 MOST_REASONS: Final = 10
 """Reasons of one topic and stage that are printed one by one: each record may have its own."""
 MOST_PARTITIONS: Final = 8
 
 
-def listing(settings: SinkSettings, selection: Selection, *, as_json: bool) -> Iterator[str]:
-    """What is parked, by topic, stage and reason. Raises StorageFailed."""
-    found = _scan(settings)
-    with storage_trouble(settings.parked_folder, "read parked records", PARKING):
-        groups = summarise([file for file in found.files if selection.may_have(file)], selection)
+def listing(connector: str, found: Parked, *, as_json: bool) -> Iterator[str]:
+    """What is parked, by topic, stage and reason."""
+    warn_of_skipped(connector, found.skipped)
     if as_json:
-        yield from (json.dumps(_group_fields(settings.name, one), ensure_ascii=False) for one in groups)
+        for one in found.groups:
+            yield json.dumps({"connector": connector, **group_fields(one)}, ensure_ascii=False)
         return
-    yield _heading(settings, found, sum(one.records for one in groups))
-    for (topic, stage), of in groupby(_by_stage(groups), key=lambda one: (one.topic, one.stage)):
+    yield _heading(connector, found)
+    for (topic, stage), of in groupby(_by_stage(found.groups), key=lambda one: (one.topic, one.stage)):
         yield from _stage_lines(topic, stage, list(of))
 
 
@@ -40,14 +33,14 @@ def _by_stage(groups: Sequence[Group]) -> list[Group]:
     return sorted(groups, key=lambda one: (one.topic, one.stage, -one.records, one.reason))
 
 
-def _heading(settings: SinkSettings, found: Scan, chosen: int) -> str:
+def _heading(connector: str, found: Parked) -> str:
     if not found.files:
-        return f"connector {settings.name}: nothing is parked in {settings.parked_folder}"
-    which = f"{chosen:,} of {found.rows:,}" if chosen != found.rows else f"{chosen:,}"
+        return f"connector {connector}: nothing is parked in {found.folder}"
+    chosen = sum(one.records for one in found.groups)
+    which = f"{chosen:,} of {found.records:,}" if chosen != found.records else f"{chosen:,}"
     return (
-        f"connector {settings.name}: {which} record{'' if which == '1' else 's'} parked in {settings.parked_folder} "
-        f"({counted(len(found.files), 'file')}, {found.size_bytes:,} of "
-        f"{settings.parked.max_bytes:,} bytes that {MAX_BYTES} allows)"
+        f"connector {connector}: {which} record{'' if which == '1' else 's'} parked in {found.folder} "
+        f"({counted(found.files, 'file')}, {found.size_bytes:,} of {found.max_bytes:,} bytes that {MAX_BYTES} allows)"
     )
 
 
@@ -84,75 +77,22 @@ def _span(span: tuple[datetime, datetime] | None) -> str:
     return f"{first} UTC" if first == last else f"{first} to {last} UTC"
 
 
-def _group_fields(connector: str, one: Group) -> dict[str, Any]:
-    offsets = {str(partition): list(span) for partition, span in sorted(one.offsets.items())}
-    return {
-        "connector": connector,
-        "topic": one.topic,
-        "stage": one.stage,
-        "reason": one.reason,
-        "records": one.records,
-        "payload_bytes": one.payload_bytes,
-        "offsets": offsets,
-        "timestamps": _times(one.timestamps),
-        "parked_at": _times(one.parked_at),
-    }
+class Records(Protocol):
+    """Records one by one, as JSON has them, to be iterated once; then how many are left, and what was skipped."""
+
+    left: int
+    skipped: tuple[tuple[str, str], ...]
+
+    def __iter__(self) -> Iterator[dict[str, Any]]: ...
 
 
-def _times(span: tuple[datetime, datetime] | None) -> list[str] | None:
-    return None if span is None else [one.isoformat() for one in span]
-
-
-def records(settings: SinkSettings, selection: Selection, limit: int, *, as_json: bool, content: bool) -> Iterator[str]:
-    """Each record, by topic, topic-partition and file. limit: 0 for all. Raises StorageFailed."""
-    found = _scan(settings)
-    shown = left = 0
-    for file in found.files:
-        if not selection.may_have(file):
-            continue
-        rows = _chosen(file, selection)
-        now = len(rows) if not limit else min(len(rows), limit - shown)
-        if now:
-            for row in with_years_of_python(_read(file, rows[:now])).to_pylist():
-                fields = _record_fields(row, content=content)
-                yield json.dumps(fields, ensure_ascii=False) if as_json else _record_line(fields)
-        shown, left = shown + now, left + len(rows) - now
-    if left:
-        print(f"and {left:,} more; --limit 0 shows all", file=sys.stderr)
-
-
-def _chosen(file: ParkedFile, selection: Selection) -> np.ndarray:
-    with storage_trouble(file.path, "read parked records", PARKING):
-        return selection.rows(file.read(["offset", "stage"]))
-
-
-def _read(file: ParkedFile, rows: np.ndarray) -> pa.Table:
-    with storage_trouble(file.path, "read parked records", PARKING):
-        return file.read().take(pa.array(rows, pa.int64()))
-
-
-def _record_fields(row: dict[str, Any], *, content: bool) -> dict[str, Any]:
-    headers = row["headers"]
-    fields = {name: row[name] for name in ("connector", "topic", "partition", "offset")}
-    fields["timestamp"] = None if row["timestamp"] is None else row["timestamp"].astimezone(UTC).isoformat()
-    fields |= {"stage": row["stage"], "reason": row["reason"]}
-    fields["parked_at"] = row["parked_at"].astimezone(UTC).isoformat()
-    for name in ("key", "value"):
-        fields[f"{name}_bytes"] = None if row[name] is None else len(row[name])
-    fields["headers"] = None if headers is None else len(headers)
-    if content:
-        fields |= {**_text("key", row["key"]), **_text("value", row["value"])}
-        named = [{"name": one["key"], **_text("value", one["value"])} for one in headers or ()]
-        fields["header_values"] = None if headers is None else named
-    return fields
-
-
-def _text(name: str, data: bytes | None) -> dict[str, str | None]:
-    """Bytes as text, or in base64 where they are none."""
-    try:
-        return {name: None if data is None else data.decode("utf-8")}
-    except UnicodeDecodeError:
-        return {f"{name}_base64": base64.b64encode(data or b"").decode()}
+def records(connector: str, found: Records, *, as_json: bool) -> Iterator[str]:
+    """Each record. Raises what reading them raises."""
+    for fields in found:
+        yield json.dumps(fields, ensure_ascii=False) if as_json else _record_line(fields)
+    warn_of_skipped(connector, found.skipped)
+    if found.left:
+        print(f"and {found.left:,} more; --limit 0 shows all", file=sys.stderr)
 
 
 def _record_line(fields: dict[str, Any]) -> str:
@@ -173,16 +113,8 @@ def _size(name: str, size: int | None) -> str:
     return f"no {name}" if size is None else f"{name} {size:,} bytes"
 
 
-def _scan(settings: SinkSettings) -> Scan:
-    """Tells on standard error what is skipped there."""
-    with storage_trouble(settings.parked_folder, "list parked records", PARKING):
-        found = scan(settings.parked_folder)
-    warn_of_skipped(settings.name, found)
-    return found
-
-
-def warn_of_skipped(connector: str, found: Scan) -> None:
+def warn_of_skipped(connector: str, skipped: Sequence[tuple[str, str]]) -> None:
     """Names on standard error what is torn, or none of ours."""
-    for path, why in found.skipped:
+    for path, why in skipped:
         text = printable(f"connector {connector}: {path} is skipped and kept: {why}")
         print(f"parquet-sink: {text}", file=sys.stderr)

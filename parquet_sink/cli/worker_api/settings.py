@@ -1,6 +1,6 @@
 """Where the worker is and as whom it is asked: from options, a client file, the environment, in this order."""
 
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace, _ArgumentGroup
 from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
@@ -61,7 +61,7 @@ class ApiSettings:
 CLIENT_KEYS: Final = keys_of(ApiSettings)
 
 
-def add_options(parser: ArgumentParser) -> None:
+def add_options(parser: "ArgumentParser | _ArgumentGroup") -> None:
     """The options by which a command finds the worker."""
     parser.add_argument(
         "--url",

@@ -40,6 +40,7 @@ from parquet_sink.worker.rest.call import (
     response_of,
 )
 from parquet_sink.worker.rest.connectors import Connectors, Tasks
+from parquet_sink.worker.rest.deliveries import Deliveries
 from parquet_sink.worker.rest.guards import SIGNATURE, USER, HostAndOrigin, SignIn, Users, origins_pattern
 from parquet_sink.worker.rest.offsets import Offsets
 from parquet_sink.worker.rest.openapi import document
@@ -278,7 +279,8 @@ def make_app(
     """
     plugins = Plugins(herder, validate, _defaults(worker))
     connectors, tasks = Connectors(herder, settings), Tasks(herder)
-    found = endpoints_of(Service(herder, metrics), connectors, tasks, Offsets(herder), plugins)
+    of_connectors = (connectors, tasks, Offsets(herder), Deliveries(herder))
+    found = endpoints_of(Service(herder, metrics), *of_connectors, plugins)
     loggers = endpoints_of(Loggers(herder))
     if settings.admin is None:
         return _application([*found, *loggers], settings, peers or NoPeers(), pages=pages)

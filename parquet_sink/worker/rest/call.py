@@ -63,6 +63,8 @@ _UNREADABLE: Final = 500
 """Kafka Connect's status for what it cannot read; its clients know no other."""
 
 
+LARGEST: Final = (1 << 63) - 1
+_MOST_DIGITS: Final = 19
 NO_BODY: Final[Any] = object()
 """Stands for the body of a request that has none."""
 
@@ -96,6 +98,15 @@ class Call:
         text = self.query.get(name)
         return default if text is None else text.lower() == "true"
 
+    def number(self, name: str, *, least: int = 0, most: int = LARGEST) -> int | None:
+        """A whole number of the query, None where there is none. Raises RestError."""
+        text = self.query.get(name)
+        if text is None:
+            return None
+        if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS and least <= int(text) <= most):
+            raise RestError(400, f"Invalid [{name}]. {quoted(text)} is no whole number from {least} to {most}.")
+        return int(text)
+
     def location(self, name: str) -> str:
         return f"{self.base_url}/connectors/{quote(name, safe='')}"
 
@@ -121,7 +132,7 @@ class Parameter:
     """One in the query."""
 
     name: str
-    type: Literal["boolean", "string", "array"]
+    type: Literal["boolean", "integer", "string", "array"]
     doc: str
     choices: tuple[str, ...] = ()
     default: object = None
@@ -297,4 +308,6 @@ def error_response(status: int, message: str, headers: Mapping[str, str] | None 
 
 
 def _json(content: Any) -> bytes:
-    return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode(
+        errors="backslashreplace"
+    )

@@ -3,11 +3,15 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from enum import StrEnum
 from http import HTTPStatus
 from types import UnionType
 from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from parquet_sink import __version__
+from parquet_sink.history.locating import Place
+from parquet_sink.history.records import UploadRecord
+from parquet_sink.history.store import HistoryExtent, HourSummary
 from parquet_sink.worker.herder.values import ConnectorProgress, LastError, LastUpload, State, Workers
 from parquet_sink.worker.rest.call import Endpoint, Parameter
 
@@ -71,7 +75,7 @@ def _in_path(name: str) -> dict[str, Any]:
 def _in_query(one: Parameter) -> dict[str, Any]:
     schema: dict[str, Any] = {"type": one.type}
     if one.type == "array":
-        schema["items"] = {"type": "string", "enum": list(one.choices)}
+        schema["items"] = {"type": "string", **({"enum": list(one.choices)} if one.choices else {})}
     elif one.choices:
         schema["enum"] = list(one.choices)
     if one.default is not None:
@@ -110,7 +114,6 @@ _PLAIN: Final[Mapping[Any, Any]] = {
     int: _WHOLE,
     float: _NUMBER,
     bool: _FLAG,
-    State: {"type": "string", "enum": _STATES},
 }
 _NAMED: Final[Mapping[Any, str]] = {LastError: "LastError", LastUpload: "Upload"}
 """Values with a schema of their own."""
@@ -129,6 +132,10 @@ def _of(hint: Any) -> dict[str, Any]:
     if isinstance(hint, UnionType):
         inner = _of(get_args(hint)[0])
         return _or_null(inner["type"]) if inner in _PLAIN.values() else {"oneOf": [inner, {"type": "null"}]}
+    if get_origin(hint) is Mapping:
+        return _map(_of(get_args(hint)[1]))
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return {"type": "string", "enum": [one.value for one in hint]}
     if hint in _NAMED:
         return _ref(_NAMED[hint])
     return dict(_PLAIN[hint]) if hint in _PLAIN else _fields_of(hint)
@@ -141,6 +148,64 @@ _VALUE: Final = {"type": ["string", "number", "boolean"]}
 _PARTITION: Final = {"kafka_topic": _TEXT, "kafka_partition": _WHOLE}
 _TYPE: Final = {"enum": ["sink", "source", "unknown"]}
 _WORD: Final = {"type": ["string", "integer"]}
+
+_HISTORY: Final = {"connector": _TEXT, "path": _TEXT, "enabled": _FLAG}
+_NEXT: Final = {"next": _or_null("string")}
+_SKIPPED: Final = {"skipped": _list(_list(_TEXT))}
+_SPAN: Final = {"oneOf": [_list(_TEXT), {"type": "null"}]}
+_OFFSETS: Final = {"topic": _TEXT, "partition": _WHOLE, "offset": _WHOLE}
+_GROUP: Final = {
+    **dict.fromkeys(("topic", "stage", "reason"), _TEXT),
+    **dict.fromkeys(("records", "payload_bytes"), _WHOLE),
+    "offsets": _map(_list(_WHOLE)),
+    "timestamps": _SPAN,
+    "parked_at": _SPAN,
+}
+_CONTENT: Final = {name: _or_null("string") for name in ("key", "key_base64", "value", "value_base64")}
+_PARKED: Final = {
+    "connector": _TEXT,
+    **_OFFSETS,
+    "timestamp": _or_null("string"),
+    **dict.fromkeys(("stage", "reason", "parked_at"), _TEXT),
+    **{name: _or_null("integer") for name in ("key_bytes", "value_bytes", "headers")},
+    **_CONTENT,
+    "header_values": {"type": ["array", "null"]},
+}
+
+
+def _deliveries() -> dict[str, Mapping[str, Any]]:
+    """What a connector sent and set aside."""
+    upload = _fields_of(UploadRecord)
+    added = {name: _or_null("integer") for name in ("accepted_ms", "freshness_ms")}
+    upload = {**upload, "properties": {**upload["properties"], **added}}
+    place = {"place": {"enum": [one.value for one in Place]}, "delivered": _FLAG, "sent": _WHOLE, "former_topic": _FLAG}
+    bounds = {"bounds": {"oneOf": [_list(_WHOLE), {"type": "null"}]}, "done_until": _or_null("integer")}
+    location = _object({**_OFFSETS, **place, **bounds, "file": {"oneOf": [_ref("UploadedFile"), {"type": "null"}]}})
+    extent = {"oneOf": [_fields_of(HistoryExtent), {"type": "null"}]}
+    sizes = dict.fromkeys(("max_bytes", "files", "records", "size_bytes"), _WHOLE)
+    named = {"path": _TEXT, "size_bytes": _WHOLE}
+    told = {"topic": _TEXT, **dict.fromkeys(("partition", "first_offset", "last_offset", "records"), _WHOLE)}
+    return {
+        "UploadedFile": upload,
+        "Uploads": _object({**_HISTORY, "extent": extent, "files": _list(_ref("UploadedFile")), **_NEXT}),
+        "UploadHours": _object({**_HISTORY, "hours": _list(_fields_of(HourSummary))}),
+        "Location": _object({**_HISTORY, "location": {"oneOf": [location, {"type": "null"}]}}),
+        "Parked": _object({"connector": _TEXT, "folder": _TEXT, **sizes, "groups": _list(_object(_GROUP)), **_SKIPPED}),
+        "ParkedRecords": _object(
+            {
+                "connector": _TEXT,
+                "folder": _TEXT,
+                **_SKIPPED,
+                "records": _list(_object(_PARKED, (*_CONTENT, "header_values"))),
+                "left": _WHOLE,
+                **_NEXT,
+            }
+        ),
+        "Archived": _object(
+            {"connector": _TEXT, "archive": _TEXT, "files": _list(_object({**named, **told}, tuple(told))), **_NEXT}
+        ),
+    }
+
 
 _CONNECTOR: Final = {"name": _TEXT, "config": _map(_TEXT), "tasks": _list(_TASK_ID), "type": _TYPE}
 
@@ -252,6 +317,7 @@ SCHEMAS: Final[Mapping[str, Mapping[str, Any]]] = {
         },
         ("warnings",),
     ),
+    **_deliveries(),
     "Level": _object({"level": {"enum": ["ALL", "TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL", "OFF"]}}),
     "Logger": _object({"level": _TEXT, "last_modified": _or_null("integer")}),
     "Loggers": _map(_ref("Logger")),

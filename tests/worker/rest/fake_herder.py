@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
+from parquet_sink.connectors.loading import load
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.worker.herder import log_levels
 from parquet_sink.worker.herder.errors import (
@@ -33,6 +35,7 @@ from parquet_sink.worker.herder.values import (
     WorkerInfo,
     Workers,
 )
+from parquet_sink.worker_config.worker import Worker
 
 WORKER = "worker-1:8083"
 STATES = {TargetState.STARTED: State.RUNNING, TargetState.PAUSED: State.PAUSED, TargetState.STOPPED: State.STOPPED}
@@ -60,6 +63,7 @@ class FakeHerder:
         self.crashes: Exception | None = None
         self.waits: Callable[[], None] = lambda: None
         self.asked: list[tuple[object, ...]] = []
+        self.files: Path | None = None
 
     def _may_fail(self) -> None:
         if self.crashes is not None:
@@ -94,10 +98,6 @@ class FakeHerder:
 
     def info(self, name: str) -> ConnectorInfo:
         return ConnectorInfo(name, self._find(name).config, self._tasks(name))
-
-    def settings(self, name: str) -> ConnectorSettings:
-        self._find(name)
-        raise NotReadable("Nothing runs here.")
 
     def status(self, name: str) -> ConnectorStatus:
         kept = self._find(name)
@@ -173,6 +173,16 @@ class FakeHerder:
         if not 0 <= task < self._tasks(name):
             raise UnknownTask(name, task)
         self.asked.append(("restart_task", name, task))
+
+    def settings(self, name: str) -> ConnectorSettings:
+        """What the configuration says; files are in `files`."""
+        config = {**self._find(name).config, "name": name}
+        if self.files is not None:
+            config["connect.ems.tmp.dir"] = str(self.files)
+        settings = load(config, Worker(), source="c").settings
+        if settings is None:
+            raise NotReadable("the configuration is wrong")
+        return settings
 
     def topics(self, name: str) -> tuple[str, ...]:
         self._may_fail()
