@@ -74,7 +74,7 @@ def _run_of_worker(args: argparse.Namespace) -> int:
     from parquet_sink.cli.worker_api.api import open_worker
     from parquet_sink.cli.worker_api.remote import RemoteConnector, archive_pages, each_connector
 
-    if args.action in ("verify",):
+    if args.action == "verify":
         raise InvalidConfiguration([f"Invalid [--connector]. {args.action} needs the connector file; give that."])
 
     def print_one(connector: RemoteConnector) -> bool:
