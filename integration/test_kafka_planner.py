@@ -13,7 +13,7 @@ from typing import Literal
 import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewPartitions, NewTopic
+from confluent_kafka.cimpl import NewPartitions
 
 from integration.brokerless import Brokerless
 from integration.conftest import TopicFactory
@@ -258,13 +258,8 @@ def test_the_quick_ends_follow_the_leaders(strict: Broker, tmp_path: Path) -> No
     second = beside(strict, tmp_path / "second-of-quick")
     second.start()
     try:
-        admin = AdminClient({"bootstrap.servers": strict.bootstrap_servers})
-        both, alone = (
-            NewTopic("both", 2, replica_assignment=[[1, 2], [2, 1]]),
-            NewTopic("alone", 1, replica_assignment=[[2]]),
-        )
-        for made in admin.create_topics([both, alone]).values():
-            made.result(30)
+        strict.create_topic("both", replicas=[[1, 2], [2, 1]])
+        strict.create_topic("alone", replicas=[[2]])
         asked, keys = KafkaCluster(kafka(strict, "both")), [("both", 0), ("both", 1), ("alone", 0)]
 
         def until(keys: list[PartitionKey]) -> None:
@@ -289,8 +284,7 @@ def test_a_topic_partition_without_a_leader_holds_up_no_other(
     second = beside(strict, tmp_path / "second")
     second.start()
     try:
-        admin = AdminClient({"bootstrap.servers": strict.bootstrap_servers})
-        admin.create_topics([NewTopic("halves", 2, replica_assignment=[[1], [2]])])["halves"].result(30)
+        strict.create_topic("halves", replicas=[[1], [2]])
         for partition in (0, 1):
             strict.produce("halves", [(None, b'{"id": 1}')] * 5, partition)
         run = sink.make(sink.properties("halves"), broker=strict).start().until_records(10)

@@ -4,9 +4,10 @@ import gc
 from collections.abc import Generator
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("house", deadline=None)  # no test asserts on time: a busy machine is no defect
+# No test asserts on time: a busy machine is no defect.
+settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("house")
 
 

@@ -27,15 +27,21 @@ from parquet_sink.files import naming
 from parquet_sink.files.storage import is_file_of, prepare_connector, storage_trouble
 
 LOCKS = Path("/proc/locks")
+LOOKS: Final = 4
+"""How often Linux's list is read before a lock is not in it: where others come and go meanwhile, it leaves some out."""
 
 
 def is_locked(path: str, locks: Path = LOCKS) -> bool:
     """Whether any process of this machine holds an flock of the file; False where that cannot be known."""
     try:
         inode = os.stat(path).st_ino
-        lines = locks.read_text(encoding="ascii", errors="replace").splitlines()
+        return any(_is_listed(inode, locks) for _ in range(LOOKS))
     except OSError:
         return False
+
+
+def _is_listed(inode: int, locks: Path) -> bool:
+    lines = locks.read_text(encoding="ascii", errors="replace").splitlines()
     held = (line.split() for line in lines if "->" not in line)
     return any(len(one) > 5 and one[1] == "FLOCK" and one[5].rpartition(":")[2] == str(inode) for one in held)
 

@@ -442,7 +442,9 @@ def runs(draw: st.DrawFn) -> list[Run]:
     return made
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(runs=runs(), records=st.integers(1, 10), group_rows=st.integers(1, 10), size=st.integers(500, 5_000))
 def test_what_goes_in_comes_out(
     tmp_path_factory: pytest.TempPathFactory, runs: list[Run], records: int, group_rows: int, size: int

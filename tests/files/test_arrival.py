@@ -134,7 +134,9 @@ BOUNDS = st.builds(
 )
 
 
-@settings(max_examples=35, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=35, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(runs=changing(), bounds=BOUNDS, cuts=st.lists(st.lists(st.integers(1, 29), max_size=6), min_size=5, max_size=5))
 def test_files_do_not_depend_on_how_rows_arrive(
     tmp_path: Path, runs: list[Run], bounds: Bounds, cuts: list[list[int]]
@@ -197,7 +199,9 @@ def test_large_files_do_not_depend_on_how_rows_arrive(tmp_path: Path, case: str)
 # ---- with real shaping
 
 
-@settings(max_examples=18, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=18, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(
     amounts=st.lists(st.sampled_from([1, 2, 0.5, None]), min_size=1, max_size=60),
     cuts=st.sets(st.integers(1, 59), max_size=8),

@@ -141,6 +141,23 @@ def test_a_lock_is_seen_while_it_is_held(tmp_path: Path) -> None:
     assert not is_locked(str(path))
 
 
+def test_a_list_that_leaves_a_lock_out_is_read_again(tmp_path: Path) -> None:
+    """Linux's does, now and then, while other locks come and go."""
+    (tmp_path / "lock").touch()
+    inode = (tmp_path / "lock").stat().st_ino
+
+    class Locks:
+        """Every other time it is whole."""
+
+        reads = 0
+
+        def read_text(self, **_: str) -> str:
+            self.reads += 1
+            return "" if self.reads % 2 else f"1: FLOCK  ADVISORY  WRITE 12 00:1b:{inode} 0 EOF\n"
+
+    assert all(is_locked(str(tmp_path / "lock"), Locks()) for _ in range(5))  # type: ignore[arg-type]
+
+
 def test_a_machine_that_does_not_tell(tmp_path: Path) -> None:
     """Nothing is known, so nothing is said."""
     (tmp_path / "lock").touch()

@@ -146,7 +146,7 @@ records = st.lists(st.tuples(sizes, sizes, st.lists(sizes, max_size=2)), min_siz
 portions = st.lists(st.integers(1, 50), min_size=1, max_size=9)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
 @given(records, st.sampled_from([VALUES_ONLY, RecordParts(keys=True), RecordParts(headers=True), BOTH]), portions)
 def test_batches_do_not_depend_on_how_messages_came(
     monkeypatch: pytest.MonkeyPatch,

@@ -173,7 +173,7 @@ sizes = st.lists(st.sampled_from([0, 1, 10, 40, 100, 101, 500]), min_size=1, max
 portions = st.lists(st.integers(1, 50), min_size=1, max_size=9)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
 @given(sizes, portions, portions)
 def test_blocks_do_not_depend_on_how_records_came(
     monkeypatch: pytest.MonkeyPatch, sizes: list[int], some: list[int], others: list[int]
@@ -394,7 +394,7 @@ def test_waiting_for_the_target_is_no_silence(monkeypatch: pytest.MonkeyPatch) -
     assert found == list(range(1_500))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=60)
 @given(
     st.lists(st.tuples(st.integers(1, 4), st.none() | st.binary(max_size=30)), max_size=60),
     st.integers(0, 3),

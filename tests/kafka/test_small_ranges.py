@@ -149,7 +149,7 @@ def logs(draw: st.DrawFn) -> dict[PartitionKey, tuple[list[Record], int]]:
     return made
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=100)
 @given(logs(), st.randoms(use_true_random=False), st.data())
 def test_each_range_gives_its_records_and_no_others(
     monkeypatch: pytest.MonkeyPatch,

@@ -225,7 +225,9 @@ def test_a_crash_leaves_whole_files(folder: ParkedFolder, step: int) -> None:
 ranges = st.lists(st.tuples(st.integers(0, 40), st.integers(1, 12), st.integers(0, 12)), min_size=1, max_size=8)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=60, deadline=None
+)
 @given(ranges, st.integers(200, 5_000))
 def test_however_ranges_are_repeated_each_record_is_there_once(
     tmp_path: Path, spans: list[tuple[int, int, int]], file_bytes: int

@@ -146,7 +146,9 @@ def restart_at(query: Query) -> None:
 )
 @example(steps=[(1, 13, ("remake", 1, False)), (0, 1, ("set", 1))], **PLAIN)
 @example(steps=[(1, 14, ("set", 1)), (0, 3, ("delete", False))], policy="STOP", reset="earliest", more={}, idle=False)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80, deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=80, deadline=None
+)
 @given(
     STEPS,
     st.sampled_from(["STOP", "CONTINUE"]),

@@ -736,7 +736,9 @@ def check_promise(query: Query) -> None:
             assert {(topic.number, offset) for offset in range(found.offset)} <= query.delivered
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=70, deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=70, deadline=None
+)
 @given(
     STEPS,
     st.sampled_from(["STOP", "CONTINUE"]),

@@ -200,7 +200,9 @@ def test_a_file_that_is_accepted_again_is_the_same_event(events: EventLog) -> No
     assert events.events_after(0).events == (first, other)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=40, deadline=None
+)
 @given(
     kept=st.integers(1, 12),
     writes=st.lists(st.tuples(st.integers(0, 15), st.booleans()), max_size=12),

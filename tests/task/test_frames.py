@@ -113,7 +113,7 @@ def test_a_refused_file_fails_the_batch(run: Run, tmp_path: Path) -> None:
     assert target.rows == [{"id": number} for number in range(4)]
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(cuts=st.sets(st.integers(1, 29_999), max_size=6))
 def test_the_same_rows_are_the_same_files(run: Run, tmp_path: Path, cuts: set[int]) -> None:
     """However Spark cuts them into batches, names and bytes are the same."""

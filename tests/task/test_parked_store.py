@@ -163,7 +163,9 @@ def test_a_connector_parks_where_its_settings_say(tmp_path: Path) -> None:
 cuts = st.lists(st.integers(1, 15), min_size=1, max_size=8)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=40, deadline=None
+)
 @given(st.lists(st.booleans(), min_size=1, max_size=60), cuts, cuts, st.integers(1, 20))
 def test_a_range_that_comes_again_parks_the_same_records(
     run: Run, tmp_path: Path, bad: list[bool], first: list[int], second: list[int], records: int

@@ -203,7 +203,9 @@ values = st.lists(st.sampled_from([b'{"a":1}', b'{"a":2.5}', b'{"a":"x"}', b'{"b
 verdicts = st.lists(st.sampled_from([ACCEPTED, BAD_FILE, BAD_FILE, REFUSED, UNKNOWN]), max_size=6)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80, deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=80, deadline=None
+)
 @given(values, verdicts, st.integers(1, 12), st.integers(1, 15), st.integers(0, 60), st.booleans())
 def test_below_what_counts_each_record_arrived_or_is_kept(
     run: Run, records: list[bytes | None], outcomes: list[Any], size: int, cut: int, fails_at: int, away: bool

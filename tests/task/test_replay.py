@@ -301,7 +301,9 @@ appends = st.lists(
 verdicts = st.lists(st.sampled_from([ACCEPTED, BAD_FILE, REFUSED, UNKNOWN]), max_size=5)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=60, deadline=None
+)
 @given(appends, verdicts, st.integers(1, 8), st.integers(100, 3_000))
 def test_each_record_is_at_the_target_or_parked(
     replayed: Run, tmp_path: Path, parks: list[list[tuple[int, Any]]], outcomes: list[Any], size: int, file_bytes: int

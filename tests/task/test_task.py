@@ -344,7 +344,9 @@ records = st.lists(st.sampled_from([b'{"a":1}', b'{"a":2.5}', b'{"a":"x"}', b'{"
 verdicts = st.lists(st.sampled_from([ACCEPTED, ACCEPTED, REFUSED, UNKNOWN]), max_size=4)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=60, deadline=None
+)
 @given(records, verdicts, st.integers(1, 20), st.integers(1, 15))
 def test_accepted_is_never_more_than_was_accepted(
     run: Run, values: list[bytes | None], outcomes: list[Outcome], records: int, cut: int

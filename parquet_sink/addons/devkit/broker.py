@@ -175,11 +175,22 @@ class Broker:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def create_topic(self, name: str, partitions: int = 1, config: Mapping[str, str] | None = None) -> None:
-        """Create a topic and wait until each topic-partition has a leader. Raises KafkaFailed."""
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = 1,
+        config: Mapping[str, str] | None = None,
+        replicas: Sequence[Sequence[int]] = (),
+    ) -> None:
+        """Create a topic and wait until each topic-partition has a leader. Raises KafkaFailed.
+
+        replicas: brokers by topic-partition, where the cluster has several; its number is that of topic-partitions.
+        """
         admin = self._admin()
+        partitions = len(replicas) or partitions
+        placed = {"replica_assignment": [list(one) for one in replicas]} if replicas else {"replication_factor": 1}
         try:
-            admin.create_topics([NewTopic(name, partitions, 1, config=dict(config or {}))])[name].result()
+            admin.create_topics([NewTopic(name, partitions, config=dict(config or {}), **placed)])[name].result()
             self._until_listed(admin, name, lambda leaders: len(leaders) == partitions and min(leaders) >= 0)
         except KafkaException as error:
             raise KafkaFailed(f"Topic {name} could not be created at {self.bootstrap_servers}: {error}") from error

@@ -203,7 +203,9 @@ class Stop(Exception):
     """Stands for Ctrl-C."""
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(
     stops=st.lists(st.integers(1, 9), max_size=4),
     cuts=st.lists(st.integers(1, 2_199), max_size=4, unique=True),

@@ -69,8 +69,8 @@ class Client:
 
     def connection(self) -> http.client.HTTPConnection:
         if self._tls is not None:
-            return http.client.HTTPSConnection("localhost", self.port, timeout=10, context=self._tls)
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+            return http.client.HTTPSConnection("localhost", self.port, timeout=60, context=self._tls)
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
 
     def ask(
         self, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None, raw: bytes = b""

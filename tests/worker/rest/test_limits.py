@@ -15,12 +15,13 @@ from tests.worker.rest.fake_herder import FakeHerder, Kept
 from tests.worker.rest.serving import GOOD, Client, serving
 
 SOON_S = 0.3
+LATE_S = 60
+"""What a busy machine may take."""
 
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
-    """A server that waits for nobody."""
-    monkeypatch.setattr(app, "BODY_S", SOON_S)
+    """A server that has room for few, and waits for no next request."""
     monkeypatch.setattr(server, "MOST_CONNECTIONS", 5)
     monkeypatch.setattr(server, "IDLE_S", 1)
     herder = FakeHerder()
@@ -30,7 +31,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
 
 
 def _connect(client: Client) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", client.port), timeout=10)
+    return socket.create_connection(("127.0.0.1", client.port), timeout=LATE_S)
 
 
 def _all(connection: socket.socket) -> bytes:
@@ -44,8 +45,9 @@ def _all(connection: socket.socket) -> bytes:
     return found
 
 
-def test_a_body_that_drips_is_given_up(hasty: Client) -> None:
+def test_a_body_that_drips_is_given_up(hasty: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """408, and the connection ends."""
+    monkeypatch.setattr(app, "BODY_S", SOON_S)
     with closing(_connect(hasty)) as connection:
         head = b"PUT /connectors/c/config HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         connection.sendall(head + b'Content-Length: 100\r\n\r\n{"a')
@@ -103,7 +105,7 @@ def test_requests_on_connections_above_the_limit_are_told_to_come_again(hasty: C
 
 def _status_when(client: Client, status: int) -> int:
     """What `/health` is answered with, once it is this, or after some time: connections come and go beside requests."""
-    until = time.monotonic() + 30
+    until = time.monotonic() + LATE_S
     while (found := client.get("/health").status) != status and time.monotonic() < until:
         pass
     return found
@@ -116,26 +118,26 @@ def test_requests_above_the_limit_are_told_to_come_again(monkeypatch: pytest.Mon
 
     def wait() -> None:
         here.set()
-        go.wait(60)
+        go.wait(LATE_S)
 
     herder.kept["c"] = Kept(dict(GOOD))
     herder.waits = wait
     with serving(herder) as client, ThreadPoolExecutor(2) as pool:
         slow = [pool.submit(client.ask, "PUT", "/connectors/c/pause") for _ in range(2)]
-        assert here.wait(60)
-        until = time.monotonic() + 30
+        assert here.wait(LATE_S)
+        until = time.monotonic() + LATE_S
         while (busy := client.get("/connectors")).status != 503 and time.monotonic() < until:
             pass
         go.set()
         assert (busy.error[1], busy.headers["Retry-After"]) == ("Too many requests at once; send this one again.", "1")
-        assert [one.result(10).status for one in slow] == [202, 202]
+        assert [one.result(LATE_S).status for one in slow] == [202, 202]
 
 
 def test_slow_commands_leave_reads_and_health_free() -> None:
     """However many commands wait for the worker."""
     herder, go = FakeHerder(), Event()
     herder.kept["c"] = Kept(dict(GOOD))
-    herder.waits = lambda: go.wait(10) and None
+    herder.waits = lambda: go.wait(LATE_S) and None
     with serving(herder) as client, ThreadPoolExecutor(80) as pool:
         slow = [pool.submit(client.ask, "PUT", "/connectors/c/pause") for _ in range(80)]
         try:
@@ -143,7 +145,7 @@ def test_slow_commands_leave_reads_and_health_free() -> None:
             assert client.get("/connectors").json == ["c"]
         finally:
             go.set()
-        assert {one.result(10).status for one in slow} == {202}
+        assert {one.result(LATE_S).status for one in slow} == {202}
 
 
 @pytest.mark.parametrize("method", [b"GET /connectors", b"PUT /connectors/c0/config", b"OPTIONS /connectors"])
