@@ -23,6 +23,7 @@ from parquet_sink.errors import KafkaFailed
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.worker.herder.errors import (
     ConnectorExists,
+    FlushRefused,
     InvalidConnector,
     NotOwner,
     NotPurged,
@@ -36,6 +37,7 @@ from parquet_sink.worker.herder.values import (
     ConnectorInfo,
     ConnectorProgress,
     ConnectorStatus,
+    FlushReport,
     State,
     StoredOffset,
     TargetState,
@@ -46,6 +48,7 @@ from parquet_sink.worker.herder.values import (
 from parquet_sink.worker.loop.connector_registry import Outdated
 from parquet_sink.worker.loop.flow import stored_offsets_of
 from parquet_sink.worker.loop.herder import LocalHerder, refusals, up_to_date, validated
+from parquet_sink.worker.loop.managed_connector import NO_FLUSH
 
 BARRIER_S: Final = 2.0
 """How long a read waits for the topic's end; while no broker answers it answers with what it has."""
@@ -311,8 +314,28 @@ class DistributedHerder:
 
     def settings(self, name: str) -> ConnectorSettings:
         _config_of(self._state(), name)
+        return self._here(name).settings(name)
+
+    def flush(self, name: str, partitions: Sequence[tuple[str, int | None]] = ()) -> FlushReport:
+        self._require_started(name)
+        return self._here(name).flush(name, partitions)
+
+    def flushed(self, name: str, flush_id: str) -> FlushReport:
+        self._require_started(name)
+        return self._here(name).flushed(name, flush_id)
+
+    def _require_started(self, name: str) -> None:
+        """Raises FlushRefused where no worker is to run the connector, UnknownConnector."""
+        stored = stored_of(self._state(), name)
+        if stored is None:
+            raise UnknownConnector(name)
+        if stored.target is TargetState.STOPPED:
+            raise FlushRefused(NO_FLUSH[State.STOPPED].format(name))
+
+    def _here(self, name: str) -> LocalHerder:
+        """Of a connector that this worker runs. Raises NotOwner."""
         if self._runs_here(name):
-            return self._local.settings(name)
+            return self._local
         found = self._config.state.assignment
         placement = None if found is None else found.placements.get(name)
         owner = None if found is None or placement is None else found.members.get(placement.worker)

@@ -28,6 +28,7 @@ class Reason(StrEnum):
     SIZE = "size"
     SCHEMA = "schema"
     INTERVAL = "interval"
+    REQUEST = "request"
     END_OF_INPUT = "end_of_input"
     STOP = "stop"
     END_OF_RANGE = "end_of_range"

@@ -63,18 +63,20 @@ def due_range(
     now_ms: int,
     *,
     draining: bool = False,
+    asked_until: int = 0,
 ) -> Range | None:
     """The range of one topic-partition that is due now, None when nothing is.
 
     start: first unflushed offset. high: high watermark, or last stable offset (exclusive). bytes_per_record: Parquet
     bytes that a record became lately, None when unknown (then size never makes a range due). draining: what is there
-    is due, whatever the thresholds say.
+    is due, whatever the thresholds say. asked_until: so is all that is there while something below this offset waits:
+    somebody asked for a flush.
     """
     waiting = high - start
     if waiting <= 0:
         return None
     whole = records_per_file(bytes_per_record, flush)
-    reason = _reason(waiting, whole, oldest_ms, flush, now_ms, draining)
+    reason = _reason(waiting, whole, oldest_ms, flush, now_ms, draining=draining, asked=start < asked_until)
     if reason is None:
         return None
     if reason in (Reason.RECORDS, Reason.SIZE):
@@ -104,7 +106,7 @@ def records_per_file(bytes_per_record: float | None, flush: FlushSettings) -> in
 
 
 def _reason(
-    waiting: int, whole: int, oldest_ms: int | None, flush: FlushSettings, now_ms: int, draining: bool
+    waiting: int, whole: int, oldest_ms: int | None, flush: FlushSettings, now_ms: int, *, draining: bool, asked: bool
 ) -> Reason | None:
     if waiting >= flush.commit_records:
         return Reason.RECORDS
@@ -112,6 +114,8 @@ def _reason(
         return Reason.SIZE
     if draining:
         return Reason.END_OF_INPUT
+    if asked:
+        return Reason.REQUEST
     if oldest_ms is not None and now_ms - oldest_ms >= flush.commit_interval_ms:
         return Reason.INTERVAL
     return None

@@ -16,6 +16,7 @@ from parquet_sink.planner.range_plans import RangePlans
 from parquet_sink.planner.record_ages import RecordAges
 from parquet_sink.planner.record_sizes import RecordSizes
 from parquet_sink.planner.recreated_topics import RecreatedTopics
+from parquet_sink.planner.requested_flushes import RequestedFlushes
 from parquet_sink.planner.start_offsets import StartOffsets, topics_of
 from parquet_sink.planner.unavailable import BackgroundProbe
 from parquet_sink.state.store import COMING, STARTED
@@ -37,7 +38,7 @@ class Discovery:
         context: PlanningContext,
         plans: RangePlans,
         recreated: RecreatedTopics,
-        known: Sequence[RecordAges | RecordSizes | IdleTurns],
+        known: Sequence[RecordAges | RecordSizes | IdleTurns | RequestedFlushes],
     ) -> None:
         """known: what else remembers topic-partitions, and is to forget those that were deleted."""
         self._context, self._plans, self._recreated, self._known = context, plans, recreated, known

@@ -33,6 +33,7 @@ from parquet_sink.planner.range_plans import RangePlans
 from parquet_sink.planner.record_ages import LateFlushes, RecordAges
 from parquet_sink.planner.record_sizes import RecordSizes
 from parquet_sink.planner.recreated_topics import RecreatedTopics
+from parquet_sink.planner.requested_flushes import RequestedFlushes
 from parquet_sink.planner.start_offsets import TopicIds, topics_of
 from parquet_sink.planner.unavailable import BackgroundProbe, BrokerOutage, EndOffsets, UnavailablePartitions
 from parquet_sink.process import lease
@@ -178,7 +179,8 @@ class Planner:
         self._end_offsets = EndOffsets(context.cluster, context.unavailable, probe)
         self._late = LateFlushes(context)
         self._turns = IdleTurns(context.settings.flush, context.cluster.quick_ends)
-        known = (self._ages, self._sizes, self._turns)
+        self._flushes = RequestedFlushes(context)
+        known = (self._ages, self._sizes, self._turns, self._flushes)
         self._discovery = Discovery(context, self._plans, self._recreated, known)
         self._monitor = GroupMonitor(context, self._recreated, self._plans)
         self._drain, self._owned = Drain(), OwnedConnector(context)
@@ -317,8 +319,10 @@ class Planner:
     def _due(self) -> list[PlannedRange]:
         now_ms = int(self._now() * 1000)
         starts = self._offsets.starts
-        ends = self._end_offsets.fetch(list(starts) if self._drain.active else self._turns.turn(starts, now_ms))
+        everything = self._flushes.look() or self._drain.active
+        ends = self._end_offsets.fetch(list(starts) if everything else self._turns.turn(starts, now_ms))
         self._offsets.ends.update(ends)
+        self._flushes.note(ends)
         self._ages.look(now_ms)
         if self._drain.active:
             if not self._drain.begun:
@@ -359,7 +363,16 @@ class Planner:
             per_record = learned.get(key[0])
             span = (
                 self._plans.repeated(key, start, end)
-                or due_range(start, high, oldest, per_record, flush, now_ms, draining=self._drain.active)
+                or due_range(
+                    start,
+                    high,
+                    oldest,
+                    per_record,
+                    flush,
+                    now_ms,
+                    draining=self._drain.active,
+                    asked_until=self._flushes.until(key),
+                )
                 or self._sizes.due(key, start, high, per_record, sizes.get(key[0]))
             )
             if span is not None:

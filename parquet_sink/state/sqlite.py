@@ -346,6 +346,11 @@ class SqliteEvents(Database):
             )
             db.execute("delete from event where id <= (select max(id) from event) - ?", (KEPT_EVENTS,))
 
+    def last_position(self) -> int:
+        """Of the event that was appended last; 0: none yet."""
+        (found,) = self._db.execute("select coalesce(max(id), 0) from event").fetchone()
+        return int(found)
+
     def events_after(self, position: int) -> EventBatch:
         rows = self._db.execute("select id, body from event where id > ? order by id", (position,)).fetchall()
         if not rows:

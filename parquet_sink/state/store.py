@@ -7,8 +7,8 @@ loses estimates and history, never a record: the offsets that count are the cons
 
 | what | written by | read by |
 |---|---|---|
-| `SLOTS`, `WARM_UP`, `PAUSE`, `STOP`, `COMING` | program | planner |
-| `STARTED`, `DRAINED` | planner | program |
+| `SLOTS`, `WARM_UP`, `PAUSE`, `STOP`, `COMING`, `FLUSH` | program | planner |
+| `STARTED`, `DRAINED`, `FLUSHED` | planner | program |
 | `BEGUN` | planner; program, before a query starts | program |
 | progress | planner | program |
 | accepted, `REPORTED` | committer | planner, program |
@@ -52,13 +52,17 @@ BEGUN: Final = Field[bool]("begun", False)
 """The query that runs now has done the checks of its start; set back before each start of a query."""
 DRAINED: Final = Field[bool]("drained", False)
 """After STOP: nothing is in flight any more."""
+FLUSH: Final = Field["str | None"]("flush", None)
+"""Flushes that are asked for, a list of `model.flushes.FlushRequest` as JSON."""
+FLUSHED: Final = Field["str | None"]("flushed", None)
+"""How far each of them got, `model.flushes.FlushProgress` likewise."""
 SENT: Final = Field["str | None"]("sent", None)
 """Of a source: how far it got since positions were stored last, `addons.sources.flow.reached.SourceReached` as JSON."""
 
 REPORTED: Final = Field[bool]("reported", False)
 """The sink reported what became of the micro-batch that was planned last: see `SqliteRun.begin_batch`."""
 
-FIELDS: Final = (SLOTS, WARM_UP, PAUSE, STOP, COMING, STARTED, BEGUN, DRAINED, SENT, REPORTED)
+FIELDS: Final = (SLOTS, WARM_UP, PAUSE, STOP, COMING, FLUSH, FLUSHED, STARTED, BEGUN, DRAINED, SENT, REPORTED)
 
 
 @dataclass(frozen=True)

@@ -73,6 +73,24 @@ class OffsetsBusy(HerderError):
     """Another request is changing the connector's offsets; nothing was changed by this one."""
 
 
+class FlushRefused(HerderError):
+    """The connector cannot flush now; nothing was done, and the message names the cure."""
+
+
+class UnknownPartitions(HerderError):
+    """The connector does not have these topic-partitions; nothing was done, and the message names those that it has."""
+
+
+class UnknownFlush(HerderError):
+    """Nobody follows a flush of this id."""
+
+    def __init__(self, name: str, flush_id: str) -> None:
+        super().__init__(
+            f"Connector {name} knows no flush {flush_id}: it is long ago, or the connector was started again or moved "
+            "since. What is committed went out; ask for another flush for what still waits."
+        )
+
+
 class Elsewhere(HerderError):
     """Another worker of the group does this; nothing was done. The message is for where that one is not reached.
 

@@ -14,6 +14,7 @@ from parquet_sink.worker.herder.values import (
     ConnectorInfo,
     ConnectorProgress,
     ConnectorStatus,
+    FlushReport,
     StoredOffset,
     TargetState,
     Workers,
@@ -95,6 +96,16 @@ class Herder(Protocol):
 
         Raises UnknownConnector, NotOwner, NotReadable.
         """
+
+    def flush(self, name: str, partitions: Sequence[tuple[str, int | None]] = ()) -> FlushReport:
+        """Asks for all that waits now to go out, whatever the thresholds say. Returns at once; `flushed` follows it.
+
+        partitions: these alone, by topic and number; None for all of the topic. Raises UnknownConnector,
+        UnknownPartitions, FlushRefused where the connector is stopped, paused or failed, or is a source.
+        """
+
+    def flushed(self, name: str, flush_id: str) -> FlushReport:
+        """How far a flush got. Raises UnknownConnector, UnknownFlush."""
 
     def topics(self, name: str) -> tuple[str, ...]:
         """Topics of which a record passed conversion since the last reset; none for a connector that is not there."""

@@ -196,3 +196,51 @@ class ConnectorProgress:
     missing_topics: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     flushing: Flushing | None = None
+
+
+class FlushState(StrEnum):
+    """What became of a flush, or of one topic-partition in it.
+
+    WAITING: something has yet to go out. DONE: all that waited is accepted and committed; GONE: its topic-partition is
+    not there, or not any more. LOST: the connector was started again or moved meanwhile, and nobody follows it.
+    """
+
+    WAITING = "waiting"
+    DONE = "done"
+    GONE = "gone"
+    LOST = "lost"
+
+
+@dataclass(frozen=True)
+class FlushedPartition:
+    """Offsets [start, until) waited when the flush was seen; all below `reached` is accepted and committed.
+
+    until: None while that is not known, because the topic-partition is unavailable. files, rows, size_bytes: of
+    accepted files that have such offsets. records: that went out without a file.
+    """
+
+    topic: str
+    partition: int
+    start: int
+    until: int | None
+    reached: int
+    state: FlushState
+    files: int = 0
+    rows: int = 0
+    size_bytes: int = 0
+    records: int = 0
+
+
+@dataclass(frozen=True)
+class FlushReport:
+    """partitions: empty until the connector has seen the request. waits_for: what it waits for, in words, if known."""
+
+    id: str
+    connector: str
+    state: FlushState
+    partitions: tuple[FlushedPartition, ...] = ()
+    waits_for: str = ""
+
+    @property
+    def files(self) -> int:
+        return sum(one.files for one in self.partitions)

@@ -35,11 +35,12 @@ from parquet_sink.process.threads import in_thread
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.spark.causes import failure_of
 from parquet_sink.state.sqlite import SqliteStore
-from parquet_sink.state.store import BEGUN, COMING, PAUSE, SLOTS, STARTED, STOP, WARM_UP
+from parquet_sink.state.store import BEGUN, COMING, FLUSH, PAUSE, SLOTS, STARTED, STOP, WARM_UP
 from parquet_sink.worker.loop.flow import flow_of
 from parquet_sink.worker.loop.request_queue import Background, at_once
 from parquet_sink.worker.loop.restarts import PAUSE_S, ClockSteps, RestartPolicy
 from parquet_sink.worker.loop.run_files import RunFiles
+from parquet_sink.worker.loop.run_flushes import RunFlushes
 from parquet_sink.worker.loop.status import Status
 
 log = logging.getLogger(__name__)
@@ -74,6 +75,7 @@ class Connector:
         self._until_caught_up, self._emit = until_caught_up, emit
         self._flow = flow_of(settings)
         self._files = RunFiles(settings, folder, self._flow.make_ready)
+        self.flushes = RunFlushes(settings.name)
         self._query: StreamingQuery | None = None
         self._launching: Future[StreamingQuery] | None = None
         self._pending: tuple[Future[Any], Callable[[Any], None]] | None = None
@@ -202,7 +204,7 @@ class Connector:
         self._query = None
         self._clock = ClockSteps(time.time(), time.monotonic())
         try:
-            self._files.restore({SLOTS: self._slots, PAUSE: self._paused, STARTED: True})
+            self._files.restore({SLOTS: self._slots, PAUSE: self._paused, STARTED: True, FLUSH: self.flushes.text})
             assert self.state is not None
             self.state.set(BEGUN, False)
             self._begun = False

@@ -6,29 +6,46 @@ done. Configurations are validated before, in the thread of who asks: that may t
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from parquet_sink.connectors.kinds import find_kind
 from parquet_sink.connectors.loading import Loaded, check_unique
+from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.settings.connector import ConnectorSettings, RestartSettings
 from parquet_sink.worker.herder.errors import (
     ConnectorExists,
+    FlushRefused,
     InvalidConnector,
     NotStopped,
     OffsetsBusy,
     OffsetsRefused,
     UnknownConnector,
+    UnknownFlush,
+    UnknownPartitions,
     UnknownTask,
 )
 from parquet_sink.worker.herder.store import ConfigStore, StoredConnector
-from parquet_sink.worker.herder.values import ConnectorInfo, ConnectorProgress, ConnectorStatus, State, TargetState
+from parquet_sink.worker.herder.values import (
+    ConnectorInfo,
+    ConnectorProgress,
+    ConnectorStatus,
+    FlushReport,
+    FlushState,
+    PartitionProgress,
+    State,
+    TargetState,
+)
 from parquet_sink.worker.loop.connector import Connector
 from parquet_sink.worker.loop.event_aggregator import EventAggregator
 from parquet_sink.worker.loop.managed_connector import ManagedConnector
 
 NOT_READ: Final = "The configuration of connector {} is not read yet; ask again."
+_PAUSED: Final = "Connector {} is paused; resume it."
+_UNDER_WAY: Final = "The micro-batch that runs is finished."
+MOST_NAMED: Final = 10
+"""Topic-partitions that a refusal names."""
 log = logging.getLogger(__name__)
 
 
@@ -165,6 +182,32 @@ class ConnectorRegistry:
             self._take_up(one, loaded)
             one.replace()
 
+    def flush(self, name: str, partitions: Sequence[tuple[str, int | None]]) -> FlushReport:
+        """Raises UnknownConnector, UnknownPartitions, FlushRefused."""
+        one = self.named(name)
+        if (why := one.keeps_from_flushing) is not None:
+            raise FlushRefused(why)
+        assert one.run is not None
+        assert one.run.state is not None
+        keys = _named_of(name, partitions, self.aggregator.snapshot(name).partitions) if partitions else None
+        return one.run.flushes.ask(one.run.state, keys)
+
+    def flushed(self, name: str, flush_id: str) -> FlushReport:
+        """Raises UnknownConnector, UnknownFlush."""
+        one = self.named(name)
+        if one.run is None or one.run.state is None:
+            raise UnknownFlush(name, flush_id)
+        found = one.run.flushes.report(one.run.state, flush_id)
+        return found if found.state is FlushState.DONE else replace(found, waits_for=self._flush_waits_for(one))
+
+    def _flush_waits_for(self, one: ManagedConnector) -> str:
+        if one.paused:
+            return _PAUSED.format(one.name)
+        snapshot, status = self.aggregator.snapshot(one.name), self.status(one)
+        if status.trace or status.waits_for:
+            return status.trace or status.waits_for
+        return _UNDER_WAY if snapshot.flushing else ""
+
     def _take_up(self, one: ManagedConnector, loaded: Loaded | None) -> None:
         """Its configuration, validated again. One that is wrong by now is the connector's failure."""
         if loaded is None or loaded.properties != one.stored.config:
@@ -259,3 +302,24 @@ def warn(name: str, loaded: Loaded) -> None:
     """Warnings of a connector's configuration go to the log."""
     for warning in loaded.warnings:
         log.warning("connector %s: %s", name, warning)
+
+
+def _named_of(
+    name: str, wanted: Sequence[tuple[str, int | None]], there: Sequence[PartitionProgress]
+) -> tuple[PartitionKey, ...]:
+    """Those that a request names, in its order; all of a topic for None. Raises UnknownPartitions."""
+    known = {(one.topic, one.partition) for one in there}
+    found: dict[PartitionKey, None] = {}
+    missing = []
+    for topic, number in wanted:
+        keys = sorted(key for key in known if key[0] == topic and number in (None, key[1]))
+        found.update(dict.fromkeys(keys))
+        if not keys:
+            missing.append(topic if number is None else f"{topic}:{number}")
+    if missing:
+        shown = ", ".join(f"{topic}:{number}" for topic, number in sorted(known)[:MOST_NAMED])
+        has = (
+            f"it has {shown}{' and more' if len(known) > MOST_NAMED else ''}" if shown else "it has none yet, ask again"
+        )
+        raise UnknownPartitions(f"Connector {name} does not have {', '.join(missing[:MOST_NAMED])}; {has}.")
+    return tuple(found)

@@ -34,6 +34,7 @@ from parquet_sink.worker.herder.values import (
     ConnectorInfo,
     ConnectorProgress,
     ConnectorStatus,
+    FlushReport,
     StoredOffset,
     TargetState,
     WorkerInfo,
@@ -183,6 +184,12 @@ class LocalHerder:
             status = published.statuses[name]
             raise NotReadable(status.trace or status.waits_for or NOT_READ.format(name))
         return settings
+
+    def flush(self, name: str, partitions: Sequence[tuple[str, int | None]] = ()) -> FlushReport:
+        return self._queue.ask(partial(self._registry.flush, name, partitions), TIMEOUT_S)
+
+    def flushed(self, name: str, flush_id: str) -> FlushReport:
+        return self._queue.ask(partial(self._registry.flushed, name, flush_id), TIMEOUT_S)
 
     def topics(self, name: str) -> tuple[str, ...]:
         return self._published.topics.get(name, ())

@@ -5,6 +5,7 @@ import time
 from dataclasses import replace
 from typing import Final
 
+from parquet_sink.connectors.kinds import find_kind
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.model.receipts import Failure
 from parquet_sink.settings.connector import ConnectorSettings
@@ -23,6 +24,15 @@ _STATES: Final = {
     Status.STOPPING: State.RUNNING,
     Status.DONE: State.UNASSIGNED,
     Status.FAILED: State.FAILED,
+}
+_IS_SOURCE: Final = (
+    "Connector {} is a source: nothing waits in it, and what it reads goes to Kafka with each micro-batch. Flush sinks."
+)
+_NOT_BEGUN: Final = "Connector {} has not begun, or is being started again; ask for the flush again in a moment."
+NO_FLUSH: Final = {
+    State.STOPPED: "Connector {} is stopped, so nothing of it runs; resume it, then ask for the flush again.",
+    State.PAUSED: "Connector {} is paused, so it delivers nothing; resume it, then ask for the flush again.",
+    State.FAILED: "Connector {} has failed; see its status for the cause and restart it, then ask for the flush again.",
 }
 _MAY_WAIT: Final = frozenset({State.UNASSIGNED, State.RUNNING, State.RESTARTING})
 _READ: Final = "Its configuration is being read."
@@ -93,6 +103,18 @@ class ManagedConnector:
     @property
     def paused(self) -> bool:
         return self.target is TargetState.PAUSED
+
+    @property
+    def keeps_from_flushing(self) -> str | None:
+        """Why nothing can be flushed now, with the cure; None when it can. What is paused delivers nothing at all."""
+        if self.settings is not None and find_kind(self.settings.kind).type == "source":
+            return _IS_SOURCE.format(self.name)
+        state = self.state
+        if state in NO_FLUSH:
+            return NO_FLUSH[state].format(self.name)
+        if self.run is None or self.run.state is None or not self.run.active or self._replaced:
+            return _NOT_BEGUN.format(self.name)
+        return NO_FLUSH[State.PAUSED].format(self.name) if self.paused else None
 
     def change(self, stored: StoredConnector, loaded: Loaded) -> None:
         """Another configuration, which is right. What differs in nothing that matters, and runs, runs on."""

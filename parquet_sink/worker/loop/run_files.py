@@ -42,7 +42,7 @@ class RunFiles:
         here = [path for path in self.handoff.files if not path.exists()]
         return [*here, *self.state.removed(), *([self._lock.path] if self._lock.lost() else [])]
 
-    def restore(self, fields: Mapping[Field[Any], bool | int | None]) -> None:
+    def restore(self, fields: Mapping[Field[Any], bool | int | str | None]) -> None:
         """Creates what is missing again, from what this process holds. fields: of a new store.
 
         Raises AnotherInstance where somebody else took the lock meanwhile, StorageFailed, OSError.

@@ -41,6 +41,7 @@ from parquet_sink.worker.rest.call import (
 )
 from parquet_sink.worker.rest.connectors import Connectors, Tasks
 from parquet_sink.worker.rest.deliveries import Deliveries
+from parquet_sink.worker.rest.flushes import Flushes
 from parquet_sink.worker.rest.guards import SIGNATURE, USER, HostAndOrigin, SignIn, Users, origins_pattern
 from parquet_sink.worker.rest.offsets import Offsets
 from parquet_sink.worker.rest.openapi import document
@@ -52,7 +53,7 @@ from parquet_sink.worker_config.worker import Worker
 
 BODY_S: Final = 30.0
 """How long a client may take to send a body."""
-_THREADS: Final[Mapping[Pool, int]] = {"reads": 16, "commands": 64, "cluster": 16, "health": 4}
+_THREADS: Final[Mapping[Pool, int]] = {"reads": 16, "commands": 64, "cluster": 16, "waits": 32, "health": 4}
 _INTERNAL: Final = "An uncaught error kept the worker from doing this; its log has the cause."
 NOT_BELIEVED: Final = "The signature is not of a worker of this group, or was used before."
 _TWO_LENGTHS: Final = (
@@ -279,7 +280,7 @@ def make_app(
     """
     plugins = Plugins(herder, validate, _defaults(worker))
     connectors, tasks = Connectors(herder, settings), Tasks(herder)
-    of_connectors = (connectors, tasks, Offsets(herder), Deliveries(herder))
+    of_connectors = (connectors, tasks, Offsets(herder), Flushes(herder), Deliveries(herder))
     found = endpoints_of(Service(herder, metrics), *of_connectors, plugins)
     loggers = endpoints_of(Loggers(herder))
     if settings.admin is None:

@@ -15,6 +15,7 @@ from parquet_sink.config.report import quoted
 from parquet_sink.worker.herder.errors import (
     ConnectorExists,
     Elsewhere,
+    FlushRefused,
     HerderError,
     InvalidConnector,
     NotPurged,
@@ -26,7 +27,9 @@ from parquet_sink.worker.herder.errors import (
     StoreFailed,
     TimedOut,
     UnknownConnector,
+    UnknownFlush,
     UnknownLogger,
+    UnknownPartitions,
     UnknownTask,
 )
 
@@ -44,6 +47,9 @@ _SEE: Final = (
 _STATUS: Final[Mapping[type[HerderError], int]] = {
     UnknownTask: 404,
     UnknownLogger: 404,
+    UnknownFlush: 404,
+    UnknownPartitions: 404,
+    FlushRefused: 409,
     ConnectorExists: 409,
     NotStopped: 400,
     TimedOut: 500,
@@ -123,7 +129,7 @@ class Reply:
 
 Handler = Callable[[Call], Reply]
 Method = Callable[[Any, Call], Reply]
-Pool = Literal["reads", "commands", "cluster", "health"]
+Pool = Literal["reads", "commands", "cluster", "waits", "health"]
 """Threads that an endpoint may wait in: those of commands, or of an unavailable broker, leave the others free."""
 
 
@@ -132,7 +138,7 @@ class Parameter:
     """One in the query."""
 
     name: str
-    type: Literal["boolean", "integer", "string", "array"]
+    type: Literal["boolean", "integer", "number", "string", "array"]
     doc: str
     choices: tuple[str, ...] = ()
     default: object = None
@@ -140,7 +146,10 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """takes: the schema of its body, None when it has none. gives: by status the schema, None for no body."""
+    """takes: the schema of its body, None when it has none. may_be_empty: it may be left out.
+
+    gives: by status the schema, None for no body.
+    """
 
     method: str
     path: str
@@ -150,6 +159,7 @@ class Endpoint:
     takes: str | None = None
     query: tuple[Parameter, ...] = ()
     pool: Pool = "reads"
+    may_be_empty: bool = False
 
     @property
     def tag(self) -> str:
@@ -165,9 +175,20 @@ def endpoint(
     takes: str | None = None,
     query: tuple[Parameter, ...] = (),
     pool: Pool = "reads",
+    may_be_empty: bool = False,
 ) -> Callable[[Method], Method]:
     """Makes a method of a class of endpoints one of them; routes and the OpenAPI document are made from this."""
-    of_handler = partial(Endpoint, method, path, summary=summary, gives=gives, takes=takes, query=query, pool=pool)
+    of_handler = partial(
+        Endpoint,
+        method,
+        path,
+        summary=summary,
+        gives=gives,
+        takes=takes,
+        query=query,
+        pool=pool,
+        may_be_empty=may_be_empty,
+    )
 
     def mark(handler: Method) -> Method:
         vars(handler)[_ENDPOINT] = of_handler

@@ -12,7 +12,14 @@ from parquet_sink import __version__
 from parquet_sink.history.locating import Place
 from parquet_sink.history.records import UploadRecord
 from parquet_sink.history.store import HistoryExtent, HourSummary
-from parquet_sink.worker.herder.values import ConnectorProgress, LastError, LastUpload, State, Workers
+from parquet_sink.worker.herder.values import (
+    ConnectorProgress,
+    FlushReport,
+    LastError,
+    LastUpload,
+    State,
+    Workers,
+)
 from parquet_sink.worker.rest.call import Endpoint, Parameter
 
 _TEXT: Final = {"type": "string"}
@@ -56,7 +63,10 @@ def _operation(one: Endpoint) -> dict[str, Any]:
     if parameters:
         found["parameters"] = parameters
     if one.takes is not None:
-        found["requestBody"] = {"required": True, "content": {"application/json": {"schema": _ref(one.takes)}}}
+        found["requestBody"] = {
+            "required": not one.may_be_empty,
+            "content": {"application/json": {"schema": _ref(one.takes)}},
+        }
     return found
 
 
@@ -274,6 +284,11 @@ SCHEMAS: Final[Mapping[str, Mapping[str, Any]]] = {
             )
         }
     ),
+    "NewFlush": _object(
+        {"partitions": _list(_object({"kafka_topic": _TEXT, "kafka_partition": _WORD}, ("kafka_partition",)))},
+        ("partitions",),
+    ),
+    "Flush": _fields_of(FlushReport),
     "Plugins": _list(_object({"class": _TEXT, "type": _TEXT, "version": _TEXT})),
     "Key": _object(
         {

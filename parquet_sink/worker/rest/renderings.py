@@ -16,6 +16,7 @@ from parquet_sink.worker.herder.values import (
     ConnectorProgress,
     ConnectorStatus,
     Flushing,
+    FlushReport,
     LastError,
     LastUpload,
     PartitionProgress,
@@ -93,6 +94,11 @@ def offsets(found: Sequence[StoredOffset], *, ends: bool) -> dict[str, Any]:
 def progress(found: Sequence[ConnectorProgress]) -> list[dict[str, Any]]:
     """How connectors stand, in the field names of `worker.herder.values`."""
     return [asdict(one) for one in found]
+
+
+def flush(found: FlushReport) -> dict[str, Any]:
+    """How far a flush got, in the field names of `worker.herder.values`."""
+    return asdict(found)
 
 
 def workers(found: Workers) -> dict[str, Any]:

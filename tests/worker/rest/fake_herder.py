@@ -9,12 +9,15 @@ from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.worker.herder import log_levels
 from parquet_sink.worker.herder.errors import (
     ConnectorExists,
+    FlushRefused,
     HerderError,
     InvalidConnector,
     NotReadable,
     NotStopped,
     OffsetsRefused,
     UnknownConnector,
+    UnknownFlush,
+    UnknownPartitions,
     UnknownTask,
 )
 from parquet_sink.worker.herder.values import (
@@ -25,6 +28,9 @@ from parquet_sink.worker.herder.values import (
     ConnectorInfo,
     ConnectorProgress,
     ConnectorStatus,
+    FlushedPartition,
+    FlushReport,
+    FlushState,
     LastError,
     LastUpload,
     PartitionProgress,
@@ -64,6 +70,7 @@ class FakeHerder:
         self.waits: Callable[[], None] = lambda: None
         self.asked: list[tuple[object, ...]] = []
         self.files: Path | None = None
+        self.flush_looks = 0
 
     def _may_fail(self) -> None:
         if self.crashes is not None:
@@ -183,6 +190,25 @@ class FakeHerder:
         if settings is None:
             raise NotReadable("the configuration is wrong")
         return settings
+
+    def flush(self, name: str, partitions: Sequence[tuple[str, int | None]] = ()) -> FlushReport:
+        """Done once it was followed `flush_looks` times."""
+        kept = self._find(name)
+        if kept.target is not TargetState.STARTED:
+            raise FlushRefused(f"Connector {name} is {kept.target.lower()}; resume it.")
+        if unknown := [topic for topic, _ in partitions if topic not in kept.topics]:
+            raise UnknownPartitions(f"Connector {name} does not have {unknown[0]}; it has orders:0.")
+        self.asked.append(("flush", name, *partitions))
+        return FlushReport("f1", name, FlushState.WAITING)
+
+    def flushed(self, name: str, flush_id: str) -> FlushReport:
+        self._find(name)
+        if flush_id != "f1":
+            raise UnknownFlush(name, flush_id)
+        self.flush_looks -= 1
+        state = FlushState.WAITING if self.flush_looks >= 0 else FlushState.DONE
+        one = FlushedPartition("orders", 0, 10, 20, 10 if state is FlushState.WAITING else 20, state)
+        return FlushReport(flush_id, name, state, (one,))
 
     def topics(self, name: str) -> tuple[str, ...]:
         self._may_fail()
