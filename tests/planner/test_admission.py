@@ -370,3 +370,38 @@ def test_a_single_backlog_gets_all_that_is_done_in_a_micro_batch(per_second: flo
     (taken,) = select_batch([(0, ("orders", 0, Range(0, 10**9, Reason.RECORDS, whole)))], FLUSH, slots, per_second)
     budget = max(batch_records(FLUSH.commit_interval_ms, slots, per_second), LEAST_RANGE_RECORDS)
     assert len(taken[2]) == max(budget // whole, 1) * whole
+
+
+def test_a_flush_takes_what_is_there() -> None:
+    """While something below the offset that was asked for waits, all that is there is due; full files go first."""
+    assert due_range(0, 9, NOW, None, FLUSH, NOW, asked_until=5) == Range(0, 9, Reason.REQUEST)
+    assert due_range(0, 9, NOW - 5_000, None, FLUSH, NOW, asked_until=5) == Range(0, 9, Reason.REQUEST)
+    assert due_range(0, 3_700, NOW, None, FLUSH, NOW, asked_until=3_700) == Range(0, 3_000, Reason.RECORDS)
+
+
+@given(
+    start=st.integers(0, 10_000),
+    waiting=st.integers(0, 10_000),
+    asked=st.integers(0, 25_000),
+    age_ms=st.none() | st.integers(0, 20_000),
+    size=per_record,
+    flush=flushes,
+)
+def test_a_flush_is_done_in_the_end_and_changes_nothing_else(
+    start: int, waiting: int, asked: int, age_ms: int | None, size: float | None, flush: FlushSettings
+) -> None:
+    """Range after range, all that waited below the offset is taken once and in order; then thresholds alone decide."""
+    high, oldest, at = start + waiting, None if age_ms is None else NOW - age_ms, start
+    for _ in range(waiting + 1):
+        plain = due_range(at, high, oldest, size, flush, NOW)
+        found = due_range(at, high, oldest, size, flush, NOW, asked_until=asked)
+        if at >= min(asked, high):
+            assert found == plain
+            break
+        assert found is not None
+        assert found.start == at < found.end <= high
+        assert found.reason in (Reason.RECORDS, Reason.SIZE, Reason.REQUEST)
+        assert found.reason is Reason.REQUEST or found == plain
+        at = found.end
+    else:
+        raise AssertionError("it never ends")

@@ -19,6 +19,7 @@ examples:
   parquet-sink connectors update orders.properties             all its keys from the file
   parquet-sink connectors update orders --set connect.ems.commit.records=5000
   parquet-sink connectors restart orders --include-tasks --only-failed
+  parquet-sink connectors flush orders --wait
   parquet-sink connectors stop orders --wait
   parquet-sink connectors offsets orders --to orders:0:1200    where it goes on, once it is stopped
   parquet-sink connectors list --url https://sink.example:8443 --client-file client.properties
@@ -62,6 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--purge", action="store_true", help="also remove what they left on the worker's machine, once they have ended"
     )
     _add_wait(made)
+    _add_flush(action("flush", "what waits in a connector goes out now, whatever its thresholds say"))
     _add_offsets(action("offsets", "where a connector's group stands; with an option, where a stopped one goes on"))
 
 
@@ -117,6 +119,26 @@ def _add_wait(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_flush(parser: argparse.ArgumentParser) -> None:
+    _add_one_name(parser)
+    parser.add_argument(
+        "--topic-partition",
+        action="append",
+        type=_topic_partition,
+        metavar="TOPIC[:N]",
+        help="only topic-partition N of this topic, or all of the topic; may be repeated",
+    )
+    parser.add_argument(
+        "--wait",
+        type=float,
+        nargs="?",
+        const=WAIT_S,
+        metavar="SECONDS",
+        help="until all of it is accepted and committed, at most so long, and say what is not "
+        f"(without a number: {WAIT_S:g})",
+    )
+
+
 def _add_offsets(parser: argparse.ArgumentParser) -> None:
     _add_one_name(parser)
     change = parser.add_mutually_exclusive_group()
@@ -135,7 +157,7 @@ def _add_offsets(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """0 when all was done, 1 when the worker refused something or it did not come to be; 2 wrong options."""
     check_options(args)
-    from parquet_sink.cli.connectors import configurations, life_cycle, listing, offsets
+    from parquet_sink.cli.connectors import configurations, flush, life_cycle, listing, offsets
     from parquet_sink.cli.worker_api.api import open_worker, understanding
 
     does = {
@@ -145,6 +167,7 @@ def run(args: argparse.Namespace) -> int:
         "update": configurations.update,
         "validate": configurations.validate,
         "offsets": offsets.offsets,
+        "flush": flush.flush,
         "delete": life_cycle.delete,
     }
     action = does.get(args.action, life_cycle.change)
@@ -192,6 +215,13 @@ def _key_value(text: str) -> tuple[str, str]:
     if not sign or not key.strip():
         raise argparse.ArgumentTypeError("it is not KEY=VALUE, such as tasks.max=2")  # the value may be a secret
     return key.strip(), value
+
+
+def _topic_partition(text: str) -> tuple[str, int | None]:
+    topic, colon, number = text.partition(":")
+    if not topic or (colon and not _is_number(number)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no topic or topic-partition, such as orders, or orders:3")
+    return topic, int(number) if colon else None
 
 
 def offset_setting(text: str) -> OffsetSetting:

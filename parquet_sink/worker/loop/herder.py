@@ -186,6 +186,7 @@ class LocalHerder:
         return settings
 
     def flush(self, name: str, partitions: Sequence[tuple[str, int | None]] = ()) -> FlushReport:
+        _found(self._published.statuses, name)
         return self._queue.ask(partial(self._registry.flush, name, partitions), TIMEOUT_S)
 
     def flushed(self, name: str, flush_id: str) -> FlushReport:

@@ -109,12 +109,13 @@ class ManagedConnector:
         """Why nothing can be flushed now, with the cure; None when it can. What is paused delivers nothing at all."""
         if self.settings is not None and find_kind(self.settings.kind).type == "source":
             return _IS_SOURCE.format(self.name)
-        state = self.state
+        wanted = {TargetState.STOPPED: State.STOPPED, TargetState.PAUSED: State.PAUSED}.get(self.target, self.state)
+        state = State.FAILED if self.failed else wanted
         if state in NO_FLUSH:
             return NO_FLUSH[state].format(self.name)
         if self.run is None or self.run.state is None or not self.run.active or self._replaced:
             return _NOT_BEGUN.format(self.name)
-        return NO_FLUSH[State.PAUSED].format(self.name) if self.paused else None
+        return None
 
     def change(self, stored: StoredConnector, loaded: Loaded) -> None:
         """Another configuration, which is right. What differs in nothing that matters, and runs, runs on."""

@@ -92,7 +92,11 @@ def _questions(document: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
 def _filled(path: str) -> str:
     plugin = "EmsSink"
     return (
-        path.replace("{connector}", "c").replace("{task}", "0").replace("{plugin}", plugin).replace("{logger}", "root")
+        path.replace("{connector}", "c")
+        .replace("{task}", "0")
+        .replace("{plugin}", plugin)
+        .replace("{logger}", "root")
+        .replace("{flush}", "f1")
     )
 
 
@@ -102,6 +106,7 @@ _BODIES: dict[str, Any] = {
     "ConfigPatch": {"tasks.max": "2"},
     "NewOffsets": {"offsets": [{"partition": {"kafka_topic": "orders", "kafka_partition": 0}, "offset": None}]},
     "Level": {"level": "INFO"},
+    "NewFlush": {"partitions": [{"kafka_topic": "orders"}]},
 }
 
 
