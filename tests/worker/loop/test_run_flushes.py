@@ -6,13 +6,18 @@ import pytest
 
 from parquet_sink.model.events import FileAccepted, RecordsDelivered
 from parquet_sink.model.flushes import FlushBounds, FlushProgress, progress_to_json, requests_from_json
+from parquet_sink.model.receipts import Receipt
 from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import FLUSH, FLUSHED
 from parquet_sink.worker.herder.errors import FlushRefused, UnknownConnector, UnknownFlush, UnknownPartitions
 from parquet_sink.worker.herder.values import FlushState, TargetState
 from parquet_sink.worker.loop.run_flushes import MOST_OPEN
-from tests.worker.loop.test_live_view import receipt
 from tests.worker.loop.worker_doubles import Loop
+
+
+def receipt(first: int, last: int) -> Receipt:
+    """An accepted file of eight rows."""
+    return Receipt("one", "orders", 0, f"{first}.parquet", first, last, last + 1, 8, 10, 5, "request")
 
 
 def running(loop: Loop) -> SqliteStore:
@@ -38,7 +43,7 @@ def test_a_flush_is_handed_over_and_followed(loop: Loop) -> None:
     asked = loop.requests.flush("one")
     assert (asked.state, asked.partitions) == (FlushState.WAITING, ())
     assert loop.requests.flushed("one", asked.id).state is FlushState.WAITING
-    mine = receipt(10, 19, rows=8, size_bytes=5)
+    mine = receipt(10, 19)
     state.append_events([FileAccepted("one", time(), "orders", 0, mine)])
     state.append_events([RecordsDelivered("one", time(), "orders", 0, 3, 12, 14, "a file")])
     seen(state, 10)
