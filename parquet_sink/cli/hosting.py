@@ -123,7 +123,7 @@ def host(plan: Plan, store: ConfigStore, known: Mapping[str, Loaded], listeners:
         observer=EventDispatcher(receiving),
         queue=queue,
         publish=local.publish,
-        spark_is_up=(lambda: None) if cluster is None else cluster.spark_is_up,
+        spark_is_up=None if cluster is None else cluster.spark_is_up,
         stop_request=plan.stop_request,
     )
     if listening is None or metrics is None or hours is None:

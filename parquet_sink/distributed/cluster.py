@@ -53,6 +53,8 @@ FLUSH_S: Final = 2.0
 """How long the last words of a worker may take."""
 STEP_S: Final = 0.2
 """How often a worker looks at what it is to run, where nothing wakes it."""
+LEAST_S: Final = 0.02
+"""From one look to the next: what comes together is looked at together."""
 log = logging.getLogger(__name__)
 
 
@@ -82,6 +84,8 @@ class Cluster:
         self._membership: Membership | None = None
         self._owned: OwnedConnectors | None = None
         self._ends, self._spark_is_up = threading.Event(), threading.Event()
+        self._news = threading.Event()
+        self._leader: Leader | None = None
         self._failure: SinkError | None = None
 
     def load(self, config: Mapping[str, str], name: str) -> Loaded:
@@ -140,6 +144,12 @@ class Cluster:
         """What this worker is given begins at once from now on: it joins, where it waited for that."""
         self._spark_is_up.set()
 
+    def _wake(self) -> None:
+        """A topic has something new, or the group: what follows of it is looked at now."""
+        self._news.set()
+        if self._leader is not None:
+            self._leader.wake()
+
     @contextmanager
     def running(
         self, registry: ConnectorRegistry, local: LocalHerder, queue: RequestQueue
@@ -153,10 +163,10 @@ class Cluster:
         topics.ensure_all()
         prepare_leases(self._folder)
         with ExitStack() as parts:
-            config = TopicReader(kafka, settings.config_topic, ConfigState(), ConfigState.fold)
+            config = TopicReader(kafka, settings.config_topic, ConfigState(), ConfigState.fold, self._wake)
             parts.callback(config.close)
             self._config = config
-            status = TopicReader(kafka, settings.status_topic, StatusState(), StatusState.fold)
+            status = TopicReader(kafka, settings.status_topic, StatusState(), StatusState.fold, self._wake)
             parts.callback(status.close)
             reports = StatusWriter(kafka, settings.status_topic)
             parts.callback(reports.close)
@@ -176,11 +186,12 @@ class Cluster:
                 holds_back=lambda members: (
                     not self._spark_is_up.is_set() and others_run(members, config.state, status.state)
                 ),
+                on_change=self._wake,
             )
             parts.callback(membership.leave)
             self._membership = membership
             writer = partial(ConfigWriter, kafka, settings.config_topic, f"connect-cluster-{settings.group_id}")
-            leader = Leader(self._worker_id, membership, config, status, writer, settings)
+            leader = self._leader = Leader(self._worker_id, membership, config, status, writer, settings)
             parts.callback(leader.close)
             owned = OwnedConnectors(
                 self._worker_id, membership, config, status, reports, registry, local, queue, self.load
@@ -216,6 +227,7 @@ class Cluster:
             yield
         finally:
             self._ends.set()
+            self._wake()
             for thread in threads:
                 thread.join(READ_S)
             if self._failure is None:
@@ -225,6 +237,7 @@ class Cluster:
     def _lead(self, leader: Leader) -> None:
         while not self._ends.is_set():
             self._try(leader.step)
+            self._ends.wait(LEAST_S)
             leader.wait(LOOK_S)
 
     def _follow(self, owned: OwnedConnectors, queue: RequestQueue) -> None:
@@ -234,12 +247,22 @@ class Cluster:
                 levels_read = set_levels(self._config.state.loggers, levels_read)
             if self._stop_request and not leaving:
                 leaving = True
+                queue.wake()
                 self._try(owned.leave)
             if queue.closed:
                 self._try(owned.release_ended)
             elif not self._stop_request:
                 self._try(owned.step)
-            self._ends.wait(STEP_S)
+            self._rest(leaving)
+
+    def _rest(self, leaving: bool) -> None:
+        """Until there is news, a stop is asked for, or it is time to look again."""
+        self._ends.wait(LEAST_S)
+        until_s = time.monotonic() + (LEAST_S if leaving else STEP_S)
+        while not self._news.wait(2 * LEAST_S) and time.monotonic() < until_s:
+            if self._stop_request:
+                return
+        self._news.clear()
 
     def _try(self, act: Callable[[], None]) -> None:
         """What fails is tried again, but for a worker that is no member any more: it ends."""

@@ -22,8 +22,8 @@ from parquet_sink.process.lease import clock_ns
 from parquet_sink.worker.herder.errors import NotLeader, OffsetsBusy, TimedOut
 from parquet_sink.worker_config.distributed import DistributedSettings
 
-LOOK_S: Final = 0.5
-"""How often members and what they reported are looked at."""
+LOOK_S: Final = 0.25
+"""How often members and what they reported are looked at, where nothing wakes the leader."""
 _NOT_READ: Final = "the topics of the workers were not read to their ends within {:g} s (worker.sync.timeout.ms)."
 TASKS: Final = "tasks.max"
 log = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class Leader:
         self._sync_s = settings.sync_ms / 1_000
         self._lock = threading.RLock()
         self._writer: ConfigWriter | None = None
-        self._written = threading.Event()
+        self._news = threading.Event()
         self._altered: set[str] = set()
         self._away = ""
 
@@ -61,9 +61,13 @@ class Leader:
         return self._writer is not None
 
     def wait(self, for_s: float) -> None:
-        """Until something was written, or for so long."""
-        self._written.wait(for_s)
-        self._written.clear()
+        """Until there is news, or for so long."""
+        self._news.wait(for_s)
+        self._news.clear()
+
+    def wake(self) -> None:
+        """Something was written, reported, or happened in the group."""
+        self._news.set()
 
     def step(self) -> None:
         """Takes over, or stands down; then gives connectors to workers.
@@ -153,7 +157,7 @@ class Leader:
             change, answer = decide(self._config.state)
             if change:
                 self._try_commit(change)
-                self._written.set()
+                self.wake()
             return answer
 
     def _try_commit(self, change: Change) -> None:

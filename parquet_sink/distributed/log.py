@@ -107,14 +107,22 @@ class TopicReader(Generic[S]):
     """Follows a topic from its beginning, in a thread of its own, until it is closed.
 
     fold: the state before, and records as they stand in a topic-partition; it gives the state after, and never fails.
+    on_change: called after each change of the state, in that thread.
     Brokers that do not answer are waited for without end, which is logged once. Raises InvalidConfiguration.
 
     Where the topic ends is asked for by an admin client: a consumer's own question for it never returns while another
     thread polls, and would wait for the fetch before it.
     """
 
-    def __init__(self, kafka: KafkaSettings, topic: str, initial: S, fold: Callable[[S, Sequence[Entry]], S]) -> None:
-        self._topic, self._fold, self._state, self._version = topic, fold, initial, 0
+    def __init__(
+        self,
+        kafka: KafkaSettings,
+        topic: str,
+        initial: S,
+        fold: Callable[[S, Sequence[Entry]], S],
+        on_change: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._topic, self._fold, self._state, self._version, self._on_change = topic, fold, initial, 0, on_change
         self._client_log = ClientLog(kafka.group)
         self._trouble = _Trouble(f"Topic {topic} cannot be read", self._client_log, to_read(topic))
         self._cluster = KafkaCluster(replace(kafka, topics=(topic,), topics_regex=None), self._client_log)
@@ -289,6 +297,8 @@ class TopicReader(Generic[S]):
             self._version += bool(entries)
             self._next = {**self._next, **reached}
             self._changed.notify_all()
+        if entries:
+            self._on_change()
 
 
 def _reading(kafka: KafkaSettings) -> dict[str, Any]:

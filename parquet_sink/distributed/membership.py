@@ -67,7 +67,7 @@ class GroupTiming:
 
     @property
     def interval_ms(self) -> int:
-        """How often it is asked for."""
+        """How often it is asked for, and a heartbeat sent."""
         return min(self.heartbeat_ms, int(self.session_ms * CONFIRMED_EACH))
 
 
@@ -215,8 +215,8 @@ class Membership:
     """Keeps a worker in the group, in a thread of its own, until it leaves or fails.
 
     kafka: `group` is group.id. lease: see `Lease`. position: the offset that the worker has read the config topic to,
-    which is what it commits. holds_back: whether to join later, where these are in the group. Raises
-    InvalidConfiguration.
+    which is what it commits. holds_back: whether to join later, where these are in the group. on_change: called when
+    `now` gives another member id or leadership. Raises InvalidConfiguration.
     """
 
     def __init__(
@@ -230,8 +230,9 @@ class Membership:
         lease: WriteLease,
         position: Callable[[], int],
         holds_back: Callable[[Sequence[MemberInfo]], bool] = lambda members: False,
+        on_change: Callable[[], None] = lambda: None,
     ) -> None:
-        self._holds_back = holds_back
+        self._holds_back, self._on_change = holds_back, on_change
         self._kafka, self._topic, self._worker_id, self._url = kafka, config_topic, worker_id, url
         self._timing, self._position = timing, position
         self._client_log = ClientLog(kafka.group)
@@ -280,7 +281,8 @@ class Membership:
             **client_options.group_options(self._kafka),
             "client.id": _client_id(self._worker_id, self._url),
             "session.timeout.ms": timing.session_ms,
-            "heartbeat.interval.ms": timing.heartbeat_ms,
+            # What it is answered says that the group's members have changed.
+            "heartbeat.interval.ms": timing.interval_ms,
             # A member that does not rejoin in this time is removed although its session goes on: the lease is shorter.
             "max.poll.interval.ms": max(timing.rebalance_ms, 2 * timing.session_ms),
             # A commit may wait for all to rejoin; given up on sooner, it would take the connection with it.
@@ -365,6 +367,7 @@ class Membership:
             with self._changed:
                 self._member_id, self._leads = member_id, leads
                 self._changed.notify_all()
+            self._on_change()
             log.info("Group %s: member %s%s", self._kafka.group, member_id or "none", ", which leads" if leads else "")
 
     def _confirm(self) -> None:

@@ -10,34 +10,17 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
-
-from pyspark.sql.datasource import (
-    DataSource,
-    DataSourceStreamArrowWriter,
-    DataSourceStreamReader,
-    InputPartition,
-    WriterCommitMessage,
-)
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
+from typing import Final
 
 from parquet_sink.errors import SetupError
-from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.process.cache import cache_folder, whole_name
 from parquet_sink.process.java_home import find_java
-from parquet_sink.spark import rows
+from parquet_sink.spark import warm_up
 from parquet_sink.spark.cds_archive import FIXED_OPTIONS, key_of, usable
 from parquet_sink.spark.java_command import java_command
 from parquet_sink.spark.session import JAVA_OPTIONS, LOCAL_MASTER, Session
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql.streaming.query import StreamingQuery
-    from pyspark.sql.types import StructType
 
 MICRO_BATCHES: Final = 3
 TASKS: Final = 4
@@ -45,62 +28,6 @@ PATIENCE_S: Final = 300.0
 KEPT: Final = 2
 """Archives in the folder: of this and of one other installation or version."""
 DUMP_S: Final = 900.0
-
-
-@dataclass
-class Done(WriterCommitMessage):
-    """What a task of the warm-up run returns: rows."""
-
-    rows: int
-
-
-class WarmUp(DataSource):
-    """Both ends of the warm-up run: ranges of nothing, a few micro-batches of them, and a sink that counts."""
-
-    @classmethod
-    def name(cls) -> str:
-        return "parquet_sink_warm_up"
-
-    def schema(self) -> str:
-        return rows.DDL
-
-    def streamReader(self, schema: "StructType") -> "WarmUpReader":
-        return WarmUpReader()
-
-    def streamWriter(self, schema: "StructType", overwrite: bool) -> "WarmUpWriter":
-        return WarmUpWriter()
-
-
-class WarmUpReader(DataSourceStreamReader):
-    """A range for each task and micro-batch."""
-
-    def initialOffset(self) -> dict[str, Any]:
-        return {"batch": 0}
-
-    def getDefaultReadLimit(self) -> ReadLimit:
-        return ReadAllAvailable()
-
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        return {"batch": min(start["batch"] + 1, MICRO_BATCHES)}
-
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        return [InputPartition(number) for number in range(TASKS)]
-
-    def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
-        yield rows.of_range(PlannedRange("", partition.value, 0, 0, rows.WARM_UP))
-
-
-class WarmUpWriter(DataSourceStreamArrowWriter):
-    """Counts rows."""
-
-    def write(self, iterator: "Iterator[pa.RecordBatch]") -> Done:
-        return Done(sum(len(batch) for batch in iterator))
-
-    def commit(self, messages: Sequence[Any], batchId: int) -> None:
-        """Nothing is kept."""
-
-    def abort(self, messages: Sequence[Any], batchId: int) -> None:
-        """Nothing is kept."""
 
 
 def warm_up_run(folder: Path, java_options: str = "") -> str:
@@ -112,25 +39,13 @@ def warm_up_run(folder: Path, java_options: str = "") -> str:
     session = Session(None, folder, {"spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} {java_options}"})
     try:
         spark = session.start()
-        spark.dataSource.register(WarmUp)
-        stream = spark.readStream.format(WarmUp.name()).load().writeStream.format(WarmUp.name())
-        stream = stream.option("checkpointLocation", str(folder / "checkpoint"))
-        running = stream.trigger(processingTime="250 milliseconds").start()
-        _wait(running)
-        running.stop()
+        running = warm_up.start(spark, folder / "checkpoint", MICRO_BATCHES, TASKS)
+        warm_up.finish(running, PATIENCE_S, MICRO_BATCHES)
         jvm = spark._jvm  # noqa: SLF001 - PySpark has no other way to ask Java
         assert jvm is not None
         return str(jvm.java.lang.System.getProperty("java.class.path"))
     finally:
         session.close()
-
-
-def _wait(running: "StreamingQuery") -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while (progress := running.lastProgress) is None or progress["batchId"] + 1 < MICRO_BATCHES:
-        if not running.isActive or time.monotonic() > deadline:
-            raise SetupError(f"Spark's warm-up run did not come to an end: {running.exception()}")
-        time.sleep(0.1)
 
 
 def make(environment: Mapping[str, str] = os.environ) -> Path:

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, Final, Protocol, TypeVar
 
 from parquet_sink.worker.herder.errors import HerderError, ShuttingDown, TimedOut
@@ -67,6 +68,11 @@ class RequestQueue:
             except queue.Full:
                 raise TimedOut("Request timed out: too many requests wait before it. It was not done.") from None
         return future
+
+    def wake(self) -> None:
+        """Ends the loop's wait, without a request."""
+        with suppress(HerderError):
+            self.put(lambda: None)
 
     def work(self, wait_s: float, after: Callable[[], None]) -> None:
         """Waits for so long for a request, and does all that are there by then. after: done before each is answered."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.process.threads import in_thread
+from parquet_sink.process.usage import usable_cores
 from parquet_sink.settings.connector import ConnectorSettings, RestartSettings
 from parquet_sink.worker.herder.errors import StoreFailed
 from parquet_sink.worker.loop.connector import Connector
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 AT_ONCE: Final = 4
 """So many are begun at each step, so that a worker with many connectors does not validate all of them side by side."""
 START_S: Final = 10.0
-"""How long a connector has to begin before the next is started: forty at once would keep each other from it."""
+"""How long a connector has to begin before another takes its turn: forty at once would keep each other from it."""
+SIDE_BY_SIDE: Final = usable_cores() + 1
+"""So many begin at once: while brokers are asked for one, the cores have another. The first one begins alone."""
 log = logging.getLogger(__name__)
 
 
@@ -120,8 +123,8 @@ class Supervisor:
     ) -> None:
         self._registry, self._make, self._track_topics = registry, make, track_topics
         self._configuration_retry = ConfigurationRetry(registry, background)
-        self._starting: tuple[Connector, float] | None = None
-        self._warm = False
+        self._starting: list[tuple[Connector, float]] = []
+        self._warm, self._side_by_side = False, 1
 
     @property
     def busy(self) -> bool:
@@ -171,15 +174,26 @@ class Supervisor:
         return any(other.name == settings.name or _share_group(other, settings) for other in others)
 
     def next_to_start(self, now_s: float) -> Connector | None:
-        """One that is prepared, once the one before has begun, or had its time. now_s: monotonic."""
-        if self._starting is not None:
-            before, deadline_s = self._starting
-            if before.status is Status.RUNNING and not before.has_started() and now_s < deadline_s:
-                return None
+        """One that is prepared, while few enough are beginning. now_s: monotonic."""
+        before = len(self._starting)
+        self._starting = [
+            (one, until_s)
+            for one, until_s in self._starting
+            if one.status is Status.RUNNING and not one.has_started() and now_s < until_s
+        ]
+        if before > len(self._starting):
+            self._side_by_side = SIDE_BY_SIDE
+        if len(self._starting) >= self._side_by_side:
+            return None
         found = next((run for run in self._registry.runs if run.status is Status.STARTING), None)
         if found is not None:
-            self._starting = found, now_s + START_S
+            self._starting.append((found, now_s + START_S))
         return found
+
+    @property
+    def starting(self) -> bool:
+        """Whether a connector is beginning now, or is to."""
+        return bool(self._starting) or any(run.status is Status.STARTING for run in self._registry.runs)
 
     def start(self, connector: Connector, spark: "SparkSession", slots: int) -> None:
         """The first one warms Spark up for all."""

@@ -19,16 +19,16 @@ from parquet_sink.errors import ConnectorError, SetupError
 from parquet_sink.model.events import Event
 from parquet_sink.process.java_home import find_java
 from parquet_sink.process.signals import StopRequest
+from parquet_sink.process.threads import in_thread
 from parquet_sink.process.usage import usable_cores
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.spark.causes import message_of
 from parquet_sink.spark.run_folder import RunFolder, run_folder
 from parquet_sink.spark.slots import EXPECTED, local_master, most_beside_others, share
-from parquet_sink.worker.herder.errors import HerderError
 from parquet_sink.worker.loop.connector import Connector
 from parquet_sink.worker.loop.connector_registry import ConnectorRegistry
 from parquet_sink.worker.loop.request_queue import Background, RequestQueue, at_once
-from parquet_sink.worker.loop.supervisor import Supervisor
+from parquet_sink.worker.loop.supervisor import SIDE_BY_SIDE, Supervisor
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,6 +53,10 @@ SPARK_ENDED: Final = (
     "What was not committed is sent again at the next start."
 )
 POLL_S: Final = 0.25
+WARM_UP_S: Final = 30.0
+"""How long it may take; then it is done without."""
+SOON_S: Final = 0.1
+"""How often is looked while something begins or ends: what follows it, follows at once."""
 GIVE_UP_S: Final = 5.0
 """How long a start of Spark that is given up may take to notice."""
 log = logging.getLogger(__name__)
@@ -112,8 +116,8 @@ class Worker:
     """Runs the connectors of a registry until they are done or have failed, or a stop is requested.
 
     known: configurations of the registry's store that were validated already. stays: it lives on without connectors,
-    since more may come by `queue`. publish: called when something may have changed. spark_is_up: called once.
-    stop_request: None listens by itself.
+    since more may come by `queue`. publish: called when something may have changed. stop_request: None listens by
+    itself. spark_is_up: called once; for who is told so Spark is warmed up before, where no connector is there yet.
     """
 
     def __init__(
@@ -129,7 +133,7 @@ class Worker:
         observer: Observer,
         queue: RequestQueue | None = None,
         publish: Callable[[], None] = lambda: None,
-        spark_is_up: Callable[[], None] = lambda: None,
+        spark_is_up: Callable[[], None] | None = None,
         stop_request: StopRequest | None = None,
     ) -> None:
         self._spark_is_up = spark_is_up
@@ -137,7 +141,9 @@ class Worker:
         self._until_caught_up, self._spark_conf, self._observer = until_caught_up, spark_conf, observer
         self._queue, self._publish = queue or RequestQueue(), publish
         self._stop_request = StopRequest() if stop_request is None else stop_request
-        self._supervisor = Supervisor(registry, self._made, track_topics=track_topics)
+        self._supervisor = Supervisor(
+            registry, self._made, track_topics=track_topics, background=lambda act: self._followed(in_thread(act))
+        )
         self._folder: RunFolder | None = None
         self._made_so_far = 0
         self._session: Session | None = None
@@ -175,11 +181,17 @@ class Worker:
             waits=self._stays,
             emit=self._observer.emit,
             launch=self._launched,
+            background=lambda act: self._followed(in_thread(act)),
         )
 
     def _launched(self, act: Callable[[], T], /) -> "Future[T]":
         """By what starts queries now: connectors are made before Spark is there."""
-        return self._launch(act)
+        return self._followed(self._launch(act))
+
+    def _followed(self, doing: "Future[T]") -> "Future[T]":
+        """The loop looks as soon as it is done."""
+        doing.add_done_callback(lambda done: self._queue.wake())
+        return doing
 
     def _host(self, folder: RunFolder, expected: int) -> int:
         """Prepares connectors before Spark starts, so that one that runs already fails at once."""
@@ -209,7 +221,7 @@ class Worker:
             if spark is not None:
                 folder.remember()
                 self._mend = folder.repair
-                self._spark_is_up()
+                self._begin_warm_up(spark, folder)
                 self._supervise(spark)
         finally:
             session.close()
@@ -225,8 +237,7 @@ class Worker:
                 session.connect()
             except Exception as error:  # noqa: BLE001 - raised below, in the main thread
                 errors.append(error)
-            with suppress(HerderError):  # which ends the loop's wait
-                self._queue.put(lambda: None)
+            self._queue.wake()
 
         starter = Thread(target=start, name="spark-start", daemon=True)
         starter.start()
@@ -247,6 +258,27 @@ class Worker:
             return self._launch(session.open).result()
         except Exception as error:
             raise _not_started(session, error) from error
+
+    def _begin_warm_up(self, spark: "SparkSession", folder: RunFolder) -> None:
+        """Beside the loop, and only where no connector is there, which would wait for it."""
+        from parquet_sink.spark import warm_up
+
+        told = self._spark_is_up
+        if told is None:
+            return
+        if self._supervisor.busy:
+            told()
+            return
+        begun = self._launch(partial(warm_up.start, spark, folder.path / "warm-up"))
+
+        def finish() -> None:
+            try:
+                warm_up.finish(begun.result(WARM_UP_S), WARM_UP_S)
+            except Exception as error:  # the first connector's start takes longer, and no more
+                log.debug("Spark was not warmed up", exc_info=error)
+            told()
+
+        in_thread(finish)
 
     def _supervise(self, spark: "SparkSession") -> None:
         while not self._stop_request and (self._stays or self._supervisor.busy):
@@ -281,17 +313,20 @@ class Worker:
     def _wait(self) -> None:
         """Until it is time for the next round, or something was asked for."""
         if self._stop_request:
-            time.sleep(POLL_S)
+            time.sleep(min(SOON_S, POLL_S))
         else:
-            self._queue.work(POLL_S, self._publish)
+            soon = self._supervisor.starting or self._registry.leaving
+            self._queue.work(min(SOON_S, POLL_S) if soon else POLL_S, self._publish)
 
     def _start_next(self, spark: "SparkSession") -> None:
         """Slots are shared again when connectors come or go, or executors of a cluster. Raises ConnectorError."""
         now_s = time.monotonic()
         if self._shares.changed(self._supervisor.sharers(), partial(self._slots, spark), now_s):
             self._supervisor.share(self._shares.each)
-        connector = self._supervisor.next_to_start(now_s)
-        if connector is not None:
+        for _ in range(SIDE_BY_SIDE):
+            connector = self._supervisor.next_to_start(now_s)
+            if connector is None:
+                break
             self._alone(connector, partial(self._supervisor.start, connector, spark, self._shares.each))
 
     def _slots(self, spark: "SparkSession") -> int:
