@@ -15,9 +15,9 @@ def timing(session_ms: int) -> GroupTiming:
     return GroupTiming(session_ms, session_ms * 3 // 10, session_ms * 6)
 
 
-def main(brokers: str, group: str, topic: str, worker_id: str, session_ms: str, folder: str) -> None:
-    """Prints member id and whether it leads whenever they change; leaves at SIGTERM."""
-    membership = Membership(
+def member_of(brokers: str, group: str, topic: str, worker_id: str, session_ms: str, folder: str) -> Membership:
+    """A member that begins."""
+    return Membership(
         KafkaSettings((topic,), None, group, {"bootstrap.servers": brokers}),
         config_topic=topic,
         worker_id=worker_id,
@@ -26,6 +26,11 @@ def main(brokers: str, group: str, topic: str, worker_id: str, session_ms: str, 
         lease=LeaseFiles(folder).write,
         position=lambda: 0,
     )
+
+
+def main(*arguments: str) -> None:
+    """Prints member id and whether it leads whenever they change; leaves at SIGTERM."""
+    membership = member_of(*arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(membership.leave()))
     member = membership.now()
     while True:

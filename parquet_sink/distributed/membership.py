@@ -43,6 +43,8 @@ log = logging.getLogger(__name__)
 
 POLL_S: Final = 0.1
 RETRY_MS: Final = 300
+STALL_MS: Final = 500
+"""A longer time between two looks is one in which this process stood still."""
 CLOSE_S: Final = 3.0
 """How long leaving the group may take. Who does not get through is removed when its session is over."""
 LEASE: Final = 0.8
@@ -116,6 +118,10 @@ class Lease:
     def ask_soon(self) -> None:
         """What was asked is of an earlier generation of the group."""
         self._next_ns = 0
+
+    def rest(self, now_ns: int) -> None:
+        """Nothing is asked for a moment."""
+        self._next_ns = max(self._next_ns, now_ns + RETRY_MS * _MILLISECOND)
 
     def asked(self, now_ns: int) -> None:
         """now_ns: read before the question was sent."""
@@ -241,6 +247,7 @@ class Membership:
         self._member_id, self._leads, self._removed = "", False, False
         self._failed: SinkError | None = None
         self._said: set[int] = set()
+        self._looked_ns = clock_ns()
         self._changed, self._leaving = threading.Condition(), threading.Event()
         self._consumer = self._made()
         self._thread = threading.Thread(target=self._run, name="membership", daemon=True)
@@ -371,7 +378,14 @@ class Membership:
             log.info("Group %s: member %s%s", self._kafka.group, member_id or "none", ", which leads" if leads else "")
 
     def _confirm(self) -> None:
-        now_ns = clock_ns()
+        """After this process stood still librdkafka looks first whether its session is over, and begins anew then.
+
+        A commit on that occasion would renew the session of the member that it was: all would wait for that one's end.
+        """
+        now_ns, before_ns = clock_ns(), self._looked_ns
+        self._looked_ns = now_ns
+        if now_ns - before_ns > STALL_MS * _MILLISECOND:
+            self._lease.rest(now_ns)
         if now_ns >= self._renew_at_ns:
             self._renew()
         elif self._lease.is_due(now_ns):
