@@ -32,15 +32,14 @@ def upload(folder: Path, port: int) -> None:
     with socket.create_connection(("127.0.0.1", port)) as target:
         while True:
             member_id = (folder / MEMBER).read_text() if (folder / MEMBER).exists() else ""
-            looked_ns = 0
+            looked_ns = [0]
 
-            def allowed(path: str = leases.path(member_id)) -> bool:
-                nonlocal looked_ns
-                looked_ns = lease.clock_ns()
+            def allowed(path: str = leases.path(member_id), looked_ns: list[int] = looked_ns) -> bool:
+                looked_ns[0] = lease.clock_ns()
                 return lease.holds(path)
 
-            def send(left_s: float, member_id: str = member_id) -> Outcome:
-                target.sendall(f"{member_id} {looked_ns}\n".encode())
+            def send(left_s: float, member_id: str = member_id, looked_ns: list[int] = looked_ns) -> Outcome:
+                target.sendall(f"{member_id} {looked_ns[0]}\n".encode())
                 target.recv(1)
                 return Outcome(Verdict.ACCEPTED, "")
 

@@ -260,7 +260,9 @@ def main() -> int:
     """Runs, prints, and returns the exit status."""
     count, groups, session_ms = size("PAUSES", 1_000), size("SCENES", 8), size("SESSION_MS", 1_500)
     seed = size("SEED", random.randrange(1, 1_000_000))
-    print(f"{count} pauses in {groups} groups of {len(WORKERS)}, session.timeout.ms={session_ms}, SEED={seed}", flush=True)
+    print(
+        f"{count} pauses in {groups} groups of {len(WORKERS)}, session.timeout.ms={session_ms}, SEED={seed}", flush=True
+    )
     properties = {"group.min.session.timeout.ms": str(SHORTEST_MS), "group.initial.rebalance.delay.ms": "0"}
     with tempfile.TemporaryDirectory(prefix="parquet-sink-pauses-") as folder, Broker(properties=properties) as broker:
         broker.create_topic(TOPIC)
