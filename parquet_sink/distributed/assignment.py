@@ -119,6 +119,7 @@ def assign(
     *,
     now_ms: int,
     leaving: Collection[str] = (),
+    resting: Collection[str] = (),
     releases: Mapping[str, Release] | None = None,
     delay_ms: int = 0,
 ) -> Assignment | None:
@@ -126,6 +127,7 @@ def assign(
 
     members: all that are in the group; none at all says nothing of it. weights: each connector that is to run, with
     its load. leaving: member ids of workers that were asked to stop: they are given nothing, and what they have moves.
+    resting: ids of workers that came back just now: nothing moves to them that may stay where it is.
     releases: the last one of each connector. delay_ms: how long connectors of a lost worker wait for it to come back.
     """
     plan = _Plan(before, _living(before, members, now_ms), frozenset(leaving), releases or {}, now_ms)
@@ -133,7 +135,7 @@ def assign(
         return None
     plan.keep(weights, delay_ms)
     plan.place(weights)
-    plan.balance(weights)
+    plan.balance(weights, resting)
     placements = plan.placements()
     if before is not None and before.leader == leader and _same(before, plan.living, placements):
         return None
@@ -253,9 +255,9 @@ class _Plan:
         for name in sorted(homeless, key=lambda one: (-weights[one], one)):
             self._spots[name].worker = self._by_load(weights)[0][1]
 
-    def balance(self, weights: Mapping[str, int]) -> None:
+    def balance(self, weights: Mapping[str, int], resting: Collection[str]) -> None:
         """Moves one connector after the other to who has least to do, while that lowers the more loaded of the two."""
-        while (move := self._best_move(weights)) is not None:
+        while (move := self._best_move(weights, resting)) is not None:
             name, worker, target = move
             spot = self._spots[name]
             if spot.was is not None:
@@ -265,8 +267,10 @@ class _Plan:
             else:
                 spot.worker = target
 
-    def _best_move(self, weights: Mapping[str, int]) -> tuple[str, str, str] | None:
-        loads = self._by_load(weights)
+    def _best_move(self, weights: Mapping[str, int], resting: Collection[str]) -> tuple[str, str, str] | None:
+        loads = [(load, worker) for load, worker in self._by_load(weights) if worker not in resting]
+        if not loads:
+            return None
         least, target = loads[0]
         for load, worker in reversed(loads):
             found = [

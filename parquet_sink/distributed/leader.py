@@ -24,6 +24,8 @@ from parquet_sink.worker_config.distributed import DistributedSettings
 
 LOOK_S: Final = 0.25
 """How often members and what they reported are looked at, where nothing wakes the leader."""
+REST_S: Final = 5.0
+"""How long a lost worker that is back is given nothing that runs elsewhere: it ends what it had first."""
 _NOT_READ: Final = "the topics of the workers were not read to their ends within {:g} s (worker.sync.timeout.ms)."
 TASKS: Final = "tasks.max"
 log = logging.getLogger(__name__)
@@ -54,6 +56,7 @@ class Leader:
         self._writer: ConfigWriter | None = None
         self._news = threading.Event()
         self._altered: set[str] = set()
+        self._lost = LostWorkers()
         self._away = ""
 
     @property
@@ -139,6 +142,7 @@ class Leader:
             {name: _weight(config) for name, config in state.connectors.items()},
             now_ms=now_ms,
             leaving=frozenset(self._status.state.leaving.values()),
+            resting=self._lost.resting(state.assignment, members, self._status.state.leaving, time.monotonic()),
             releases=self._status.state.releases,
             delay_ms=self._settings.delay_ms,
         )
@@ -209,6 +213,29 @@ class Leader:
     def close(self) -> None:
         """It leads no more."""
         self._stand_down()
+
+
+class LostWorkers:
+    """Of one leader: which workers were lost, and until when they rest once they are back."""
+
+    def __init__(self) -> None:
+        self._until_s: dict[str, float | None] = {}
+
+    def resting(
+        self, before: Assignment | None, members: Sequence[MemberInfo], leaving: Mapping[str, str], now_s: float
+    ) -> frozenset[str]:
+        """Ids of those that are back and rest. before: who was there. leaving: by worker id, who was asked to stop."""
+        there = {(one.worker_id, one.member_id) for one in members}
+        for one in () if before is None else before.members.values():
+            if (one.worker_id, one.member_id) not in there and leaving.get(one.worker_id) != one.member_id:
+                self._until_s[one.worker_id] = None
+        back = {one.worker_id for one in members}
+        for worker, until_s in [*self._until_s.items()]:
+            if until_s is None and worker in back:
+                self._until_s[worker] = now_s + REST_S
+            elif until_s is not None and until_s <= now_s:
+                del self._until_s[worker]
+        return frozenset(worker for worker, until_s in self._until_s.items() if until_s is not None)
 
 
 def _weight(config: Mapping[str, str]) -> int:

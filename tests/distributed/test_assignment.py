@@ -275,3 +275,16 @@ def test_only_what_was_on_a_lost_worker_moves_from_it(there: set[str], lost: str
     for name, one in moved(made, after).items():
         assert one.source in {NOBODY, made.placements[name].worker}
         assert (one.source == NOBODY) == (made.placements[name].worker == lost)
+
+
+def test_a_worker_that_rests_is_given_what_has_no_worker_alone() -> None:
+    """Nothing moves to it from where it runs; afterwards it gets its share, without anything else having happened."""
+    made = first("ab", even(6))
+    resting = changed(made, members("abc"), even(6), resting={"c"})
+    assert moved(made, resting) == {}
+    assert resting.members.keys() == {"a", "b", "c"}
+    more = changed(resting, members("abc"), even(9), resting={"c"})
+    assert on(more, "c") == {"c06", "c07", "c08"}
+    shared = changed(resting, members("abc"), even(6))
+    assert len(on(shared, "c")) == 2
+    assert assign(resting, "a", members("abc"), even(6), now_ms=3_000, resting={"a", "b", "c"}) is None

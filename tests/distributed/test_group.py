@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from parquet_sink.distributed import owned
+from parquet_sink.distributed import leader, owned
 from parquet_sink.distributed.herder import DistributedHerder
 from parquet_sink.worker.herder.errors import (
     ConnectorExists,
@@ -32,6 +32,12 @@ STATES = {
     TargetState.PAUSED: State.PAUSED,
     TargetState.STOPPED: State.STOPPED,
 }
+
+
+@pytest.fixture(autouse=True)
+def _no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that is back has its share at the next step."""
+    monkeypatch.setattr(leader, "REST_S", 0.0)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from functools import partial
 
 from confluent_kafka import KafkaException, TopicPartition
 
-from parquet_sink.errors import AnotherInstance, BrokerAway, LeaseLost, TopicGone
+from parquet_sink.errors import AnotherInstance, BrokerAway, ConnectorError, LeaseLost, TopicGone
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.client.options import Build
@@ -190,8 +190,9 @@ class GroupOffsets:
         self._send(higher, {key: plan for key, plan in plans.items() if key in higher}, ids)
 
     def verify(self, keys: Sequence[PartitionKey] | None = None) -> None:
-        """Reads whether the offsets are still those that this instance committed. Raises AnotherInstance if not.
+        """Reads whether the offsets are still those that this instance committed.
 
+        Raises AnotherInstance if not; LeaseLost where this worker's lease is over, and another one is to have them.
         The instance in the metadata decides, not the offset: a commit whose answer never came may have been made.
         Offsets that are gone went with their topic, and ours would pass over records of a new one: OffsetGone.
         """
@@ -207,7 +208,10 @@ class GroupOffsets:
             if not found.is_from(self._instance):
                 raise self._taken((topic, partition), found)
 
-    def _taken(self, key: PartitionKey, found: Committed) -> AnotherInstance:
+    def _taken(self, key: PartitionKey, found: Committed) -> ConnectorError:
+        """The error where another instance signed an offset; without a lease that is as it should be."""
+        if not lease.holds(self._owned.lease):
+            return LeaseLost(f"Group {self._group}: another worker commits its offsets: {lease.OVER}.").at(key)
         ours = self._ours.get(key)
         stands = f"is still {ours}, but" if ours == found.offset else f"was {ours} and is now {found.offset},"
         return AnotherInstance(

@@ -2,16 +2,17 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from parquet_sink.errors import AnotherInstance, BrokerAway, KafkaFailed, KafkaRefused
+from parquet_sink.errors import AnotherInstance, BrokerAway, KafkaFailed, KafkaRefused, LeaseLost
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.group.committed import NO_IDS, TOO_LARGE, Committed, RangePlan, commit_metadata
 from parquet_sink.kafka.group.offsets import GroupOffsets
-from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.kafka.settings import KafkaSettings, Ownership
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
 
@@ -73,7 +74,7 @@ def group() -> Group:
 def make(group: Group, monkeypatch: pytest.MonkeyPatch) -> Callable[..., GroupOffsets]:
     """Makes the offsets of the group as an instance sees them."""
     monkeypatch.setattr(client_options, "build", lambda kind, settings, *more: group)
-    return lambda instance=ME, ids=NO_IDS: GroupOffsets(KAFKA, instance, ids)
+    return lambda instance=ME, ids=NO_IDS, kafka=KAFKA: GroupOffsets(kafka, instance, ids)
 
 
 def test_offsets_are_read_and_absent_ones_are_left_out(group: Group, make: Callable[..., GroupOffsets]) -> None:
@@ -208,6 +209,15 @@ def test_the_newer_hand_wins(group: Group, make: Callable[..., GroupOffsets]) ->
     with pytest.raises(AnotherInstance):
         older.verify()
     assert group.committed_offsets["orders", 0][0] == 9
+
+
+def test_a_worker_without_a_lease_is_no_second_instance(group: Group, make: Callable[..., GroupOffsets]) -> None:
+    """What another one of its cluster signed is not this one's failure: it waits to hear what is still its own."""
+    mine = make(kafka=replace(KAFKA, owned=Ownership(lease="/no/such/lease")))
+    mine.claim({("orders", 0): 7}, {})
+    group.committed_offsets["orders", 0] = (7, commit_metadata(OTHER))
+    with pytest.raises(LeaseLost, match="lease is over"):
+        mine.verify()
 
 
 def test_offsets_reset_by_an_operator_are_noticed(group: Group, make: Callable[..., GroupOffsets]) -> None:
