@@ -11,7 +11,7 @@ KINDS: Final = ("records", "size", "interval", "other", "failed")
 """How files are told apart in charts."""
 BAR_HEIGHT: Final = 26
 _BAR, _STEP = 7, 9
-_WIDTH, _HEIGHT, _LEFT, _FOOT, _TOP = 960, 190, 64, 24, 12
+_WIDTH, _HEIGHT, _LEFT, _FOOT, _TOP = 1280, 200, 76, 24, 12
 _MOST_ROWS: Final = 8
 
 
@@ -58,7 +58,7 @@ def _nice(most: float) -> float:
     scale = 1.0
     while scale * 10 <= most:
         scale *= 10
-    return next((step * scale for step in (1, 2, 5, 10) if step * scale >= most), 10 * scale)
+    return next((step * scale for step in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if step * scale >= most), 10 * scale)
 
 
 def _axes(ticks: Iterable[tuple[float, str]], lines: Iterable[tuple[float, str]], right: float) -> list[str]:
@@ -87,7 +87,7 @@ def _mark(kind: str, x: float, y: float) -> str:
 
 def timeline(files: Sequence[Mapping[str, Any]], begin_ms: int, end_ms: int, to: Mapping[str, str]) -> Markup:
     """Files by time and size; a click leads to one. to: an address by file name."""
-    right, base = _WIDTH - 12, _HEIGHT - _FOOT
+    right, base = _WIDTH - 28, _HEIGHT - _FOOT
     most = _nice(max([one["size_bytes"] for one in files] or [1]))
     span = max(end_ms - begin_ms, 1)
 

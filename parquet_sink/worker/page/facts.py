@@ -1,71 +1,95 @@
-"""What the owner of a connector knows beyond REST: thresholds, its last hour, files, what is parked, where a record is.
+"""What the page asks beside REST, and keeps for a moment: how all connectors stand, and what `tune` would recommend.
 
-Everything is as JSON has it, so that it is the same whether it was found here or asked of another worker.
+What only the owner of a connector has is as JSON has it, so that it is the same from here and from another worker.
 """
 
+import json
+import os
+import subprocess
+import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import closing, suppress
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
+from parquet_sink.config.key import ems
 from parquet_sink.errors import SinkError
-from parquet_sink.history.locating import locate
-from parquet_sink.history.records import UploadOutcome
+from parquet_sink.files.settings import TMP_DIR
 from parquet_sink.history.sqlite import read_history
 from parquet_sink.history.store import HistoryQuery
+from parquet_sink.kafka.settings import COMMIT_RECORDS, COMMIT_SIZE, INTERVAL
 from parquet_sink.process.threads import in_thread
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.worker.herder.errors import Elsewhere, HerderError
 from parquet_sink.worker.herder.protocol import Herder
+from parquet_sink.worker.herder.values import ConnectorProgress
 from parquet_sink.worker.page.frame import Api, link
 from parquet_sink.worker.page.hour import SLOT_S, SLOTS, LastHour
+from parquet_sink.worker.page.words import as_properties
 from parquet_sink.worker.rest.call import Call, Endpoint, Reply, RestError, as_rest_errors
 
 KEPT_S: Final = 0.7
 """How long what all browsers see is taken for true: they share one look."""
-MOST_FILES: Final = 400
 OTHERS_S: Final = 3.0
+TUNE_S: Final = 60.0
 _ALL: Final = "/ui/facts"
-_ONE: Final = "/ui/facts/{connector}/{part}"
-Query = Mapping[str, str]
+_TUNING: Final = "/ui/tuning/{connector}"
+_NO_FILES: Final = "Connector {} writes no Parquet files, so there are no thresholds to tune."
+_BUSY: Final = "Another recommendation is being computed; ask again in some seconds."
+_AIMS: Final = {"freshness": "--freshness", "files": "--max-files-per-hour", "size": "--file-size"}
+"""What may be asked of a recommendation, and the options of `parquet-sink tune`."""
+_STANDS_FOR: Final = {
+    "connector.class": "parquet_sink.EmsSink",
+    "topics": "any",
+    "bootstrap.servers": "localhost:9092",
+    "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+    "value.converter.schemas.enable": "false",
+    ems("endpoint"): "https://localhost/",
+    ems("authorization.key"): "AppKey none",
+    ems("target.table"): "any",
+}
+"""In a file for `tune --history`, which reaches neither Kafka nor target: so no secret is written to one."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """How everything stands. known: of each connector, as far as its owner answers: thresholds and last hour."""
+
+    progress: Mapping[str, ConnectorProgress] = field(default_factory=dict)
+    known: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 class Facts:
-    """herder: of this worker. hours: what happened to files lately, kept by the same process."""
+    """herder: of this worker. hours: what happened to files lately, kept by the same process. clock: epoch seconds."""
 
     def __init__(self, herder: Herder, hours: LastHour, clock: Callable[[], float] = time.time) -> None:
         self._herder, self._hours, self._clock = herder, hours, clock
-        self._parts: Mapping[str, Callable[[SinkSettings, Query], dict[str, Any]]] = {
-            "files": self._files,
-            "where": _where,
-        }
-        self._lock = threading.Lock()
-        self._kept: tuple[float, dict[str, Any]] = (-KEPT_S, {})
+        self._lock, self._tuning = threading.Lock(), threading.Lock()
+        self._looked_s, self._look = -KEPT_S, Look()
 
     def endpoints(self) -> list[Endpoint]:
         """What other workers ask."""
         return [
             Endpoint("GET", _ALL, lambda call: Reply(self._own()), "What this worker knows of its connectors"),
-            Endpoint("GET", _ONE, self._answer, "What the owner of a connector knows"),
+            Endpoint("GET", _TUNING, self._answer, "What tune recommends"),
         ]
 
-    def _answer(self, call: Call) -> Reply:
-        with as_rest_errors():
-            settings = self._herder.settings(call.connector)
-        return Reply(self._part(settings, call.path["part"], dict(call.query)))
-
-    def overview(self, api: Api) -> dict[str, Any]:
-        """Of all connectors by name: interval, thresholds, last hour. What others do not answer is absent."""
+    def look(self, api: Api) -> Look:
+        """At all connectors, those of other workers included."""
         with self._lock:
-            if time.monotonic() - self._kept[0] >= KEPT_S:
-                self._kept = time.monotonic(), {**self._others(api), **self._own()}
-            return self._kept[1]
+            if time.monotonic() - self._looked_s >= KEPT_S:
+                progress = {one.status.name: one for one in self._herder.progress()}
+                self._look = Look(progress, {**self._others(api), **self._own()})
+                self._looked_s = time.monotonic()
+            return self._look
 
     def _others(self, api: Api) -> dict[str, Any]:
         others = [one for one in self._herder.workers().workers if one.url and one.worker_id != self._herder.worker_id]
@@ -98,46 +122,67 @@ class Facts:
                 with suppress(SinkError, FileNotFoundError), closing(read_history(Path(one.history_file))) as history:
                     self._hours.seed(one.name, history.files(since))
 
-    def of(self, api: Api, name: str, part: str, **query: object) -> dict[str, Any]:
-        """One part of what its owner knows. Raises RestError."""
-        given = {key: str(value) for key, value in query.items() if value not in (None, "")}
+    def tuning(self, api: Api, name: str, aim: str, value: str) -> dict[str, Any]:
+        """The report of `parquet-sink tune --json`, by the connector's history. Raises RestError."""
         try:
             settings = self._herder.settings(name)
         except Elsewhere as elsewhere:
-            return dict(api.of_worker(elsewhere, link(f"{_ALL}/{quote(name, safe='')}/{part}", **given)))
-        return self._part(settings, part, given)
+            target = link(_TUNING.format(connector=quote(name, safe="")), aim=aim, value=value)
+            return dict(api.of_worker(elsewhere, target))
+        return self._tuned(settings, aim, value)
 
-    def _part(self, settings: ConnectorSettings, part: str, query: Query) -> dict[str, Any]:
-        if part not in self._parts:
-            raise RestError(404, f"There is no {part} of a connector.")
+    def _answer(self, call: Call) -> Reply:
+        with as_rest_errors():
+            settings = self._herder.settings(call.connector)
+        return Reply(self._tuned(settings, call.query.get("aim", ""), call.query.get("value", "")))
+
+    def _tuned(self, settings: ConnectorSettings, aim: str, value: str) -> dict[str, Any]:
+        """In a process of its own: it computes for seconds, and this one has connectors to look after."""
         if not isinstance(settings, SinkSettings):
-            return {"kind": settings.kind}
+            raise RestError(400, _NO_FILES.format(settings.name))
+        option = [f"{_AIMS[aim]}={value}"] if aim in _AIMS and value.strip() else []
+        if not self._tuning.acquire(blocking=False):
+            raise RestError(503, _BUSY)
         try:
-            return {"kind": settings.kind, **self._parts[part](settings, query)}
-        except SinkError as error:
-            raise RestError(500, str(error)) from error
+            return _run_tune(settings, option, len(self._herder.own_progress()))
+        finally:
+            self._tuning.release()
 
-    def _files(self, settings: SinkSettings, query: Query) -> dict[str, Any]:
-        """The latest files, and of each topic-partition the last; since: epoch milliseconds."""
-        file = query.get("file")
-        asked = HistoryQuery(
-            topic=query.get("topic"),
-            partition=_whole(query.get("partition"), "partition"),
-            since_ms=_whole(query.get("since"), "since"),
-            outcomes=frozenset() if query.get("outcome") != "failed" else _NOT_ACCEPTED,
-            file_names=frozenset() if file is None else frozenset({file}),
-            newest=_whole(query.get("newest"), "newest") or MOST_FILES,
-        )
-        if not settings.history.enabled:
-            return {"files": [], "why": "connect.ems.history.enable is false, so no file is remembered."}
+
+def _run_tune(settings: SinkSettings, option: Sequence[str], connectors: int) -> dict[str, Any]:
+    """Raises RestError with what it says where it recommends nothing."""
+    flush = settings.flush
+    own = {
+        **_STANDS_FOR,
+        "name": settings.name,
+        "tasks.max": str(settings.kafka.tasks_max or 1),
+        TMP_DIR: settings.tmp_dir,
+        COMMIT_SIZE: str(flush.commit_size_bytes),
+        COMMIT_RECORDS: str(flush.commit_records),
+        INTERVAL: str(flush.commit_interval_ms),
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "connector.properties")
+        Path(path).write_text(as_properties(own), encoding="utf-8")
+        program = [sys.executable, "-m", "parquet_sink", "tune", "--history", "--json"]
+        shared = ["--connectors", str(min(max(connectors, 1), 1_000))]
         try:
-            with closing(read_history(Path(settings.history_file))) as history:
-                return {"files": [one.to_dict() for one in history.files(asked)], "why": ""}
-        except FileNotFoundError:
-            return {"files": [], "why": ""}
+            done = subprocess.run(
+                [*program, *shared, *option, "--", path], capture_output=True, text=True, timeout=TUNE_S, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise RestError(503, f"It took more than {TUNE_S:g} s and was ended; run parquet-sink tune.") from None
+    if done.returncode:
+        raise RestError(400, _said(done.stderr))
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
 
 
-_NOT_ACCEPTED: Final = frozenset(UploadOutcome) - {UploadOutcome.ACCEPTED}
+def _said(text: str) -> str:
+    """What the command says, without its name and its usage."""
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith(("usage:", " "))]
+    said = lines[-1] if lines else "It ended without a word; the worker's log may have more."
+    return said.removeprefix("parquet-sink: ").removeprefix("parquet-sink tune: ").removeprefix("error: ")
 
 
 def _thresholds(settings: ConnectorSettings | None) -> dict[str, Any]:
@@ -149,25 +194,3 @@ def _thresholds(settings: ConnectorSettings | None) -> dict[str, Any]:
         "records": flush.commit_records,
         "bytes": flush.commit_size_bytes,
     }
-
-
-def _whole(text: str | None, name: str) -> int | None:
-    """Raises RestError for what is no whole number of at most 63 bits."""
-    if text is None or text == "":
-        return None
-    if not (text.isascii() and text.isdigit() and int(text[:20]) < 1 << 63):
-        raise RestError(400, f"Invalid [{name}]. {text[:40]!r} is no whole number; write one, such as 1200.")
-    return int(text)
-
-
-def _where(settings: SinkSettings, query: Query) -> dict[str, Any]:
-    """What became of one offset. query: topic, partition, offset."""
-    partition, offset = (_whole(query.get(name), name) for name in ("partition", "offset"))
-    topic = query.get("topic", "")
-    if not topic or partition is None or offset is None:
-        raise RestError(400, "Give the topic, the number of its topic-partition, and the offset.")
-    try:
-        with closing(read_history(Path(settings.history_file))) as history:
-            return locate(history, topic, partition, offset).to_dict()
-    except FileNotFoundError:
-        return {"place": "nothing", "file": None, "delivered": False, "bounds": None, "sent": 0, "done_until": None}

@@ -67,6 +67,8 @@ HEADERS: Final = {
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
+_UNCAUGHT: Final = "An uncaught error kept the worker from showing this; its log has the cause."
+_EXTENDS: Final = re.compile(r'\{% extends "([^"]+)" %\}')
 _FORGED: Final = "This form is not from this page, or is older than its cookie. Load the page again, and repeat it."
 _TYPES: Final = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 log = logging.getLogger(__name__)
@@ -209,6 +211,7 @@ class Pages:
     def __init__(self, worker_id: str, screens: Callable[["Environment"], Sequence[object]]) -> None:
         self._env = environment()
         self._env.globals["worker_id"] = worker_id
+        self._known_blocks: dict[str, Mapping[str, Any]] = {}
         self._screens = screens_of(*screens(self._env))
         self.for_workers: Sequence[Endpoint] = ()
         self._renders: OrderedDict[str, dict[str, Any]] = OrderedDict()
@@ -240,24 +243,25 @@ class Pages:
         token = cookie or secrets.token_urlsafe(24)
         try:
             visit = await self._visit(request, screen, cookie)
-            shown = await anyio.to_thread.run_sync(partial(_asked, screen, visit), limiter=self._pool)
+            answer = partial(self._answer, screen, visit, request, token)
+            response = await anyio.to_thread.run_sync(answer, limiter=self._pool)
         except RestError as error:
-            shown = View("error.html", {"message": error.message, "status": error.status}, error.status)
+            response = self._html(screen, _error(error.status, error.message), request, token)
         except ClientDisconnect:
             return Response(status_code=400)
         except Exception:  # a defect of ours must not end the server, nor show the browser what is inside
             log.exception("Page: %s %s failed", request.method, printable(request.scope["path"]))
-            message = "An uncaught error kept the worker from showing this; its log has the cause."
-            shown = View("error.html", {"message": message, "status": 500}, 500)
-        if isinstance(shown, View):
-            render = partial(self._html, screen, shown, request, token)
-            response = await anyio.to_thread.run_sync(render, limiter=self._pool)
-        else:
-            response = _redirect(shown) if isinstance(shown, Done) else _download(shown)
+            response = self._html(screen, _error(500, _UNCAUGHT), request, token)
         if not cookie:
             response.set_cookie(COOKIE, token, httponly=True, samesite="lax", secure=request.url.scheme == "https")
         _log(request, response)
         return response
+
+    def _answer(self, screen: Screen, visit: Visit, request: Request, token: str) -> Response:
+        shown = _asked(screen, visit)
+        if isinstance(shown, View):
+            return self._html(screen, shown, request, token)
+        return _redirect(shown) if isinstance(shown, Done) else _download(shown)
 
     async def _visit(self, request: Request, screen: Screen, cookie: str) -> Visit:
         form: dict[str, str] = {}
@@ -299,10 +303,19 @@ class Pages:
 
     def _parts(self, screen: Screen, view: View) -> dict[str, Any]:
         """HTML of the live blocks by name; of rows by id, in their order."""
-        template = self._env.get_template(view.template)
+        template, blocks = self._env.get_template(view.template), self._blocks(view.template)
         context = template.new_context({**view.context, "rows": view.rows or {}})
-        parts: dict[str, Any] = {name: "".join(template.blocks[name](context)) for name in screen.live}
+        parts: dict[str, Any] = {name: "".join(blocks[name](context)) for name in screen.live}
         return parts if view.rows is None else {**parts, "rows": dict(view.rows)}
+
+    def _blocks(self, name: str) -> Mapping[str, Any]:
+        """Of a template and those that it extends, the nearest first."""
+        if name not in self._known_blocks:
+            assert self._env.loader is not None
+            above = _EXTENDS.match(self._env.loader.get_source(self._env, name)[0])
+            inherited = {} if above is None else self._blocks(above[1])
+            self._known_blocks[name] = {**inherited, **self._env.get_template(name).blocks}
+        return self._known_blocks[name]
 
     async def _live(self, request: Request) -> Response:
         """Parts of a screen, sent when they change. of: its path and query; render: what the browser has."""
@@ -383,6 +396,10 @@ def _asked(screen: Screen, visit: Visit) -> Shown:
             return screen.handler(visit)
     except Elsewhere as elsewhere:
         raise RestError(409, str(elsewhere)) from elsewhere
+
+
+def _error(status: int, message: str) -> View:
+    return View("error.html", {"message": message, "status": status}, status)
 
 
 class _HtmlRoute(Route):

@@ -29,10 +29,12 @@ class Overview:
     @shows("/ui", live=("counts", "empty"))
     def all(self, visit: Visit) -> View:
         """state: of these alone; find: names with this text in them."""
-        known = self._facts.overview(visit.api)
+        look = self._facts.look(visit.api)
         now_s = self._clock()
         grouped = bool(self._herder.workers().group)
-        found = [_row(one, known.get(one.status.name, {}), now_s, grouped=grouped) for one in self._herder.progress()]
+        found = [
+            _row(one, look.known.get(name, {}), now_s, grouped=grouped) for name, one in sorted(look.progress.items())
+        ]
         find, state = visit.query.get("find", "").strip(), visit.query.get("state", "")
         named = [one for one in found if find.lower() in one["name"].lower()]
         counts = Counter(one["state"] for one in named)

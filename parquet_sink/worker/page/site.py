@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 
 from parquet_sink.worker.herder.protocol import Herder
+from parquet_sink.worker.page.connector import ConnectorScreens
 from parquet_sink.worker.page.facts import Facts
 from parquet_sink.worker.page.frame import Pages, View, Visit, shows
 from parquet_sink.worker.page.hour import LastHour
@@ -25,6 +26,7 @@ class WorkersScreen:
 def make_pages(herder: Herder, hours: LastHour, clock: Callable[[], float] = time.time) -> Pages:
     """All screens. hours: a listener of this worker's events. clock: epoch seconds."""
     facts = Facts(herder, hours, clock)
-    pages = Pages(herder.worker_id, lambda env: (Overview(herder, facts, env, clock), WorkersScreen(herder)))
+    screens = ConnectorScreens(herder, facts, clock), WorkersScreen(herder)
+    pages = Pages(herder.worker_id, lambda env: (Overview(herder, facts, env, clock), *screens))
     pages.for_workers = facts.endpoints()
     return pages
