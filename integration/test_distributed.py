@@ -134,6 +134,20 @@ def test_a_frozen_worker_delivers_nothing_once_it_is_taken_over(
     assert all((new or 0) >= (old or 0) for old, new in pairs)
 
 
+def _check_what_one_worker_has(group: WorkerGroup, path: str) -> None:
+    """Files of the worker that has the connector are told by both, and a job there is begun and seen by both."""
+
+    def told() -> list[Any]:
+        return [worker.do("GET", f"{path}/history")["files"] for worker in group.workers]
+
+    group.until(lambda: bool(told()[0]))
+    assert told()[0] == told()[1]
+    jobs = [worker.do("POST", f"{path}/replay", {"dry_run": True})["id"] for worker in group.workers]
+    for worker in group.workers:
+        group.until(lambda: {one["exit_status"] for one in worker.do("GET", f"{path}/jobs")} == {0})  # noqa: B023
+        assert [one["id"] for one in worker.do("GET", f"{path}/jobs")] == jobs
+
+
 def test_every_worker_answers_and_changes_everything(
     group: WorkerGroup, sinks: list[Sink], topics: list[str], group_broker: Broker
 ) -> None:
@@ -146,6 +160,7 @@ def test_every_worker_answers_and_changes_everything(
     for topic in topics:
         group_broker.produce(topic, numbered(20))
     group.until(lambda: _arrived(sinks, 20))
+    _check_what_one_worker_has(group, path)
     for worker, reader, action, state in (
         (one, other, "pause", "PAUSED"),
         (other, one, "resume", "RUNNING"),

@@ -74,8 +74,11 @@ def _run_of_worker(args: argparse.Namespace) -> int:
     from parquet_sink.cli.worker_api.api import open_worker
     from parquet_sink.cli.worker_api.remote import RemoteConnector, archive_pages, each_connector
 
-    if args.action == "verify":
-        raise InvalidConfiguration([f"Invalid [--connector]. {args.action} needs the connector file; give that."])
+    def verify(connector: RemoteConnector) -> bool:
+        from parquet_sink.cli.worker_api.jobs import run_job
+
+        options = {"topic": args.topic, "quick": args.quick, "json": args.json}
+        return run_job(connector, ("archive", "verify"), options, logs=args.progress) == os.EX_OK
 
     def print_one(connector: RemoteConnector) -> bool:
         pages = iter(archive_pages(connector, args))
@@ -86,7 +89,7 @@ def _run_of_worker(args: argparse.Namespace) -> int:
         return True
 
     with open_worker(args) as api:
-        return each_connector(args, api, print_one)
+        return each_connector(args, api, print_one if args.action == "list" else verify)
 
 
 def _run_one(args: argparse.Namespace, settings: SinkSettings) -> bool:

@@ -28,11 +28,19 @@ def hosted(worker: Worker, store_folder: str) -> Worker:
 
 
 def settings_beside(args: argparse.Namespace) -> tuple[SinkSettings, ...]:
-    """Those of the files that the options of `add_files` name. Raises InvalidConfiguration."""
+    """Those of the files that the options of `add_files` name, or that a worker gave. Raises InvalidConfiguration."""
+    if given := given_settings(args):
+        return given
     checked = inspect(check_beside(args.files, args.worker, bootstrap_servers=args.bootstrap_servers))
     for warning in checked.warnings:
         log.debug("%s", warning)
     return checked.require()
+
+
+def given_settings(args: argparse.Namespace) -> tuple[SinkSettings, ...]:
+    """What a worker gave for a job of its own (`cli.job`); empty where files are to be read."""
+    found: tuple[SinkSettings, ...] = getattr(args, "given", ())
+    return found
 
 
 def check_beside(

@@ -95,10 +95,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"parquet-sink: {error}", file=sys.stderr)
             return error.exit_status
         args.stop_request = stop_request
-        return _run(args)
+        return run_parsed(args)
 
 
-def _run(args: argparse.Namespace) -> int:
+def run_parsed(args: argparse.Namespace) -> int:
+    """Runs the command that was asked for; the exit status. What is wrong is told."""
     report: Callable[[str], None] = partial(print, file=sys.stderr)
     try:
         args.log_format = log_format(getattr(args, "log_format", None))

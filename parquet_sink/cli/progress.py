@@ -13,6 +13,9 @@ from rich.progress import BarColumn, Progress, ProgressColumn, TimeRemainingColu
 log = logging.getLogger(__name__)
 
 LOG_S: Final = 5.0
+_TOLD_S: Final = 0.2
+listener: Callable[[int, int, str], None] | None = None
+"""Told what is done, of how much, and in words, where a process does its work for another one (`cli.job`)."""
 
 
 class ShownProgress:
@@ -52,7 +55,10 @@ class ShownProgress:
         """So much more is done; told: what, in words. Any thread may call it."""
         with self._lock:
             self._done += by
-            if self._bar is not None:
+            if listener is not None and self._monotonic() - self._last_s >= _TOLD_S:
+                self._last_s = self._monotonic()
+                listener(self._done, self._total, told)
+            elif self._bar is not None:
                 self._bar.update(self._task, completed=self._done, told=told)
             elif self._logs and self._monotonic() - self._last_s >= LOG_S:
                 self._last_s = self._monotonic()

@@ -9,6 +9,7 @@ import pytest
 
 from parquet_sink.archive.archive import path_of
 from parquet_sink.cli.main import main
+from parquet_sink.cli.worker_api.jobs import run_job
 from parquet_sink.files.naming import file_name
 from parquet_sink.history.records import UploadOutcome
 from parquet_sink.history.settings import HistorySettings
@@ -17,7 +18,7 @@ from parquet_sink.parked.folder import ParkedFolder
 from parquet_sink.settings.sink import of_sink
 from tests.cli.connector_file import connector_lines
 from tests.history.uploads import HOUR_MS, span, upload
-from tests.parked.records import rejected
+from tests.parked.records import offsets, rejected
 from tests.worker.rest.fake_herder import FakeHerder, Kept
 from tests.worker.rest.serving import serving
 
@@ -142,3 +143,108 @@ def test_what_a_worker_does_not_have_is_said(url: str, herder: FakeHerder, capsy
     assert "it has sent nothing from the worker's machine" in capsys.readouterr().err
     assert main(["parked", "list", "--connector", "orders", "--url", f"{url}/nothing"]) == 1
     assert "Kafka Connect" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", ["archive verify", "parked drop --offset 1-2", "parked replay --dry-run"])
+def test_what_takes_its_time_is_done_by_the_worker(
+    url: str, tmp_path: Path, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a process of its own there; what is printed, and the status, are those of the file."""
+    found = []
+    for which in ([str(tmp_path / "orders.properties")], ["--connector", "orders", "--url", url]):
+        status = main([*words.split(), *which])
+        found.append((status, capsys.readouterr().out))
+    assert found[0] == found[1]
+
+
+def test_what_is_dropped_by_the_worker_is_gone(
+    url: str, herder: FakeHerder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And nothing else."""
+    assert main(["parked", "drop", "--offset", "0-4", "--yes", "--connector", "orders", "--url", url]) == 0
+    assert "5 records dropped" in capsys.readouterr().out
+    settings = herder.settings("orders")
+    assert of_sink(settings)
+    assert offsets(ParkedFolder(settings.parked_folder, "orders", 1)) == [5, 6]
+
+
+@pytest.mark.parametrize(
+    ("words", "key"),
+    [
+        ("--connector orders --target https://x", "--target"),
+        ("--connector orders --worker w.properties", "--worker"),
+        ("--connector orders --verify --differences /tmp/d", "--differences"),
+        ("--connector orders.properties --url http://localhost:1", "--url"),
+        ("--connector orders --times 0", "--times"),
+    ],
+)
+def test_a_replay_by_a_worker_refuses_what_only_a_file_can(
+    words: str, key: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before anybody is asked."""
+    assert main(["replay", *words.split()]) == 2
+    assert f"Invalid [{key}]. " in capsys.readouterr().err
+
+
+class Following:
+    """A worker whose job goes on until it is told to stop."""
+
+    url, name = "http://worker", "orders"
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, tuple[str, ...], object]] = []
+        self.stopped = False
+
+    def ask(self, method: str, path: tuple[str, ...], content: object = None) -> dict[str, object]:
+        """Begins it, or stops it."""
+        self.asked.append((method, tuple(path), content))
+        self.stopped |= method == "DELETE"
+        return self._job(0)
+
+    def get(self, *path: str, after: int) -> dict[str, object]:
+        """One more line each time."""
+        return self._job(after)
+
+    def _job(self, after: int) -> dict[str, object]:
+        ended = self.stopped and after >= 3
+        lines = [{"text": f"line {after}\x1b[2J", "error": after == 1}]
+        return {
+            "id": "j",
+            "state": "ENDED" if ended else "RUNNING",
+            "exit_status": 130 if ended else None,
+            "progress": {"done": after, "total": 4, "told": "x"},
+            "lines": lines,
+            "next": after + 1,
+            "more": False,
+        }
+
+
+def test_a_job_is_followed_line_by_line_and_stopped_by_ctrl_c(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its lines go where they went there, without what a terminal would obey; its status is the command's."""
+    worker = Following()
+    naps = iter([None, None, KeyboardInterrupt])
+
+    def sleep(seconds: float) -> None:
+        if next(naps, None) is not None:
+            raise KeyboardInterrupt
+
+    options = {"from": 0, "dry_run": False, "topic": None, "file": ["a"]}
+    assert run_job(worker, ("replay",), options, sleep=sleep) == 130  # type: ignore[arg-type]
+    assert worker.asked == [("POST", ("replay",), {"from": 0, "file": ["a"]}), ("DELETE", ("jobs", "j"), None)]
+    out, err = capsys.readouterr()
+    assert "line 1" in err
+    assert "\x1b" not in out + err
+
+
+def test_a_second_ctrl_c_leaves_the_job_to_itself() -> None:
+    """The command ends at once."""
+
+    def sleep(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    class Deaf(Following):
+        def ask(self, method: str, path: tuple[str, ...], content: object = None) -> dict[str, object]:
+            return self._job(0)
+
+    with pytest.raises(KeyboardInterrupt):
+        run_job(Deaf(), ("replay",), {}, sleep=sleep)  # type: ignore[arg-type]

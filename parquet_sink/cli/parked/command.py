@@ -77,13 +77,21 @@ def _selection(args: argparse.Namespace) -> "Selection":
 def _run_of_worker(args: argparse.Namespace) -> int:
     from parquet_sink.cli.parked import reports
     from parquet_sink.cli.worker_api.api import open_worker
-    from parquet_sink.cli.worker_api.remote import RemoteConnector, RemoteRecords, each_connector, remote_parked
+    from parquet_sink.cli.worker_api.jobs import run_job
+    from parquet_sink.cli.worker_api.remote import (
+        RemoteConnector,
+        RemoteRecords,
+        each_connector,
+        parked_query,
+        remote_parked,
+    )
 
-    if args.action in ("replay", "drop"):
-        raise InvalidConfiguration([f"Invalid [--connector]. {args.action} needs the connector file; give that."])
     selection = _selection(args)
 
     def do(connector: RemoteConnector) -> bool:
+        if args.action in ("replay", "drop"):
+            own = {"dry_run": args.dry_run} if args.action == "replay" else {"all": args.all, "yes": args.yes}
+            return run_job(connector, ("parked", args.action), {**parked_query(selection), **own}) == os.EX_OK
         if args.action == "list":
             lines = reports.listing(connector.name, remote_parked(connector, selection), as_json=args.json)
         else:

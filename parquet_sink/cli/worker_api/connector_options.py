@@ -34,12 +34,14 @@ def of_worker(args: Namespace, *, needed: bool = True) -> bool:
 
     Raises InvalidConfiguration with options that do not go together.
     """
+    if getattr(args, "given", ()):  # a worker does it for whom it asked
+        return False
     given = bool(args.of_worker)
     wrong = [] if not given else [_misplaced(name, "--connector") for name in _given(args, _OF_FILES)]
     if given and args.files:
         wrong.append("Invalid [--connector]. Connector files are given as well; remove one of the two.")
     if not given:
-        wrong += [_misplaced(name, "connector files") for name in _given(args, _OF_WORKER)]
+        wrong += misplaced_beside_files(args)
         if needed and not args.files:
             wrong.append(
                 f"Invalid [{NO_TARGET}]. It is missing; give connector files, or --connector NAME of a worker."
@@ -47,6 +49,11 @@ def of_worker(args: Namespace, *, needed: bool = True) -> bool:
     if wrong:
         raise InvalidConfiguration(wrong)
     return given
+
+
+def misplaced_beside_files(args: Namespace) -> list[str]:
+    """What is wrong with options that go with connectors of a worker alone, where files are meant."""
+    return [_misplaced(name, "connector files") for name in _given(args, _OF_WORKER)]
 
 
 def _given(args: Namespace, options: Mapping[str, object]) -> list[str]:

@@ -27,6 +27,7 @@ from parquet_sink.config.report import printable
 from parquet_sink.process.logs import about
 from parquet_sink.worker.herder.errors import Elsewhere
 from parquet_sink.worker.herder.protocol import Herder
+from parquet_sink.worker.jobs import Jobs
 from parquet_sink.worker.rest.call import (
     MOST_BYTES,
     Call,
@@ -43,6 +44,7 @@ from parquet_sink.worker.rest.connectors import Connectors, Tasks
 from parquet_sink.worker.rest.deliveries import Deliveries
 from parquet_sink.worker.rest.flushes import Flushes
 from parquet_sink.worker.rest.guards import SIGNATURE, USER, HostAndOrigin, SignIn, Users, origins_pattern
+from parquet_sink.worker.rest.jobs import JobEndpoints
 from parquet_sink.worker.rest.offsets import Offsets
 from parquet_sink.worker.rest.openapi import document
 from parquet_sink.worker.rest.plugins import Plugins, Validate
@@ -280,7 +282,8 @@ def make_app(
     """
     plugins = Plugins(herder, validate, _defaults(worker))
     connectors, tasks = Connectors(herder, settings), Tasks(herder)
-    of_connectors = (connectors, tasks, Offsets(herder), Flushes(herder), Deliveries(herder))
+    files = (Deliveries(herder), JobEndpoints(herder, Jobs()))
+    of_connectors = (connectors, tasks, Offsets(herder), Flushes(herder), *files)
     found = endpoints_of(Service(herder, metrics), *of_connectors, plugins)
     loggers = endpoints_of(Loggers(herder))
     if settings.admin is None:

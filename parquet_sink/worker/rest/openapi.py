@@ -20,7 +20,9 @@ from parquet_sink.worker.herder.values import (
     State,
     Workers,
 )
+from parquet_sink.worker.jobs import JobProgress
 from parquet_sink.worker.rest.call import Endpoint, Parameter
+from parquet_sink.worker.rest.jobs import BODIES, Option
 
 _TEXT: Final = {"type": "string"}
 _WHOLE: Final = {"type": "integer"}
@@ -217,6 +219,32 @@ def _deliveries() -> dict[str, Mapping[str, Any]]:
     }
 
 
+def _jobs() -> dict[str, Mapping[str, Any]]:
+    """Work that takes some time, and what begins it."""
+    line = _object({"text": _TEXT, "error": _FLAG})
+    times = {"exit_status": _or_null("integer"), "begun_ms": _WHOLE, "ended_ms": _or_null("integer")}
+    progress = {"oneOf": [_fields_of(JobProgress), {"type": "null"}]}
+    job = {
+        "id": _TEXT,
+        "connector": _TEXT,
+        "command": _list(_TEXT),
+        "state": {"enum": ["RUNNING", "ENDED"]},
+        **times,
+        "progress": progress,
+        "lines": _list(line),
+        "next": _WHOLE,
+        "more": _FLAG,
+    }
+    return {"Job": _object(job), "Jobs": _list(_ref("Job")), **{name: _body(one) for name, one in BODIES.items()}}
+
+
+def _body(options: Sequence[Option]) -> dict[str, Any]:
+    """Of an object whose fields may all be left out."""
+    fields = {one.name: {**_in_query(Parameter(one.name, one.type, one.doc, one.choices))["schema"]} for one in options}
+    described = {one.name: {**fields[one.name], "description": one.doc} for one in options}
+    return {**_object(described, tuple(described)), "additionalProperties": False}
+
+
 _CONNECTOR: Final = {"name": _TEXT, "config": _map(_TEXT), "tasks": _list(_TASK_ID), "type": _TYPE}
 
 SCHEMAS: Final[Mapping[str, Mapping[str, Any]]] = {
@@ -333,6 +361,7 @@ SCHEMAS: Final[Mapping[str, Mapping[str, Any]]] = {
         ("warnings",),
     ),
     **_deliveries(),
+    **_jobs(),
     "Level": _object({"level": {"enum": ["ALL", "TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL", "OFF"]}}),
     "Logger": _object({"level": _TEXT, "last_modified": _or_null("integer")}),
     "Loggers": _map(_ref("Logger")),

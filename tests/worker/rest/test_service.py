@@ -97,6 +97,7 @@ def _filled(path: str) -> str:
         .replace("{plugin}", plugin)
         .replace("{logger}", "root")
         .replace("{flush}", "f1")
+        .replace("{job}", "j")
     )
 
 
@@ -107,6 +108,7 @@ _BODIES: dict[str, Any] = {
     "NewOffsets": {"offsets": [{"partition": {"kafka_topic": "orders", "kafka_partition": 0}, "offset": None}]},
     "Level": {"level": "INFO"},
     "NewFlush": {"partitions": [{"kafka_topic": "orders"}]},
+    **{name: {"topic": "none"} for name in ("NewReplay", "NewParkedReplay", "NewDrop", "NewVerification")},
 }
 
 

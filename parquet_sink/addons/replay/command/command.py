@@ -12,7 +12,10 @@ from typing import Final
 
 from parquet_sink.addons.replay.pace import FULL, Rate
 from parquet_sink.addons.replay.selection import Selection, problems
-from parquet_sink.cli.options import HELP, timestamp
+from parquet_sink.cli.beside import given_settings
+from parquet_sink.cli.options import HELP, complete_target, timestamp
+from parquet_sink.cli.worker_api.connector_options import misplaced_beside_files
+from parquet_sink.cli.worker_api.settings import add_options
 from parquet_sink.errors import InvalidConfiguration
 
 EXAMPLES: Final = """\
@@ -24,6 +27,9 @@ examples:
   parquet-sink replay --connector orders.properties --target https://… --target-key '${env:NEW_KEY}'
       fills another target with all that Kafka holds
 
+  parquet-sink replay --connector orders --url http://worker:8083 --since 2h
+      a connector of a worker, which replays it there
+
   parquet-sink replay --connector orders.properties --times 2 --verify
       sends everything twice, and proves that the target's table did not change
 
@@ -34,18 +40,62 @@ TIMES_MOST: Final = 1_000
 _SHARE: Final = re.compile(r"(\d+(?:\.\d+)?)%")
 _RECORDS: Final = re.compile(r"(\d+(?:\.\d+)?)/s")
 _CHOICE: Final = ("topic", "partition", "first", "last", "since", "until", "newest", "file", "times", "target")
+_ELSEWHERE: Final = {
+    "worker": "Invalid [--worker]. The worker knows it; remove it, or give the connector file.",
+    "bootstrap_servers": "Invalid [--bootstrap-servers]. The worker knows them; remove it, or give the connector file.",
+    "target": "Invalid [--target]. A worker replays to the connector's own target; for another one give the connector "
+    "file.",
+    "differences": "Invalid [--differences]. The file would be the worker's; replay with the connector file there.",
+}
+"""Options that do not go with a worker's connector."""
 _NAMES: Final = {"first": "from", "last": "to", "newest": "last"}
 
 
 def run(args: argparse.Namespace) -> int:
     """0 when everything chosen was sent, 1 when something was not, 130 when it was stopped. Raises SinkError."""
     selection = selection_of(args)
+    if _is_of_worker(args):
+        return _run_of_worker(args)
     from parquet_sink.addons.replay.command import flow  # after the options were found right
 
     with _interruptible():
         if args.dry_run:
             return flow.dry_run(args, selection)
         return flow.resume(args) if args.resume else flow.begin(args, selection)
+
+
+def _is_of_worker(args: argparse.Namespace) -> bool:
+    """Whether the worker of a connector is to do it. Raises InvalidConfiguration with what does not go with that."""
+    if given_settings(args):
+        return False
+    name = args.connector
+    is_file = name.endswith((".properties", ".json")) or os.sep in name or os.path.exists(name)
+    if not name.strip():
+        raise InvalidConfiguration(
+            ["Invalid [--connector]. It is empty; give a connector file, or a connector's name."]
+        )
+    wrong = [_ELSEWHERE[option] for option in _ELSEWHERE if not is_file and getattr(args, option) is not None]
+    wrong += misplaced_beside_files(args) if is_file else []
+    if wrong:
+        raise InvalidConfiguration(wrong)
+    return not is_file
+
+
+def _run_of_worker(args: argparse.Namespace) -> int:
+    from parquet_sink.cli.worker_api.api import open_worker, understanding
+    from parquet_sink.cli.worker_api.jobs import run_job
+    from parquet_sink.cli.worker_api.remote import RemoteConnector
+
+    options = {
+        **{name: getattr(args, name) for name in ("topic", "partition", "file", "skip_missing", "dry_run", "resume")},
+        **{name: getattr(args, name) for name in ("verify", "json")},
+        **{_NAMES[name]: getattr(args, name) for name in _NAMES},
+        **{name: None if getattr(args, name) is None else str(getattr(args, name)) for name in ("since", "until")},
+        "times": None if args.times == 1 else args.times,
+        "rate": _rate_text(args.rate),
+    }
+    with open_worker(args) as api, understanding(api):
+        return run_job(RemoteConnector(api, args.connector), ("replay",), options, logs=args.progress)
 
 
 @contextmanager
@@ -76,9 +126,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What is sent, where, how often, and at which pace."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EXAMPLES
-    parser.add_argument("--connector", required=True, metavar="FILE", help="connector file, .properties or .json")
+    connector = parser.add_argument(
+        "--connector",
+        required=True,
+        metavar="FILE|NAME",
+        help="connector file, .properties or .json; or the name of a worker's connector, which the worker replays",
+    )
+    connector.completer = complete_target  # type: ignore[attr-defined]
     parser.add_argument("--worker", metavar="FILE", help="worker file, as for run")
     parser.add_argument("--bootstrap-servers", metavar="HOST:PORT,…", help="Kafka's address, as for run")
+    add_options(parser.add_argument_group("with the name of a worker's connector"))
     _add_choice(parser)
     parser.add_argument("--times", type=int, default=1, metavar="K", help="send all of it so many times (default 1)")
     parser.add_argument(
@@ -168,6 +225,13 @@ def _problems(args: argparse.Namespace) -> list[str]:
         if args.dry_run:
             found.append("Invalid [--dry-run]. It does not go with --resume, which sends; remove one of the two.")
     return found
+
+
+def _rate_text(rate: Rate | None) -> str | None:
+    """The inverse of `_rate`."""
+    if rate is None:
+        return None
+    return f"{rate.share * 100:g}%" if rate.records_per_s is None else f"{rate.records_per_s:g}/s"
 
 
 def _rate(text: str) -> Rate:

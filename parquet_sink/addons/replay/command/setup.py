@@ -12,7 +12,7 @@ from parquet_sink.addons.replay.plan import Cutting, Past, ReplayPlan, make_plan
 from parquet_sink.addons.replay.selection import Selection, chosen
 from parquet_sink.addons.replay.survey import past_of, survey
 from parquet_sink.archive.archive import ArchivedFile, open_archive
-from parquet_sink.cli.beside import check_beside
+from parquet_sink.cli.beside import check_beside, given_settings
 from parquet_sink.config.files import read_configuration
 from parquet_sink.errors import HistoryUnusable, InvalidConfiguration
 from parquet_sink.files import naming
@@ -29,6 +29,10 @@ from parquet_sink.validate.preflight import inspect
 log = logging.getLogger(__name__)
 
 KEY: Final = "connect.ems.authorization.key"
+_BY_FILE: Final = (
+    "Invalid [--resume]. The replay that was stopped goes to another target, whose key a worker is not given; go on "
+    "with it on the worker's machine, with the connector file."
+)
 _OWN_TARGET: Final = (
     "Invalid [--target]. The connector's class has a target of its own; give a connector file for the other."
 )
@@ -36,6 +40,10 @@ _OWN_TARGET: Final = (
 
 def settings_for(args: argparse.Namespace, target: str | None) -> SinkSettings:
     """Of the connector file; with another target, where that is wanted. Raises InvalidConfiguration."""
+    if given := given_settings(args):
+        if target is None:
+            return given[0]
+        raise InvalidConfiguration([_BY_FILE])
     if target is None:
         return _settings(args, {})
     found = of_address(target) or find_target(PUSH)
