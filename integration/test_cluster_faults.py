@@ -7,8 +7,10 @@ from pathlib import Path
 from random import Random
 
 import pytest
+import requests
 
 from integration.cluster_faults.__main__ import cluster_faults
+from integration.cluster_faults.clients import told_by
 from integration.cluster_faults.history import (
     NEVER,
     Gap,
@@ -21,8 +23,9 @@ from integration.cluster_faults.history import (
     two_owners,
 )
 from integration.cluster_faults.link import Link
-from integration.cluster_faults.nemesis import Kind, rounds, told
+from integration.cluster_faults.nemesis import Kind, rounds
 from integration.cluster_faults.report import Plan, Report
+from integration.cluster_faults.rest_history import Act, Told
 from integration.cluster_faults.workers import linked_broker
 from integration.oracle.oracle import Findings
 from integration.scripted_target import Server
@@ -81,11 +84,32 @@ def test_percentiles() -> None:
     assert percentile([], 0.5) == 0.0
 
 
-def test_what_is_stored_is_unknown_where_no_answer_came() -> None:
-    """A refused request stored nothing, one that was answered by an error of the server may have."""
-    assert told({"1"}, "2", 200) == {"2"}
-    assert told({"1"}, "2", 409) == {"1"}
-    assert told({"1"}, "2", 0) == told({"1"}, "2", 500) == {"1", "2"}
+@pytest.mark.parametrize(
+    ("act", "status", "told"),
+    [
+        (Act.PUT, 201, Told.MADE),
+        (Act.PUT, 200, Told.DONE),
+        (Act.CREATE, 201, Told.DONE),
+        (Act.CREATE, 409, Told.THERE),
+        (Act.DELETE, 204, Told.DONE),
+        (Act.DELETE, 404, Told.ABSENT),
+        (Act.TARGET, 409, None),
+        (Act.TARGET, 503, None),
+        (Act.PATCH, 500, Told.UNKNOWN),
+    ],
+)
+def test_what_an_answer_says(act: Act, status: int, told: Told | None) -> None:
+    """A refusal did nothing; an error of the server may have."""
+    answer = requests.Response()
+    answer.status_code = status
+    assert told_by(act, answer) is told
+
+
+def test_without_a_leader_nothing_was_done() -> None:
+    """It is told from a connector that exists by Retry-After."""
+    answer = requests.Response()
+    answer.status_code, answer.headers["Retry-After"] = 409, "1"
+    assert told_by(Act.CREATE, answer) is None
 
 
 def test_each_round_has_all_kinds_and_a_seed_repeats_them() -> None:

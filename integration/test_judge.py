@@ -29,14 +29,14 @@ SIDE: Final = Side("x", "http://x", "a.Sink", "a.log", {"own.key": "1"}, "own.",
 def answered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Answer]]:
     """What our REST API answers to each request of the script."""
     with serving(FakeHerder()) as server:
-        side = ours.side(server.port, tmp_path_factory.mktemp("ours"))
-        yield [send(side, step) for step in script(side) if isinstance(step, Ask)]
+        side = ours.side(server.port, folder=tmp_path_factory.mktemp("ours"))
+        yield [send(side.url, step) for step in script(side) if isinstance(step, Ask)]
 
 
 def test_the_script_is_the_same_for_both_sides() -> None:
     """Only classes, loggers and keys of the class differ; requests are many, and each has a title of its own."""
     asked = [step for step in script(SIDE) if isinstance(step, Ask)]
-    other = [step for step in script(ours.side(1, Path("/x"))) if isinstance(step, Ask)]
+    other = [step for step in script(ours.side(1, folder=Path("/x"))) if isinstance(step, Ask)]
     assert [(step.title, step.method, step.client) for step in asked] == [
         (step.title, step.method, step.client) for step in other
     ]

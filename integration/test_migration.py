@@ -18,7 +18,7 @@ from confluent_kafka import Consumer, TopicPartition
 from integration.commands import Command
 from integration.connect import theirs
 from integration.connect.play import send, until_ready
-from integration.connect.steps import JSON, Ask, Side
+from integration.connect.steps import JSON, Ask
 from integration.harness import committed
 from integration.transforms.kafka import compiler
 from parquet_sink.addons.devkit.broker import Broker
@@ -120,8 +120,7 @@ class Scene:
 
     def ask(self, method: str, path: str, body: object = None) -> Any:
         data = None if body is None else json.dumps(body).encode()
-        side, headers = Side("", self._url, "", "", {}, "", {}), {"content-type": JSON}
-        answer = send(side, Ask("", method, f"/connectors{path}", data, headers))
+        answer = send(self._url, Ask("", method, f"/connectors{path}", data, {"content-type": JSON}))
         assert answer.status < 400, (answer, self._said()[-3_000:])
         return answer.body
 

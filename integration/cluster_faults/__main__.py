@@ -2,8 +2,8 @@
 
 MINUTES of faults (5), SEED, CONNECTORS (8) of PARTITIONS (5) topic-partitions each, RATE: records a second of each
 connector (5), SESSION_MS: session.timeout.ms of the workers (6000). LOGS: a folder for the workers' logs.
-Ends with 0 when nothing was lost, altered or invented, no offset went back and no connector had two owners, with 1
-otherwise, with 130 after Ctrl-C.
+Ends with 0 when nothing was lost, altered or invented, no offset went back, no connector had two owners, and what
+clients were told by REST is of one order (`rest_history.py`), with 1 otherwise, with 130 after Ctrl-C.
 """
 
 import os

@@ -26,6 +26,8 @@ class Plan:
 class Report(Course):
     """losses: what was done to workers, with the gap of each connector. answers: of REST writes, by status.
 
+    asked: how many requests the judged history of REST has.
+
     others: by kind of fault, the longest rests of connectors of other workers that did not move, in s.
 
     load: the machine's load average while faults were done, over a minute, at its end.
@@ -34,6 +36,7 @@ class Report(Course):
     losses: list[tuple[Loss, list[Gap]]] = field(default_factory=list)
     others: dict[str, list[float]] = field(default_factory=dict)
     answers: Mapping[int, int] = field(default_factory=dict)
+    asked: int = 0
     load: float = 0.0
     seconds: float = 0.0
 
@@ -56,6 +59,7 @@ class Report(Course):
             "stopped_worker_s": _figures(self.gaps(Kind.STOPPED)),
             "others_rest_s": _rests([one for found in self.others.values() for one in found]),
             "rest_writes": sum(self.answers.values()),
+            "rest_judged": self.asked,
             "load_average": self.load,
             "passed": self.passed,
         }
@@ -67,7 +71,7 @@ class Report(Course):
         wrong = ", ".join(f"{kind} {count}" for kind, count in self.findings.wrong.items()) or "nothing"
         return [
             *table(self.losses, self.others),
-            f"REST writes, by answer: {answers}",
+            f"REST writes, by answer: {answers}; {self.asked} requests are judged, reads among them",
             f"{self.records} records, {self.files} files accepted; load average {self.load:.1f}",
             f"wrong: {wrong}",
             *self.judged(),

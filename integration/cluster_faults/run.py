@@ -11,10 +11,11 @@ from typing import Final
 
 from confluent_kafka import KafkaException
 
-from integration.cluster_faults import history
+from integration.cluster_faults import clients, history
+from integration.cluster_faults.clients import Clients
 from integration.cluster_faults.history import NEVER, Loss, Sent
 from integration.cluster_faults.link import Link
-from integration.cluster_faults.nemesis import Nemesis, Writer, now_ms, rounds
+from integration.cluster_faults.nemesis import Nemesis, now_ms, rounds
 from integration.cluster_faults.report import Plan, Report
 from integration.cluster_faults.workers import Workers, endpoint, sent
 from integration.oracle.oracle import EXAMPLES
@@ -28,13 +29,17 @@ START_S: Final = 300.0
 RECOVERY_S: Final = 180.0
 LOOK_S: Final = 0.2
 SAMPLE_S: Final = 0.5
-OF_WRITER: Final = 4
+CHANGED: Final = 4
 """One connector of so many is changed by REST meanwhile; how long it rests is not measured."""
+OTHERS: Final = 2
+"""So many more are made, changed and deleted; nothing is sent to them."""
 KEYS: Final = {
     "connect.ems.commit.size.bytes": "1000000",
     "connect.ems.commit.records": "500",
     "connect.ems.commit.interval.ms": "2000",
+    "tasks.max": "4",
 }
+"""They weigh more than those that are made and deleted meanwhile, so that these move none of them."""
 
 
 class ClusterFaults:
@@ -42,6 +47,7 @@ class ClusterFaults:
 
     def __init__(self, plan: Plan, broker: Broker, links: Sequence[Link], target: TargetProcess, folder: Path) -> None:
         self._plan, self._target, self._chance = plan, target, random.Random(plan.seed)
+        self._broker = broker
         self._streams = [Stream(_kind(number, plan), broker) for number in range(plan.connectors)]
         self.workers = Workers(folder, broker, links, plan.session_ms)
         self.report = Report([stream.oracle.findings for stream in self._streams])
@@ -54,14 +60,15 @@ class ClusterFaults:
     def run(self) -> None:
         """Raises Failed, AssertionError, TimeoutError."""
         configs = self._start()
-        changed = list(configs)[OF_WRITER - 1 :: OF_WRITER]
-        writer = Writer(self.workers, {name: configs[name] for name in changed}, random.Random(self._plan.seed))
-        writer.start()
+        changed = list(configs)[CHANGED - 1 :: CHANGED]
+        others = {name: self._of_nothing(name) for name in (f"other-{number}" for number in range(OTHERS))}
+        asking = Clients(self.workers, {name: configs[name] for name in changed}, others, self._plan.seed)
+        asking.start()
         nemesis, began = Nemesis(self.workers, self._plan.session_ms / 1_000, self._wait), time.monotonic()
         for kind, number in rounds(self._chance):
             self._wait(self._chance.uniform(0.5, 3.0))
             has = self.workers.placed().get(number, ())
-            connectors = [name for name in has if name not in changed]
+            connectors = [name for name in has if name in configs and name not in changed]
             self.say(f"w{number}, {kind}; it has {', '.join(has) or 'nothing'}")
             self._losses.append(nemesis.do(kind, number, connectors, self._delivers(connectors)))
             over = time.monotonic()
@@ -74,15 +81,22 @@ class ClusterFaults:
             if (passed := time.monotonic() - began) >= self._plan.minutes * 60:
                 break
         self.report.seconds, self.report.load = passed, os.getloadavg()[0]
-        writer.stop()
-        self.report.answers = writer.answers
-        self._stop(writer)
+        asking.stop()
+        self.report.answers, self.report.asked = asking.answers, len(asking.history)
+        self.report.troubles += asking.troubles()
+        self._stop()
         self._judge()
+
+    def _of_nothing(self, name: str) -> dict[str, str]:
+        """Settings of a connector to whose topic nothing is sent."""
+        found = self._streams[0].connector(endpoint(self._target.endpoint), self._tmp)
+        return {**found, "name": name, "topics": clients.EMPTY, "tasks.max": "1"}
 
     def _start(self) -> dict[str, dict[str, str]]:
         """Configurations by name, once all of them deliver."""
         for stream in self._streams:
             stream.create()
+        self._broker.create_topic(clients.EMPTY, 1)
         self.workers.start()
         address = endpoint(self._target.endpoint)
         configs = {stream.kind.topic: stream.connector(address, self._tmp) for stream in self._streams}
@@ -103,20 +117,20 @@ class ClusterFaults:
 
     def _settled(self) -> bool:
         """Whether all workers are members, with a fair share each."""
-        counts = [len(names) for names in self.workers.placed().values()]
+        mine = {stream.kind.topic for stream in self._streams}
+        counts = [len(mine & set(names)) for names in self.workers.placed().values()]
         return len(counts) == len(self.workers.links) and max(counts) - min(counts) <= 1
 
-    def _stop(self, writer: Writer) -> None:
+    def _stop(self) -> None:
         """The load ends, all of it is delivered, and then the workers end in order."""
         for stream in self._streams:
             stream.load.stop()
         done = self._delivers([stream.kind.topic for stream in self._streams])
         self._until(done, "not all that was produced was committed", START_S)
-        states = self.workers.states()
+        states, mine = self.workers.states(), [stream.kind.topic for stream in self._streams]
         self.report.troubles += [
-            f"{name} is {state} in the end" for name, state in states.items() if state != "RUNNING"
+            f"{name} is {states.get(name)} in the end" for name in mine if states.get(name) != "RUNNING"
         ]
-        self.report.troubles += writer.troubles()
         self._end_sampling()
         for worker in self.workers.group.workers:
             worker.stop()

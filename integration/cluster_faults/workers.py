@@ -21,6 +21,7 @@ from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.ports import HOST, free_port
 from parquet_sink.addons.devkit.target.client import TargetClient
 from parquet_sink.distributed.records import Assigned, parse_config
+from parquet_sink.distributed.state import ConfigState, Entry
 
 COUNT: Final = 3
 ASK_S: Final = 10.0
@@ -107,21 +108,31 @@ class Workers:
 
     def owners(self) -> dict[str, list[Owner]]:
         """By connector, whom the leaders gave it to, in order: all assignments that the config topic has had."""
-        topic, worker_of = f"{self.group.group_id}-configs", self._pools()
+        worker_of, found = self._pools(), dict[str, list[Owner]]()
+        for entry in self._config_records():
+            record = parse_config(entry.key, entry.value)
+            if isinstance(record, Assigned) and record.assignment is not None:
+                for name, one in record.assignment.placements.items():
+                    known = found.setdefault(name, [])
+                    if one.worker and (not known or known[-1] != Owner(worker_of[one.worker], one.since_ms)):
+                        known.append(Owner(worker_of[one.worker], one.since_ms))
+        return found
+
+    def config_state(self) -> ConfigState:
+        """What the config topic says in the end."""
+        return ConfigState().fold(self._config_records())
+
+    def _config_records(self) -> list[Entry]:
+        """All that are committed."""
         options = {"bootstrap.servers": self._broker.bootstrap_servers, "group.id": uuid4().hex, "log_level": 0}
-        found: dict[str, list[Owner]] = {}
+        found: list[Entry] = []
         with closing(Consumer({**options, "enable.partition.eof": True})) as consumer:
-            consumer.assign([TopicPartition(topic, 0, 0)])
+            consumer.assign([TopicPartition(f"{self.group.group_id}-configs", 0, 0)])
             deadline = time.monotonic() + READ_S
             while (message := consumer.poll(READ_S)) is not None and time.monotonic() < deadline:
                 if message.error() is not None:
                     break  # its end
-                record = parse_config(message.key(), message.value())
-                if isinstance(record, Assigned):
-                    for name, one in record.assignment.placements.items():
-                        known = found.setdefault(name, [])
-                        if one.worker and (not known or known[-1] != Owner(worker_of[one.worker], one.since_ms)):
-                            known.append(Owner(worker_of[one.worker], one.since_ms))
+                found.append(Entry(message.key(), message.value(), message.offset()))
         return found
 
     def _pools(self) -> dict[str, str]:

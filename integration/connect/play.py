@@ -71,12 +71,16 @@ def play(
     broker: Broker,
     note: Callable[[str], None] = lambda text: None,
     late: Callable[[str], None] = fail,
+    pick: Callable[[Ask], str] | None = None,
 ) -> list[Answer]:
-    """The answer to each request, in order. note: told of each answer; late: of what is waited for in vain."""
+    """The answer to each request, in order. note: told of each answer; late: of what is waited for in vain.
+
+    pick: the URL of the worker that a request goes to; it is asked for each request anew.
+    """
     answers = []
     for step in steps:
         if isinstance(step, Ask):
-            for answer in _asked(side, step):
+            for answer in _asked(pick or (lambda ask: side.url), step):
                 answers.append(answer)
                 note(f"{answer.title}: {answer.status}")
         elif isinstance(step, Produce):
@@ -86,12 +90,13 @@ def play(
     return answers
 
 
-def _asked(side: Side, ask: Ask) -> list[Answer]:
+def _asked(pick: Callable[[Ask], str], ask: Ask) -> list[Answer]:
     """The answers to requests at the same time come by their statuses."""
     if ask.times == 1:
-        return [send(side, ask)]
+        return [send(pick(ask), ask)]
     with ThreadPoolExecutor(ask.times) as pool:
-        found = sorted(pool.map(lambda _: send(side, ask), range(ask.times)), key=lambda one: one.status)
+        urls = [pick(ask) for _ in range(ask.times)]
+        found = sorted(pool.map(lambda url: send(url, ask), urls), key=lambda one: one.status)
     return [replace(one, title=title) for title, one in zip(titles(ask), found, strict=True)]
 
 
@@ -100,18 +105,18 @@ def titles(ask: Ask) -> list[str]:
     return [ask.title] if ask.times == 1 else [f"{ask.title}, {number + 1}" for number in range(ask.times)]
 
 
-def send(side: Side, ask: Ask) -> Answer:
+def send(url: str, ask: Ask) -> Answer:
     """One exchange over a connection of its own, tried again while Kafka Connect says to, as its clients do."""
     deadline = time.monotonic() + WAIT_S
-    while (answer := _exchange(side, ask)).status >= 400 and any(words in str(answer.body) for words in _AGAIN):
+    while (answer := _exchange(url, ask)).status >= 400 and any(words in str(answer.body) for words in _AGAIN):
         assert time.monotonic() < deadline, answer
         time.sleep(0.2)
     return answer
 
 
-def _exchange(side: Side, ask: Ask) -> Answer:
+def _exchange(url: str, ask: Ask) -> Answer:
     """The path is sent as it is written."""
-    parts = urlsplit(side.url)
+    parts = urlsplit(url)
     connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=ANSWER_S)
     try:
         headers = dict(ask.headers)
@@ -139,23 +144,24 @@ def _content(data: bytes) -> Any:
 
 
 def _wait(side: Side, broker: Broker, wait: Wait) -> str | None:
-    """What is there instead, when it does not come in time."""
+    """What is there instead, when it does not come in time, at each of the workers."""
     deadline = time.monotonic() + WAIT_S
-    while not _came(side, broker, wait):
-        if time.monotonic() > deadline:
-            return f"{side.name}: {wait} did not come within {WAIT_S} s: {_status(side, wait)}"
-        time.sleep(0.05)
+    for url in (side.url, *side.others):
+        while not _came(url, broker, wait):
+            if time.monotonic() > deadline:
+                return f"{side.name} at {url}: {wait} did not come within {WAIT_S} s: {_status(url, wait)}"
+            time.sleep(0.05)
     return None
 
 
-def _came(side: Side, broker: Broker, wait: Wait) -> bool:
+def _came(url: str, broker: Broker, wait: Wait) -> bool:
     if isinstance(wait, UntilCommitted):
         found = committed(broker, f"connect-{wait.connector}", "judged", max(wait.offsets) + 1)
         return all(found[partition][0] == offset for partition, offset in wait.offsets.items())
     if isinstance(wait, UntilTopics):
-        topics = _get(side, f"/connectors/{wait.connector}/topics").body[wait.connector]["topics"]
+        topics = _get(url, f"/connectors/{wait.connector}/topics").body[wait.connector]["topics"]
         return set(topics) == set(wait.topics)
-    answer = _status(side, wait)
+    answer = _status(url, wait)
     if isinstance(wait, UntilState) and wait.state is None:
         return answer.status == 404
     if answer.status != 200:
@@ -168,9 +174,9 @@ def _came(side: Side, broker: Broker, wait: Wait) -> bool:
     return answer.body["connector"]["state"] == wait.state and len(right) == len(tasks) == wanted
 
 
-def _status(side: Side, wait: Wait) -> Answer:
-    return _get(side, f"/connectors/{wait.connector}/status")
+def _status(url: str, wait: Wait) -> Answer:
+    return _get(url, f"/connectors/{wait.connector}/status")
 
 
-def _get(side: Side, path: str) -> Answer:
-    return send(side, Ask("", "GET", path, headers={"accept": "application/json"}))
+def _get(url: str, path: str) -> Answer:
+    return send(url, Ask("", "GET", path, headers={"accept": "application/json"}))

@@ -78,7 +78,7 @@ class Side:
     """A worker that is asked. connector_class: of its sink. logger: one of its own, with none below.
 
     own: keys of that class which its configurations need; own_prefix: how keys of the class begin. texts: what differs
-    by side, and what stands for it in a recording.
+    by side, and what stands for it in a recording. others: URLs of further workers of its group.
     """
 
     name: str
@@ -88,6 +88,7 @@ class Side:
     own: Mapping[str, str]
     own_prefix: str
     texts: Mapping[str, str]
+    others: tuple[str, ...] = ()
 
     @property
     def plugin(self) -> str:
