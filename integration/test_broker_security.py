@@ -26,6 +26,7 @@ from parquet_sink.kafka.cluster import requests
 from parquet_sink.kafka.cluster.cluster import KafkaCluster
 from parquet_sink.kafka.dead_letters import DeadLetters, HeaderWriter
 from parquet_sink.kafka.group import client as group_client
+from parquet_sink.kafka.group.fence import try_fence
 from parquet_sink.kafka.group.offsets import GroupOffsets
 from parquet_sink.kafka.producer_cache import ProducerCache
 from parquet_sink.kafka.range_reader import RangeReader
@@ -411,17 +412,23 @@ def test_a_producer_that_is_not_let_in_is_told_soon(door: Secured, protocol: str
 
 
 class CheckRun:
-    """`parquet-sink check --connect` of a connector that signs in, in this process."""
+    """`parquet-sink check --connect` of a connector that signs in, in this process.
+
+    worker: further keys of the worker file. said: all that was printed last.
+    """
 
     def __init__(self, folder: Path, out: pytest.CaptureFixture[str]) -> None:
         self._folder, self._out = folder, out
+        self.worker: dict[str, str] = {}
+        self.said = ""
 
     def __call__(self, client: Client, **more: str) -> list[str]:
         """The lines that it printed about rights and the dead-letter topic."""
         given = {
             f"consumer.{name}": text.reveal() if isinstance(text, Secret) else text for name, text in client.items()
         }
-        worker = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "false", **given}
+        plain = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "false"}
+        worker = {**plain, **given, **self.worker}
         connector = {
             "name": "orders",
             "topics": "orders",
@@ -442,6 +449,7 @@ class CheckRun:
         main(["check", "--connect", "--worker", str(paths[0]), str(paths[1])])
         said = self._out.readouterr().out
         assert PASSWORD not in said
+        self.said = said
         return [line.strip() for line in said.splitlines() if " rights: " in line or " dead-letter topic " in line]
 
 
@@ -465,3 +473,59 @@ def test_check_tells_which_rights_are_missing(
     reading, letter = check(door.login(user), **more)
     assert reading == f"OK      rights: it may read 1 topic and commit offsets of group {group}"
     assert letter == f"OK      dead-letter topic {DEAD}: it is there"
+
+
+def test_check_tries_what_a_worker_of_a_group_needs(
+    door: Secured, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The internal topics, the group, and the transactional ids of leader and connector: each with its right."""
+    check, name = CheckRun(tmp_path, capsys), uuid.uuid4().hex[:8]
+    group, workers = f"connect-{name}", f"workers-{name}"
+    user = door.user(everything("orders", group, DEAD))
+    client = {key: one.reveal() if isinstance(one, Secret) else one for key, one in door.login(user).items()}
+    topics = {what: f"{workers}-{what}" for what in ("config", "status", "offset", "state")}
+    named = {f"{what}.storage.topic": topic for what, topic in topics.items() if what != "state"}
+    factors = {f"{what}.storage.replication.factor": "1" for what in ("config", "status", "offset")}
+    check.worker = {**client, "group.id": workers, **named, **factors}
+
+    def told() -> list[str]:
+        check(door.login(user), **{"consumer.override.group.id": group})
+        lines = check.said.splitlines()
+        return [one.strip() for one in lines if workers in one and not one.startswith(("worker", "connector"))]
+
+    found = told()
+    assert [one.partition(" ")[0] for one in found] == ["FAILED"] * 4 + ["OK", "FAILED", "OK"]
+    assert f"(ACL) Describe on topic {topics['config']}" in found[0]
+    assert f"Write on transactional-id connect-cluster-{workers}" in found[5]
+    assert f"FAILED  transactional id parquet-sink-{group}: " in check.said
+    assert f"the right (ACL) Write on transactional-id parquet-sink-{group} by `kafka-acls" in check.said
+
+    door.allow(user, [("Create", "topic", topics["config"]), ("Describe", "topic", topics["config"])])
+    assert told()[0].endswith("it is not there, and is made at the start")
+    for what, topic in topics.items():
+        door.broker.create_topic(topic, 1, {"cleanup.policy": "delete" if what == "offset" else "compact"})
+    door.allow(user, [("Read", "topic", topics[what]) for what in ("config", "status", "offset", "state")])
+    door.allow(user, [("Write", "topic", topics[what]) for what in ("config", "status")])
+    ids = (f"connect-cluster-{workers}", f"parquet-sink-{group}")
+    door.allow(user, [("Read", "group", workers), *(("Write", "transactional-id", one) for one in ids)])
+    config, status, state, offset, *rest, own_state = told()
+    assert [one.partition(" ")[0] for one in (config, status, state, offset)] == ["OK", "OK", "OK", "FAILED"]
+    assert "cleanup.policy=delete" in offset
+    assert [one.partition(" ")[0] for one in rest] == ["OK"] * 2
+    assert f"OK      transactional id parquet-sink-{group}: it may commit in transactions" in check.said
+    assert f"FAILED  topic {topics['state']} [parquet-sink.state.storage.topic]: Write on topic " in own_state
+
+
+def test_to_try_a_transactional_id_takes_it_from_nobody(door: Secured) -> None:
+    """Who has it goes on committing by it."""
+    group = f"group-{uuid.uuid4().hex[:8]}"
+    client = {"bootstrap.servers": door.broker.bootstrap_servers}
+    kafka = KafkaSettings(("orders",), None, group, client, owned=Ownership(f"fence-{group}"))
+    offsets = GroupOffsets(kafka, Instance.new())
+    offsets.take_over()
+    offsets.read([("orders", 0)])
+    offsets.claim({("orders", 0): 1})
+    try_fence(kafka, f"fence-{group}")
+    offsets.claim({("orders", 0): 2})
+    assert offsets.read([("orders", 0)])["orders", 0].offset == 2
+    offsets.close()

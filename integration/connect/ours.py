@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
 from typing import Final
@@ -21,6 +22,7 @@ START_S: Final = 120.0
 LOGGER: Final = "parquet_sink.worker.rest.app"
 CLASS: Final = "com.celonis.kafka.connect.ems.sink.EmsSinkConnector"
 PREFIX: Final = "connect.ems."
+ODD: Final = "odd name & u"
 
 
 _KEYS: Final = {
@@ -116,4 +118,7 @@ def side(port: int, *others: int, folder: Path) -> Side:
         __version__: "<version>",
     }
     keys = {f"{PREFIX}{name}": value for name, value in own.items()}
-    return Side("parquet-sink", urls[0], CLASS, LOGGER, keys, PREFIX, texts, tuple(urls[1:]))
+    found = Side("parquet-sink", urls[0], CLASS, LOGGER, keys, PREFIX, texts, tuple(urls[1:]))
+    if not others:
+        return found
+    return replace(found, odd=ODD, texts={**texts, ODD: found.odd})  # in a group the name is to be of ASCII

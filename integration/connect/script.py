@@ -23,7 +23,6 @@ from integration.connect.steps import (
 OTHER_TOPIC: Final = "judged.other"
 TOPICS: Final = {TOPIC: 2, OTHER_TOPIC: 1}
 """With their numbers of topic-partitions."""
-ODD: Final = "odd name & ü"
 LONG: Final = "long" * 75
 GOOD: Final = tuple(json.dumps({"n": n}).encode() for n in range(10))
 _ALTERED: Final = {"partition": {"kafka_topic": TOPIC, "kafka_partition": 0}, "offset": {"kafka_offset": 3}}
@@ -273,13 +272,14 @@ def _loggers(made: Script, side: Side) -> None:
 
 
 def _odd(made: Script, side: Side) -> None:
-    path = f"/connectors/{quote(ODD, safe='')}"
-    made.ask("create an odd name", "POST /connectors", _named(side.config(), ODD))
-    made.add(UntilState(quote(ODD, safe=""), "RUNNING"))
+    odd = quote(side.odd, safe="")
+    path = f"/connectors/{odd}"
+    made.ask("create an odd name", "POST /connectors", _named(side.config(), side.odd))
+    made.add(UntilState(odd, "RUNNING"))
     made.ask("status of an odd name", f"GET {path}/status")
     made.ask("pause an odd name", f"PUT {path}/pause")
     made.ask("delete an odd name", f"DELETE {path}")
-    made.add(UntilState(quote(ODD, safe=""), None))
+    made.add(UntilState(odd, None))
     made.ask("create a name of 300 characters", "POST /connectors", {**_named(side.config(), LONG)})
     made.ask("delete a name of 300 characters", f"DELETE /connectors/{LONG}")
     made.add(UntilState(LONG, None))

@@ -78,7 +78,7 @@ class Side:
     """A worker that is asked. connector_class: of its sink. logger: one of its own, with none below.
 
     own: keys of that class which its configurations need; own_prefix: how keys of the class begin. texts: what differs
-    by side, and what stands for it in a recording. others: URLs of further workers of its group.
+    by side, and what stands for it in a recording. others: URLs of further workers of its group. odd: an odd name.
     """
 
     name: str
@@ -89,6 +89,7 @@ class Side:
     own_prefix: str
     texts: Mapping[str, str]
     others: tuple[str, ...] = ()
+    odd: str = "odd name & ü"
 
     @property
     def plugin(self) -> str:

@@ -2,7 +2,10 @@
 
 import argparse
 import os
+from collections.abc import Iterable
 from dataclasses import replace
+from itertools import chain
+from typing import TYPE_CHECKING
 
 from parquet_sink.cli.options import add_files, explain_keys
 from parquet_sink.config.built_in_providers import BUILT_IN
@@ -13,6 +16,9 @@ from parquet_sink.kafka import native
 from parquet_sink.validate.preflight import inspect
 from parquet_sink.worker_config.worker import NO_FILE
 from parquet_sink.worker_config.worker_file import LoadedWorker
+
+if TYPE_CHECKING:
+    from parquet_sink.validate.probe_kafka import Finding
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,13 +61,27 @@ def _as_a_worker_reads_it(checked: Checked) -> LoadedWorker:
 
 
 def _connect(checked: Checked) -> int:
-    from parquet_sink.targets.outcome import Health
+    from parquet_sink.distributed.probe import probe_connector, probe_worker
     from parquet_sink.validate.probe import probe
 
-    failed = False
+    distributed, failed = checked.worker.worker.distributed, False
+    if distributed is not None:
+        failed |= _told(f"worker of group {distributed.group_id}", probe_worker(distributed))
     for settings in checked.settings():
-        print(f"\nconnector {settings.name}")
-        for finding in probe(settings):
-            print(finding.line(), flush=True)
-            failed |= finding.health is Health.FAILED
+        findings = probe(settings)
+        if distributed is not None:
+            findings = chain(findings, probe_connector(settings, distributed))
+        failed |= _told(f"connector {settings.name}", findings)
     return int(failed)
+
+
+def _told(heading: str, findings: Iterable["Finding"]) -> bool:
+    """Whether something failed."""
+    from parquet_sink.targets.outcome import Health
+
+    print(f"\n{heading}")
+    failed = False
+    for finding in findings:
+        print(finding.line(), flush=True)
+        failed |= finding.health is Health.FAILED
+    return failed

@@ -119,12 +119,26 @@ def _settings(
     if report.problems:
         return None
     settings = connector.settings(values, worker).with_transforms(steps)
+    if worker.distributed is not None and settings.group is not None:
+        _check_group(settings.group, worker.distributed.group_id, report)
+        if report.problems:
+            return None
     try:
         find_kind(settings.kind)
     except PluginUnusable as error:
         report.problem(_CLASS, str(error))
         return None
     return settings
+
+
+def _check_group(group: str, of_workers: str, report: Report) -> None:
+    """Consumer groups that a connector in a group of workers cannot have."""
+    cure = "give the connector another name, or name a group in consumer.override.group.id."
+    if group == of_workers:
+        report.problem("name", f"Its consumer group would be {quoted(group)}, which is the workers' group.id; {cure}")
+    elif not (group.isascii() and group.isprintable()):
+        why = "Workers of a group commit offsets in transactions, for which librdkafka takes printable ASCII alone"
+        report.problem("name", f"Its consumer group would be {quoted(group)}. {why}; {cure}")
 
 
 def _unknown(name: str, connector: ConnectorClass, keys: Sequence[Key]) -> str:

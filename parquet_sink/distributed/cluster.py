@@ -31,12 +31,12 @@ from parquet_sink.distributed.records import LoggerLevel
 from parquet_sink.distributed.secrets import ConfigSecrets
 from parquet_sink.distributed.signing import Verifier
 from parquet_sink.distributed.state import ConfigState, StatusState
-from parquet_sink.distributed.topics import InternalTopics
+from parquet_sink.distributed.topics import InternalTopics, fence_of, leaders_id, state_topic_of
 from parquet_sink.errors import SetupError, SinkError
 from parquet_sink.files.settings import TMP_DIR
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.process.signals import StopRequest
-from parquet_sink.settings.connector import ConnectorSettings, with_cluster
+from parquet_sink.settings.connector import with_cluster
 from parquet_sink.worker.herder import log_levels
 from parquet_sink.worker.herder.errors import Elsewhere, HerderError, UnknownLogger
 from parquet_sink.worker.herder.values import State
@@ -94,17 +94,11 @@ class Cluster:
         member_id = None if self._owned is None else self._owned.member_of(name)
         if loaded.settings is None or member_id is None:
             return loaded
-        fence = None if loaded.settings.group is None else f"parquet-sink-{loaded.settings.group}"
-        lease, state_topic = self._leases.path(member_id), self._state_topic(loaded.settings)
+        lease, fence = self._leases.path(member_id), fence_of(loaded.settings)
+        state_topic = state_topic_of(loaded.settings, self._settings)
         return replace(
             loaded, settings=with_cluster(loaded.settings, fence=fence, lease=lease, state_topic=state_topic)
         )
-
-    def _state_topic(self, settings: ConnectorSettings) -> str | None:
-        """None for a connector of other brokers: what it learned is written in the transactions of its commits."""
-        kafka: KafkaSettings | None = getattr(settings, "kafka", None)
-        servers = None if kafka is None else kafka.client.get("bootstrap.servers")
-        return self._settings.state_topic if servers == self._settings.kafka["bootstrap.servers"] else None
 
     def _with_own_folder(self, config: Mapping[str, str]) -> Mapping[str, str]:
         """Several workers on one machine may be given the connector one after the other, a frozen one among them."""
@@ -190,7 +184,7 @@ class Cluster:
             )
             parts.callback(membership.leave)
             self._membership = membership
-            writer = partial(ConfigWriter, kafka, settings.config_topic, f"connect-cluster-{settings.group_id}")
+            writer = partial(ConfigWriter, kafka, settings.config_topic, leaders_id(settings))
             leader = self._leader = Leader(self._worker_id, membership, config, status, writer, settings)
             parts.callback(leader.close)
             owned = OwnedConnectors(

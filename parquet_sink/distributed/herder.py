@@ -57,9 +57,6 @@ _PURGE: Final = (
     "Connector {} may have left files on each worker that had it, and one request reaches one worker. Delete it "
     "without purge, and remove its folder below connect.ems.tmp.dir on the machines that GET /workers names."
 )
-_OF_WORKERS: Final = (
-    "Invalid [name]. Its consumer group would be {}, which is the workers' group.id; give the connector another name."
-)
 _TAKEN: Final = "Worker {} has it and has not begun it yet."
 _NOBODY: Final = "No worker has it yet; the leader gives it to one."
 _GONE: Final = "Worker {} is lost; the leader gives what it had to others."
@@ -211,8 +208,6 @@ class DistributedHerder:
     def _validated(self, name: str, config: Mapping[str, str], before: Mapping[str, str]) -> Loaded:
         """With passwords as they may be stored. Raises InvalidConnector."""
         loaded = validated(self._load, name, config, before)
-        if loaded.settings is not None and loaded.settings.group == self._group_id:
-            raise InvalidConnector([_OF_WORKERS.format(self._group_id)])
         return replace(loaded, properties=self._seal(name, loaded.properties, before, keys_of(loaded.properties)))
 
     def put(self, name: str, config: Mapping[str, str]) -> tuple[ConnectorInfo, bool]:

@@ -1,4 +1,7 @@
-"""The internal topics of a cluster: made, or checked, before a worker joins it; and that no other cluster has them."""
+"""The internal topics of a cluster: made, or checked, before a worker joins it; and that no other cluster has them.
+
+What else in Kafka is named after the cluster or a connector in it stands here, too.
+"""
 
 from typing import Final
 
@@ -13,6 +16,7 @@ from parquet_sink.kafka.client.rights import to_see_group
 from parquet_sink.kafka.cluster.compacted_topic import CompactedTopic, CompactedTopics
 from parquet_sink.kafka.cluster.requests import CHECK
 from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.worker_config.distributed import CONFIG, GROUP_ID, STATE, STATUS, DistributedSettings
 from parquet_sink.worker_config.offset_storage import OFFSETS
 
@@ -32,6 +36,32 @@ def internal_topics(settings: DistributedSettings) -> tuple[CompactedTopic, ...]
         CompactedTopic(name, keys, holds, partitions, replicas, factors.get(keys, {}))
         for name, keys, holds, partitions, replicas in wanted
     )
+
+
+def leaders_id(settings: DistributedSettings) -> str:
+    """The transactional id by which the leader writes the config topic: that of Kafka Connect's leader."""
+    return f"connect-cluster-{settings.group_id}"
+
+
+def fence_of(settings: ConnectorSettings) -> str | None:
+    """The transactional id of a connector's commits; None for one without a consumer group."""
+    return None if settings.group is None else f"parquet-sink-{settings.group}"
+
+
+def state_topic_of(settings: ConnectorSettings, distributed: DistributedSettings) -> str | None:
+    """None for a connector of other brokers: what it learned is written in the transactions of its commits."""
+    kafka: KafkaSettings | None = getattr(settings, "kafka", None)
+    servers = None if kafka is None else kafka.client.get("bootstrap.servers")
+    return distributed.state_topic if servers == distributed.kafka["bootstrap.servers"] else None
+
+
+def refuse_several(wanted: CompactedTopic, found: int | None) -> None:
+    """found: how many topic-partitions it has. Raises KafkaRefused."""
+    if wanted.keys == CONFIG and found not in {None, 1}:
+        raise KafkaRefused(
+            f"Topic {wanted.name} [{CONFIG}topic] has {found} topic-partitions, so its records have no one order. Name "
+            "a topic there that has one, or that is to be made."
+        )
 
 
 class InternalTopics(CompactedTopics):
@@ -54,12 +84,7 @@ class InternalTopics(CompactedTopics):
         """
         try:
             for wanted in internal_topics(self._settings):
-                found = self.ensure(wanted)
-                if wanted.keys == CONFIG and found != 1:
-                    raise SetupError(
-                        f"Topic {wanted.name} [{CONFIG}topic] has {found} topic-partitions, so its records have no one "
-                        "order. Name a topic there that has one, or that is to be made."
-                    )
+                refuse_several(wanted, self.ensure(wanted))
         except KafkaRefused as error:
             raise SetupError(str(error)) from None
 

@@ -153,3 +153,31 @@ def test_a_config_provider_may_be_on_the_plugin_path(folder: Path, monkeypatch: 
     found = check_files([], worker, machine=this_machine())
     assert found.problems == ()
     assert found.worker.worker.bootstrap_servers == "k:9"
+
+
+GROUP = """\
+bootstrap.servers=k:1
+group.id=workers
+config.storage.topic=c
+status.storage.topic=s
+offset.storage.topic=o
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ("consumer.override.group.id=workers\n", "which is the workers' group.id"),
+        ("consumer.override.group.id=größe\n", "printable ASCII"),
+        ("consumer.override.group.id=a b&c\n", ""),
+    ],
+)
+def test_groups_that_no_connector_of_a_group_of_workers_can_have(folder: Path, lines: str, told: str) -> None:
+    """That of the workers, and one that the Kafka client takes in no transaction; a worker alone has the latter."""
+    path = _write(folder, "a.properties", GOOD + lines)
+    checked = check_files([path], _write(folder, "w.properties", GROUP))
+    assert ("\n".join(checked.problems).count("Invalid [name]"), told in "\n".join(checked.problems)) == (
+        int(bool(told)),
+        True,
+    )
+    assert check_files([path], _write(folder, "alone.properties", "bootstrap.servers=k:1")).problems == ()

@@ -42,10 +42,22 @@ class CompactedTopics(AdminRequests):
 
     def ensure(self, wanted: CompactedTopic) -> int:
         """How many topic-partitions it has. Raises BrokerAway, KafkaRefused (not compacted, no right), KafkaFailed."""
-        found = self._partitions(wanted)
+        found = self.look(wanted)
         if found is None:
             self._create(wanted)
             return self._appeared(wanted)
+        return found
+
+    def look(self, wanted: CompactedTopic, *, trying: bool = False) -> int | None:
+        """How many topic-partitions it has; None: it is not there. Raises as `ensure`.
+
+        trying: whether it could be made then; nothing is made.
+        """
+        found = self._partitions(wanted)
+        if found is None:
+            if trying:
+                self._create(wanted, only_try=True)
+            return None
         if (policy := self._policy(wanted)) not in {None, "compact"}:
             raise KafkaRefused(
                 f"Topic {wanted.name} [{wanted.keys}topic] has {_POLICY}={policy}, so {wanted.holds} in it would be "
@@ -81,12 +93,13 @@ class CompactedTopics(AdminRequests):
         except (KafkaException, KeyError):
             return None
 
-    def _create(self, wanted: CompactedTopic) -> None:
+    def _create(self, wanted: CompactedTopic, *, only_try: bool = False) -> None:
         config = {**wanted.settings, _POLICY: "compact"}
         asked = self._admin.create_topics(
             [NewTopic(wanted.name, wanted.partitions, wanted.replication_factor, config=config)],
             request_timeout=self._timeout_s,
             operation_timeout=self._timeout_s,
+            validate_only=only_try,
         )
         try:
             self._answer(asked[wanted.name])

@@ -20,9 +20,11 @@ from typing import Any, Final
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
 from parquet_sink.errors import KafkaFailed
+from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.log import ClientLog
-from parquet_sink.kafka.cluster.requests import AdminRequests
+from parquet_sink.kafka.client.rights import to_fence
+from parquet_sink.kafka.cluster.requests import CHECK, AdminRequests
 from parquet_sink.kafka.group.committed import TOO_LARGE, split
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.process.threads import in_thread
@@ -30,6 +32,8 @@ from parquet_sink.process.threads import in_thread
 log = logging.getLogger(__name__)
 
 TIMEOUT_S: Final = 15.0
+_LONGER_THAN_ALLOWED: Final = 2**31 - 1
+"""Milliseconds of a transaction: brokers allow 15 minutes, or what transaction.max.timeout.ms says."""
 FENCED: Final = frozenset(
     {
         KafkaError._FENCED,  # noqa: SLF001 - the client's public name
@@ -166,6 +170,30 @@ def _discard(producer: Producer) -> None:
     """In the background: its end may take long where brokers are silent."""
     producer.purge(blocking=False)
     in_thread(producer.close)
+
+
+def try_fence(kafka: KafkaSettings, transactional_id: str, prefix: str = "consumer.") -> None:
+    """Whether the user may have this transactional id; whoever has it keeps it.
+
+    It is asked for with a longer timeout than brokers allow, which they refuse once they have looked at the right.
+    prefix: as of `AdminRequests`. Raises KafkaFailed, InvalidConfiguration.
+    """
+    client_log = ClientLog(kafka.group)
+    options = {
+        **client_options.admin_options(kafka, prefix),
+        "transactional.id": transactional_id,
+        "transaction.timeout.ms": str(_LONGER_THAN_ALLOWED),
+        "enable.idempotence": True,
+    }
+    producer: Producer = client_options.build(Producer, options, client_log)
+    try:
+        producer.init_transactions(TIMEOUT_S)
+    except KafkaException as error:
+        if (found := error.args[0]).code() != KafkaError.INVALID_TRANSACTION_TIMEOUT:
+            needs, cause = (to_fence(transactional_id),), client_log.cause_of_silence()
+            raise client_errors.failure(found, transactional_id, cause=cause, ending=CHECK, needs=needs) from None
+    finally:
+        _discard(producer)
 
 
 def is_fenced(error: KafkaError) -> bool:
