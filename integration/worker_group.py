@@ -3,15 +3,20 @@
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from signal import Signals
 from typing import Any, Final
 
+from confluent_kafka import Consumer, TopicPartition
+
 from integration.harness import Sink
 from integration.worker_process import WorkerProcess
 from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.distributed.state import Entry
 
 TIMEOUT_S: Final = 120.0
+READ_S: Final = 30.0
 SESSION_MS: Final = 6_000
 """The shortest that a broker allows with its own settings."""
 
@@ -67,6 +72,19 @@ class WorkerGroup:
             assert time.monotonic() - began < timeout_s, self.said()
             time.sleep(0.05)
         return time.monotonic() - began
+
+    def config_records(self) -> list[Entry]:
+        """Of the config topic, as far as they are committed."""
+        options = {"bootstrap.servers": self._broker.bootstrap_servers, "group.id": uuid.uuid4().hex, "log_level": 0}
+        found: list[Entry] = []
+        with closing(Consumer({**options, "enable.partition.eof": True})) as consumer:
+            consumer.assign([TopicPartition(f"{self.group_id}-configs", 0, 0)])
+            deadline = time.monotonic() + READ_S
+            while (message := consumer.poll(READ_S)) is not None and time.monotonic() < deadline:
+                if message.error() is not None:
+                    break  # its end
+                found.append(Entry(message.key(), message.value(), message.offset()))
+        return found
 
     def said(self) -> str:
         """The last words of each worker."""

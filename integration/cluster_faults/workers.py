@@ -3,13 +3,11 @@
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
-from uuid import uuid4
 
 import requests
-from confluent_kafka import Consumer, TopicPartition
 
 from integration.cluster_faults.history import Owner, Sent
 from integration.cluster_faults.link import Link
@@ -21,11 +19,10 @@ from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.ports import HOST, free_port
 from parquet_sink.addons.devkit.target.client import TargetClient
 from parquet_sink.distributed.records import Assigned, parse_config
-from parquet_sink.distributed.state import ConfigState, Entry
+from parquet_sink.distributed.state import ConfigState
 
 COUNT: Final = 3
 ASK_S: Final = 10.0
-READ_S: Final = 30.0
 POOL: Final = "WORKER_POOL"
 """The variable by which each worker uploads to a pool of its own: the target's log names the sender of each file."""
 _KEYS: Final = {"config.providers": "env", "config.providers.env.class": "EnvVarConfigProvider"}
@@ -51,7 +48,7 @@ class Workers:
     """`group` has them; each is named by its pool, `w0` and so on."""
 
     def __init__(self, folder: Path, broker: Broker, links: Sequence[Link], session_ms: int) -> None:
-        self.links, self._broker = links, broker
+        self.links = links
         self.group = WorkerGroup(folder, broker, 0, {**_KEYS, "session.timeout.ms": str(session_ms)})
         for number, link in enumerate(links):
             worker = self.group.add({"bootstrap.servers": f"{HOST}:{link.port}"}, {POOL: f"w{number}"})
@@ -109,7 +106,7 @@ class Workers:
     def owners(self) -> dict[str, list[Owner]]:
         """By connector, whom the leaders gave it to, in order: all assignments that the config topic has had."""
         worker_of, found = self._pools(), dict[str, list[Owner]]()
-        for entry in self._config_records():
+        for entry in self.group.config_records():
             record = parse_config(entry.key, entry.value)
             if isinstance(record, Assigned) and record.assignment is not None:
                 for name, one in record.assignment.placements.items():
@@ -120,20 +117,7 @@ class Workers:
 
     def config_state(self) -> ConfigState:
         """What the config topic says in the end."""
-        return ConfigState().fold(self._config_records())
-
-    def _config_records(self) -> list[Entry]:
-        """All that are committed."""
-        options = {"bootstrap.servers": self._broker.bootstrap_servers, "group.id": uuid4().hex, "log_level": 0}
-        found: list[Entry] = []
-        with closing(Consumer({**options, "enable.partition.eof": True})) as consumer:
-            consumer.assign([TopicPartition(f"{self.group.group_id}-configs", 0, 0)])
-            deadline = time.monotonic() + READ_S
-            while (message := consumer.poll(READ_S)) is not None and time.monotonic() < deadline:
-                if message.error() is not None:
-                    break  # its end
-                found.append(Entry(message.key(), message.value(), message.offset()))
-        return found
+        return ConfigState().fold(self.group.config_records())
 
     def _pools(self) -> dict[str, str]:
         return {one.url.removeprefix("http://"): f"w{number}" for number, one in enumerate(self.group.workers)}

@@ -11,21 +11,27 @@ Times are epoch milliseconds, of the leader's clock; they are shown and, but for
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+FORM: Final = 1
+"""The version of our own records' form: the highest that this program reads, and writes where all in the group do."""
 NOBODY: Final = ""
 """Stands for no worker: a placement without source may begin at once, one without worker is only to be released."""
 
 
 @dataclass(frozen=True)
 class MemberInfo:
-    """A worker in the group. url: of its REST API. since_ms: since when it is assigned to under this member id."""
+    """A worker in the group. url: of its REST API. since_ms: since when it is assigned to under this member id.
+
+    form: the highest FORM that it reads; known of those that are listed by the coordinator.
+    """
 
     worker_id: str
     member_id: str
     url: str
     since_ms: int
+    form: int = field(default=FORM, compare=False)
 
 
 @dataclass(frozen=True)
@@ -46,13 +52,17 @@ class Placement:
 
 @dataclass(frozen=True)
 class Assignment:
-    """What the leader wrote last. epoch: 1 and up, by one for each. members: by worker id; placements: by connector."""
+    """What the leader wrote last. epoch: 1 and up, by one for each. members: by worker id; placements: by connector.
+
+    form: in which it is written, as all in the group can read it; they write theirs so, too.
+    """
 
     epoch: int
     leader: str
     at_ms: int
     members: Mapping[str, MemberInfo]
     placements: Mapping[str, Placement]
+    form: int = FORM
 
 
 @dataclass(frozen=True)
@@ -139,7 +149,8 @@ def assign(
     placements = plan.placements()
     if before is not None and before.leader == leader and _same(before, plan.living, placements):
         return None
-    return Assignment(plan.epoch, leader, now_ms, plan.living, placements)
+    form = min(FORM, *(one.form for one in members))
+    return Assignment(plan.epoch, leader, now_ms, plan.living, placements, form)
 
 
 def _living(before: Assignment | None, members: Iterable[MemberInfo], now_ms: int) -> dict[str, MemberInfo]:

@@ -27,7 +27,7 @@ from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from parquet_sink.distributed.assignment import MemberInfo
+from parquet_sink.distributed.assignment import FORM, MemberInfo
 from parquet_sink.errors import KafkaFailed, KafkaRefused, SetupError, SinkError, StorageFailed
 from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client import options as client_options
@@ -191,9 +191,9 @@ class GroupMembers(AdminRequests):
             if error.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
                 return []
             raise self._failed(error.args[0], f"Group {group}") from None
-        workers = {one.member_id: _named(one.client_id) for one in found}
+        workers = {one.member_id: _named(one.client_id, one.member_id) for one in found}
         self._warn([f"{one.client_id} on {one.host}" for one in found if workers[one.member_id] is None])
-        return [MemberInfo(name[0], member_id, name[1], 0) for member_id, name in workers.items() if name is not None]
+        return [one for one in workers.values() if one is not None]
 
     def _warn(self, strangers: Sequence[str]) -> None:
         for stranger in set(strangers) - self._said:
@@ -208,13 +208,16 @@ class GroupMembers(AdminRequests):
 
 def _client_id(worker_id: str, url: str) -> str:
     """What the members of a group are told of each other: brokers show it with each."""
-    return f"parquet-sink|1|{worker_id}|{url}"
+    return f"parquet-sink|{FORM}|{worker_id}|{url}"
 
 
-def _named(client_id: str) -> tuple[str, str] | None:
-    """Worker id and URL, also where a newer version says more; None for what is no worker."""
+def _named(client_id: str, member_id: str) -> MemberInfo | None:
+    """The worker, also where a newer version says more; None for what is no worker."""
     program, *parts = client_id.split("|")
-    return (parts[1], parts[2]) if program == "parquet-sink" and len(parts) >= 3 else None
+    if program != "parquet-sink" or len(parts) < 3:
+        return None
+    form, worker_id, url = parts[:3]
+    return MemberInfo(worker_id, member_id, url, 0, int(form) if form.isdecimal() else 1)
 
 
 class Membership:

@@ -14,7 +14,7 @@ from typing import Final
 
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.distributed import records
-from parquet_sink.distributed.assignment import Assignment, Placement, asked_to_release, free, placements_of
+from parquet_sink.distributed.assignment import FORM, Assignment, Placement, asked_to_release, free, placements_of
 from parquet_sink.distributed.log import StatusWriter, TopicReader
 from parquet_sink.distributed.membership import Membership
 from parquet_sink.distributed.records import ConnectorReport
@@ -141,8 +141,8 @@ class OwnedConnectors:
         """Says of what it runs no more that another worker may have it, as the assignment asks, until that is read."""
         asked = asked_to_release(assignment, self._worker_id, member_id, self._status.state.releases)
         for name, release in asked.items():
-            if name not in self._owned and self._sent.is_due(name, release):
-                self._reports.send(records.release_key(name), records.release_value(release))
+            if name not in self._owned and self._sent.is_due(name, (release, _form(assignment))):
+                self._reports.send(records.release_key(name), records.release_value(release, _form(assignment)))
                 log.info("connector %s: this worker has released it", name)
 
     def _follow(self, name: str, stored: StoredConnector, config: ConfigState) -> None:
@@ -206,8 +206,8 @@ class OwnedConnectors:
 
     def leave(self) -> None:
         """This worker was asked to stop: the leader gives all that it has to others."""
-        member_id = self._membership.now().member_id
-        self._reports.send(records.leaving_key(self._worker_id), records.leaving_value(member_id))
+        value = records.leaving_value(self._membership.now().member_id, _form(self._config.state.assignment))
+        self._reports.send(records.leaving_key(self._worker_id), value)
         self._reports.flush(2.0)
 
     def release_ended(self) -> None:
@@ -220,6 +220,11 @@ class OwnedConnectors:
         """Whether nothing of it runs."""
         found = self._registry.connectors.get(name)
         return found is None or found.run is None or found.run.status in {Status.DONE, Status.FAILED}
+
+
+def _form(assignment: Assignment | None) -> int:
+    """In which all in the group can read what is written."""
+    return FORM if assignment is None else assignment.form
 
 
 def stored_of(config: ConfigState, name: str) -> StoredConnector | None:

@@ -29,11 +29,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
-from parquet_sink.distributed.assignment import Assignment, MemberInfo, Placement, Release
+from parquet_sink.distributed.assignment import FORM, Assignment, MemberInfo, Placement, Release
 from parquet_sink.worker.herder.values import State, TargetState
 
-VERSION: Final = 1
-"""Of values of our own. A higher one is not read: it may mean something else."""
 NOT_READ: Final = -1
 
 R = TypeVar("R")
@@ -248,8 +246,8 @@ CLUSTER_KEY: Final = _CLUSTER.encode()
 
 
 def cluster_value(group: str) -> bytes:
-    """Of the name of the cluster whose topic it is, which its leader writes first."""
-    return _dumped({"version": VERSION, "group": group})
+    """Of the name of the cluster whose topic it is, which its leader writes first; its form stays."""
+    return _dumped({"version": 1, "group": group})
 
 
 ASSIGNMENT_KEY: Final = _ASSIGNMENT.encode()
@@ -272,7 +270,7 @@ def assignment_value(assignment: Assignment) -> bytes:
         for name, one in assignment.placements.items()
     }
     named = {"epoch": assignment.epoch, "leader": assignment.leader, "at_ms": assignment.at_ms}
-    return _dumped({"version": VERSION, **named, "members": members, "placements": placements})
+    return _dumped({"version": assignment.form, **named, "members": members, "placements": placements})
 
 
 def status_key(name: str, task: int | None = None) -> bytes:
@@ -302,10 +300,10 @@ def release_key(name: str) -> bytes:
     return f"{_RELEASE}{name}".encode()
 
 
-def release_value(release: Release) -> bytes:
-    """Of a release."""
+def release_value(release: Release, form: int = FORM) -> bytes:
+    """Of a release. form: of the assignment that asks for it."""
     named = {"worker": release.worker_id, "member": release.member_id, "epoch": release.epoch}
-    return _dumped({"version": VERSION, **named})
+    return _dumped({"version": form, **named})
 
 
 def leaving_key(worker_id: str) -> bytes:
@@ -313,9 +311,9 @@ def leaving_key(worker_id: str) -> bytes:
     return f"{_LEAVING}{worker_id}".encode()
 
 
-def leaving_value(member_id: str) -> bytes:
+def leaving_value(member_id: str, form: int = FORM) -> bytes:
     """Of a worker that was asked to stop. member_id: what it says holds for this stay in the group alone."""
-    return _dumped({"version": VERSION, "member": member_id})
+    return _dumped({"version": form, "member": member_id})
 
 
 def _dumped(body: Mapping[str, object]) -> bytes:
@@ -365,10 +363,10 @@ class _Body:
         return [(one, found.inner(one)) for one in found.fields]
 
     def of_ours(self) -> "_Body":
-        """Itself, if its version is known."""
+        """Itself, if its version is known. A higher one is not read: it may mean something else."""
         version = self.whole("version")
-        if version != VERSION:
-            raise _Wrong(f"it is of version {version}, and this program knows {VERSION}")
+        if not 1 <= version <= FORM:
+            raise _Wrong(f"it is of version {version}, and this program knows {FORM}")
         return self
 
 
@@ -452,7 +450,7 @@ def _cluster(name: str, body: _Body | None) -> ClusterNamed:
 def _assigned(name: str, body: _Body | None) -> Assigned:
     if body is None:
         return Assigned(None)
-    body.of_ours()
+    form = body.of_ours().whole("version")
     members = {
         worker: MemberInfo(worker, one.text("member"), one.text("url"), one.whole("since_ms"))
         for worker, one in body.each("members")
@@ -467,7 +465,8 @@ def _assigned(name: str, body: _Body | None) -> Assigned:
         )
         for connector, one in body.each("placements")
     }
-    return Assigned(Assignment(body.whole("epoch"), body.text("leader"), body.whole("at_ms"), members, placements))
+    epoch, leader, at_ms = body.whole("epoch"), body.text("leader"), body.whole("at_ms")
+    return Assigned(Assignment(epoch, leader, at_ms, members, placements, form))
 
 
 def _of_connector(name: str, body: _Body | None) -> Reported:

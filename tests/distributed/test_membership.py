@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from parquet_sink.distributed.assignment import MemberInfo
 from parquet_sink.distributed.membership import GroupTiming, Lease, LeaseFiles, _client_id, _named
 from parquet_sink.errors import StorageFailed
 from parquet_sink.process.lease import clock_ns, holds
@@ -84,10 +85,14 @@ def test_it_lasts_over_an_ordinary_rebalance() -> None:
 
 def test_a_client_id_carries_worker_and_url() -> None:
     """Those of newer versions may carry more; what is no worker has none."""
-    assert _named(_client_id("a:8083", "https://a:8083/")) == ("a:8083", "https://a:8083/")
-    assert _named("parquet-sink|2|a:8083|https://a:8083/|more") == ("a:8083", "https://a:8083/")
-    assert _named("connector-consumer-orders-0") is None
-    assert _named("parquet-sink|1") is None
+    known = MemberInfo("a:8083", "m", "https://a:8083/", 0)
+    assert _named(_client_id("a:8083", "https://a:8083/"), "m") == known
+    newer = _named("parquet-sink|2|a:8083|https://a:8083/|more", "m")
+    assert newer == known
+    assert newer is not None
+    assert newer.form == 2
+    assert _named("connector-consumer-orders-0", "m") is None
+    assert _named("parquet-sink|1", "m") is None
 
 
 def test_each_member_id_has_a_file_of_its_own(tmp_path: Path) -> None:
