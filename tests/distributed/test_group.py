@@ -122,7 +122,6 @@ def test_what_is_wrong_changes_nothing(group: Group) -> None:
         (ConnectorExists, lambda: herder.create("one", {"name": "one"})),
         (InvalidConnector, lambda: herder.create("three", {"name": "three", "bad": ""})),
         (InvalidConnector, lambda: herder.create("three", {"name": "three", "group": "connect-one"})),
-        (InvalidConnector, lambda: herder.create("three", {"name": "three", "group": "workers"})),
         (InvalidConnector, lambda: herder.put("one", {"name": "another"})),
         (UnknownConnector, lambda: herder.patch("none", {})),
         (UnknownConnector, lambda: herder.delete("none")),
