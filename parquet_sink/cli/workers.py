@@ -9,7 +9,7 @@ from typing import Any, Final
 from parquet_sink.cli.connectors.printing import columns, cut, print_json, print_lines
 from parquet_sink.cli.worker_api.api import open_worker, understanding
 from parquet_sink.cli.worker_api.settings import add_options
-from parquet_sink.config.report import counted
+from parquet_sink.config.report import counted, printable
 from parquet_sink.worker.loop.totals import format_age
 
 _EXAMPLE: Final = """\
@@ -52,6 +52,7 @@ def _lines(found: Mapping[str, Any], now_ms: float) -> Iterator[str]:
         yield from columns([_TITLES, *rows]) if rows else ()
     if found["waiting"]:
         yield f"  no worker has {', '.join(map(cut, found['waiting']))}"
+    yield from (f"  warning: {printable(text)}" for text in found.get("warnings", ()))
 
 
 def _row(one: Mapping[str, Any], now_ms: float) -> tuple[str, ...]:

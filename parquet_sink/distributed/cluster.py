@@ -32,6 +32,8 @@ from parquet_sink.distributed.secrets import ConfigSecrets
 from parquet_sink.distributed.signing import Verifier
 from parquet_sink.distributed.state import ConfigState, StatusState
 from parquet_sink.distributed.topics import InternalTopics, fence_of, leaders_id, state_topic_of
+from parquet_sink.distributed.watch import LOOK_S as WATCH_S
+from parquet_sink.distributed.watch import Watch
 from parquet_sink.errors import SetupError, SinkError
 from parquet_sink.files.settings import TMP_DIR
 from parquet_sink.kafka.settings import KafkaSettings
@@ -191,7 +193,9 @@ class Cluster:
                 self._worker_id, membership, config, status, reports, registry, local, queue, self.load
             )
             self._owned = owned
-            with self._threads(leader, owned, queue):
+            shared, session_s = topics.shared_counts, settings.session_ms / 1_000
+            watch = Watch(membership.members, shared, lambda: config.state.foreign, session_s)
+            with self._threads(leader, owned, queue, watch):
                 yield DistributedHerder(
                     local,
                     owned,
@@ -203,17 +207,19 @@ class Cluster:
                     ConfigSecrets(settings).stored,
                     settings.group_id,
                     self._calls.progress,
+                    lambda: watch.warnings,
                 )
             reports.flush(FLUSH_S)
         if self._failure is not None:
             raise self._failure
 
     @contextmanager
-    def _threads(self, leader: Leader, owned: OwnedConnectors, queue: RequestQueue) -> Iterator[None]:
+    def _threads(self, leader: Leader, owned: OwnedConnectors, queue: RequestQueue, watch: Watch) -> Iterator[None]:
         """In the end the leader hears of what this worker has released by then."""
         threads = [
             threading.Thread(target=self._lead, args=(leader,), name="leader", daemon=True),
             threading.Thread(target=self._follow, args=(owned, queue), name="owned", daemon=True),
+            threading.Thread(target=self._watch, args=(watch,), name="watch", daemon=True),
         ]
         for thread in threads:
             thread.start()
@@ -233,6 +239,10 @@ class Cluster:
             self._try(leader.step)
             self._ends.wait(LEAST_S)
             leader.wait(LOOK_S)
+
+    def _watch(self, watch: Watch) -> None:
+        while not self._ends.wait(WATCH_S):
+            self._try(watch.look)
 
     def _follow(self, owned: OwnedConnectors, queue: RequestQueue) -> None:
         leaving, levels_read = False, 0

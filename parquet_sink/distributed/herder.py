@@ -70,7 +70,8 @@ OthersProgress = Callable[[Mapping[str, str]], Sequence[ConnectorProgress]]
 class DistributedHerder:
     """Implements `herder.protocol.Herder` for a worker of a group. Its methods may be called from any thread.
 
-    local: of the connectors that this worker has. load: validates a configuration, as the registry does.
+    local: of the connectors that this worker has. load: validates a configuration, as the registry does. warnings: what
+    is odd about the group.
     """
 
     def __init__(
@@ -85,10 +86,11 @@ class DistributedHerder:
         seal: Seal,
         group_id: str,
         others: OthersProgress,
+        warnings: Callable[[], tuple[str, ...]] = tuple,
     ) -> None:
         self._local, self._owned, self._leader, self._config, self._status = local, owned, leader, config, status
         self._reports, self._load, self._seal, self._others = reports, load, seal, others
-        self._group_id = group_id
+        self._group_id, self._warnings = group_id, warnings
         self._loaded: dict[str, Loaded] = {}
 
     @property
@@ -110,13 +112,14 @@ class DistributedHerder:
         state = self._config.state
         found = state.assignment
         if found is None:
-            return Workers(0, 0, (), tuple(sorted(state.connectors)), self._group_id)
+            return Workers(0, 0, (), tuple(sorted(state.connectors)), self._group_id, self._warnings())
         workers = tuple(
             WorkerInfo(one.worker_id, one.url, self._leads(one, found), one.since_ms, self._of_worker(worker_id))
             for worker_id, one in sorted(found.members.items())
         )
         has = {name for name, one in found.placements.items() if one.worker in found.members}
-        return Workers(found.epoch, found.at_ms, workers, tuple(sorted(state.connectors.keys() - has)), self._group_id)
+        waiting = tuple(sorted(state.connectors.keys() - has))
+        return Workers(found.epoch, found.at_ms, workers, waiting, self._group_id, self._warnings())
 
     def _leads(self, one: MemberInfo, assignment: Assignment) -> bool:
         """Of itself a worker knows it; of others the assignment says it."""

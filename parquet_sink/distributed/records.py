@@ -44,7 +44,7 @@ _LOGGER: Final = "logger-cluster-"
 _ASSIGNMENT: Final = "parquet-sink.assignment"
 _CLUSTER: Final = "parquet-sink.cluster"
 _TASKS: Final = "commit-"
-_IGNORED: Final = ("task-", _TASKS, "tasks-fencing-")
+_OF_CONNECT: Final = ("task-", _TASKS, "tasks-fencing-")
 """Tasks of Kafka Connect's: here a connector's tasks are made by its own process."""
 
 _STATUS: Final = "status-connector-"
@@ -170,6 +170,11 @@ class Foreign:
 
 
 @dataclass(frozen=True)
+class OfConnect:
+    """Only Kafka Connect's leader writes it: tasks that a connector has."""
+
+
+@dataclass(frozen=True)
 class Unreadable:
     """why: in words without what the value holds, which may be secret."""
 
@@ -177,7 +182,16 @@ class Unreadable:
 
 
 ConfigRecord = (
-    ConnectorConfig | Target | Assigned | RestartAsked | SessionKey | LoggerLevel | ClusterNamed | Foreign | Unreadable
+    ConnectorConfig
+    | Target
+    | Assigned
+    | RestartAsked
+    | SessionKey
+    | LoggerLevel
+    | ClusterNamed
+    | OfConnect
+    | Foreign
+    | Unreadable
 )
 StatusRecord = Reported | TopicUsed | Released | Leaving | Foreign | Unreadable
 
@@ -402,8 +416,9 @@ def _loaded(value: bytes) -> Any:
         raise _Wrong("its value is no JSON") from None
 
 
-def _foreign(name: str, body: _Body | None) -> Foreign:
-    return Foreign()
+def _of_connect(name: str, body: _Body | None) -> OfConnect | Foreign:
+    """That a connector has none is ours, too."""
+    return Foreign() if body is None or body.fields.get("tasks") == 0 else OfConnect()
 
 
 def _config(name: str, body: _Body | None) -> ConnectorConfig:
@@ -513,7 +528,7 @@ _CONFIG_KEYS: Final[Mapping[str, Callable[[str, _Body | None], ConfigRecord]]] =
     _LOGGER: _logger,
     _ASSIGNMENT: _assigned,
     _CLUSTER: _cluster,
-    **dict.fromkeys(_IGNORED, _foreign),
+    **dict.fromkeys(_OF_CONNECT, _of_connect),
 }
 """What reads a record by the name behind its prefix; a prefix ends with a hyphen, other keys are whole."""
 _STATUS_KEYS: Final[Mapping[str, Callable[[str, _Body | None], StatusRecord]]] = {

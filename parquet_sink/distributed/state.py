@@ -18,6 +18,7 @@ from parquet_sink.distributed.records import (
     ConnectorReport,
     Leaving,
     LoggerLevel,
+    OfConnect,
     Released,
     Reported,
     RestartAsked,
@@ -53,8 +54,9 @@ class ConfigState:
 
     connectors: configurations by name. restarts: the last one of each connector; one that was asked for before a worker
     began to read is over. loggers: levels by name, with their offsets: what was written later counts also for loggers
-    below. cluster: whose topic it is; empty: nobody said. offset: the next one. unreadable: by key, why; such as an
-    assignment that a later release wrote, above which an older one must write nothing.
+    below. cluster: whose topic it is; empty: nobody said. foreign: offset of the last record that only Kafka Connect
+    writes; -1: there is none. offset: the next one. unreadable: by key, why; such as an assignment that a later release
+    wrote, above which an older one must write nothing.
     """
 
     connectors: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
@@ -64,6 +66,7 @@ class ConfigState:
     session_key: SessionKey | None = None
     loggers: Mapping[str, LoggerLevel] = field(default_factory=dict)
     cluster: str = ""
+    foreign: int = -1
     offset: int = 0
     unreadable: Mapping[str, str] = field(default_factory=dict)
 
@@ -81,7 +84,7 @@ class ConfigState:
         """Mappings are copied once, however many records there are."""
         connectors, targets, restarts = dict(self.connectors), dict(self.targets), dict(self.restarts)
         loggers, assignment, session_key = dict(self.loggers), self.assignment, self.session_key
-        cluster = self.cluster
+        cluster, foreign = self.cluster, self.foreign
         for record, offset in records:
             match record:
                 case ConnectorConfig(name, config):
@@ -98,6 +101,8 @@ class ConfigState:
                     session_key = record
                 case ClusterNamed(cluster):
                     pass
+                case OfConnect():
+                    foreign = offset
         return replace(
             self,
             connectors=connectors,
@@ -107,6 +112,7 @@ class ConfigState:
             session_key=session_key,
             loggers=loggers,
             cluster=cluster,
+            foreign=foreign,
         )
 
 

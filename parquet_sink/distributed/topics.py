@@ -88,6 +88,14 @@ class InternalTopics(CompactedTopics):
         except KafkaRefused as error:
             raise SetupError(str(error)) from None
 
+    def shared_counts(self) -> dict[str, int]:
+        """Topic-partitions of the topics in which each key has one: by name, of those that are there.
+
+        Raises BrokerAway, KafkaFailed.
+        """
+        shared = [one for one in internal_topics(self._settings) if one.keys in {STATUS, STATE}]
+        return {one.name: count for one in shared if (count := self.look(one)) is not None}
+
     def refuse_other_cluster(self, group: str) -> None:
         """group: that the config topic says it belongs to, or empty. A cluster without members has ended.
 

@@ -17,6 +17,7 @@ from parquet_sink.distributed.records import (
     Foreign,
     Leaving,
     LoggerLevel,
+    OfConnect,
     Released,
     Reported,
     RestartAsked,
@@ -58,9 +59,10 @@ CONNECT_CONFIG = {
         SessionKey(b"secret", "HmacSHA256", 1_700_000_000_000),
     ),
     b"logger-cluster-org.apache": (b'{"level":"DEBUG"}', LoggerLevel("org.apache", "DEBUG")),
-    b"task-sink-0": (b'{"properties":{"task.class":"T"}}', Foreign()),
+    b"task-sink-0": (b'{"properties":{"task.class":"T"}}', OfConnect()),
     b"commit-sink": (b'{"tasks":0}', Foreign()),
-    b"tasks-fencing-sink": (b'{"task-count":1}', Foreign()),
+    b"commit-other": (b'{"tasks":2}', OfConnect()),
+    b"tasks-fencing-sink": (b'{"task-count":1}', OfConnect()),
 }
 """As Kafka Connect 4.1 writes them."""
 CONNECT_STATUS = {

@@ -58,6 +58,16 @@ def test_the_topic_is_of_the_cluster_that_was_named_last() -> None:
     assert (state.cluster, state.apply(ClusterNamed(""), 3).cluster) == ("b", "")
 
 
+def test_what_only_kafka_connect_writes_is_noticed() -> None:
+    """Where it stands; that a connector has no tasks any more is ours, too."""
+    entries = [
+        Entry(b"commit-a", b'{"tasks":2}', 4),
+        Entry(b"commit-a", b'{"tasks":0}', 5),
+        Entry(b"task-a-0", None, 6),
+    ]
+    assert (ConfigState().foreign, ConfigState().fold(entries).foreign) == (-1, 4)
+
+
 def test_assignment_session_key_and_loggers_are_those_written_last() -> None:
     """A session key stays until the next; the others can be removed."""
     key = SessionKey(b"k", "HmacSHA256", 1)

@@ -92,7 +92,8 @@ class WorkerInfo:
 class Workers:
     """Who has which connectors. epoch: counts assignments. at_ms: when this one was made, epoch milliseconds.
 
-    waiting: connectors that no worker has. group: `group.id`; empty for a worker that is alone.
+    waiting: connectors that no worker has. group: `group.id`; empty for a worker that is alone. warnings: what is odd
+    about the group, with the cure.
     """
 
     epoch: int
@@ -100,6 +101,7 @@ class Workers:
     workers: tuple[WorkerInfo, ...]
     waiting: tuple[str, ...] = ()
     group: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 TOPIC: Final = "kafka_topic"
