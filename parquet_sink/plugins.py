@@ -75,6 +75,7 @@ BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
         **_whole("RegexRouter", "routers"),
         **_whole("TimestampRouter", "routers"),
         **_whole("ValueToKey", "value_to_key"),
+        "io.debezium.transforms.ExtractNewRecordState": f"{_TRANSFORM}.debezium.extract:ExtractNewRecordState",
         "parquet_sink.HeaderToValue": f"{_TRANSFORM}.whole.to_value:HeaderToValue",
         "parquet_sink.KeyToValue": f"{_TRANSFORM}.whole.to_value:KeyToValue",
         "parquet_sink.Sql": "parquet_sink.addons.sql.transform:Sql",

@@ -50,9 +50,9 @@ class Kafka:
 
 
 @contextmanager
-def started(javac: str) -> Iterator[Kafka]:
-    """Compiles the driver, and keeps it running."""
-    path = class_path()
+def started(javac: str, *more: Path) -> Iterator[Kafka]:
+    """Compiles the driver, and keeps it running. more: lock files of jars with other transforms."""
+    path = class_path(*more)
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([javac, "-proc:none", "-nowarn", "-d", folder, "-cp", path, str(SOURCE)], check=True)
         command = [find_java(), *_OPTIONS, "-cp", f"{folder}:{path}", "Driver"]

@@ -84,6 +84,14 @@ class Headers:
         found[positions[chosen]] = entries.field("at").to_numpy()[chosen]  # of equal positions the last one counts
         return found
 
+    def first(self, name: str) -> np.ndarray:
+        """Likewise of its first header of that name."""
+        positions, entries = self._flat()
+        chosen = np.flatnonzero(_is(entries.field("name"), (name,)))[::-1]
+        found = np.full(len(self), ABSENT, np.int64)
+        found[positions[chosen]] = entries.field("at").to_numpy()[chosen]
+        return found
+
     def places(self, positions: np.ndarray) -> Iterator[dict[str, int]]:
         """For each of these records, by name, where the value of its last header of that name is."""
         starts = self.lists.offsets.to_numpy().tolist()

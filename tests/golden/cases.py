@@ -172,8 +172,25 @@ _SEEN: Final[Sequence[tuple[str, str, Mapping[str, str]]]] = (
     ("KeyToValue", "fields=id:key_id,part; prefix=k_; existing=keep; key.field=whole", {}),
 )
 
+_EVENTS: Final[Sequence[tuple[str, Mapping[str, str]]]] = (
+    ("add.fields=op,source.ts_ms,transaction.id:tx; route.by.field=route", _SEE_TOPIC),
+    ("delete.tombstone.handling.mode=rewrite; add.fields=lsn; add.fields.prefix=", {}),
+    ("drop.tombstones=false; delete.handling.mode=rewrite; replace.null.with.default=false", {}),
+    ("add.headers=op,table; add.headers.prefix=dbz_", _SEE_HEADERS),
+    ("drop.fields.header.name=drop; drop.fields.from.key=true; drop.fields.keep.schema.compatible=false", _SEE_KEY),
+)
+_DROP: Final = {
+    "transforms.drop.type": "InsertHeader",
+    "transforms.drop.header": "drop",
+    "transforms.drop.value.literal": '["name"]',
+}
+
 
 def _transforms() -> Iterator[Case]:
+    for options, see in _EVENTS:
+        changes = {**_step("ExtractNewRecordState", options, see), **_DROP}
+        changes["transforms"] = "drop," + changes["transforms"]
+        yield Case(f"ExtractNewRecordState {options}", changes, (stream("events", 150, "json"),))
     for format_ in SIDES:
         for type_, several in _VALUES.items():
             for options in several:

@@ -46,9 +46,9 @@ _CLASSES: Final = {
     "csv": "tests.golden.own.CsvLines",
     **{one.word: one.class_name for one in reversed(CONVERTERS) if one.word != "json"},
 }
-_CLASSES["envelope"] = _CLASSES["mixed"] = _CLASSES["json"]
+_CLASSES["envelope"] = _CLASSES["mixed"] = _CLASSES["events"] = _CLASSES["json"]
 _MORE: Final = {
-    **{format_: {"schemas.enable": "false"} for format_ in ("json", "mixed")},
+    **{format_: {"schemas.enable": "false"} for format_ in ("json", "mixed", "events")},
     "latin": {"converter.encoding": "ISO-8859-1"},
     "csv": {"columns": "id,text"},
     **{format_: {"schema.registry.url": URL} for format_ in ("avro", "protobuf", "json_schema")},

@@ -270,6 +270,20 @@ def _xml(number: int, row: Mapping[str, Any]) -> bytes:
     return f'<order id="{number}"><part>{row["part"]}</part>{note}{tags}<none/></order>'.encode()
 
 
+def _event(number: int, chance: Random) -> dict[str, Any]:
+    """A change event of Debezium."""
+    op = chance.choice("crudtu")
+    row = {"id": number % 50, "name": chance.choice(_NAMES), "route": chance.choice(["orders-2", None])}
+    return {
+        "before": row if op == "d" else None,
+        "after": {**row, "amount": number / 4} if op in "cru" else None,
+        "source": {"ts_ms": BEGIN_MS + number, "lsn": number, "table": "orders"},
+        "op": op,
+        "ts_ms": BEGIN_MS + number + 1,
+        "transaction": {"id": f"{number // 10}", "total_order": number} if number % 2 else None,
+    }
+
+
 def _packed(form: str, value: Callable[[int], Any]) -> Callable[[int, Random], bytes]:
     return lambda number, chance: struct.pack(form, value(number))
 
@@ -298,6 +312,7 @@ VALUES: Final[Mapping[str, Callable[[int, Random], bytes]]] = {
     "long": _packed(">q", lambda number: 2**40 + number),
     "float": _packed(">f", lambda number: number / 4),
     "double": _packed(">d", lambda number: number / 10),
+    "events": lambda number, chance: json.dumps(_event(number, chance)).encode(),
 }
 """By format, what a producer writes of a record with a number."""
 

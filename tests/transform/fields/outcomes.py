@@ -1,5 +1,6 @@
 """What a transform made of each record, in one form for trees, typed records and records read as columns."""
 
+from collections.abc import Iterable
 from copy import copy
 from typing import Any
 
@@ -9,6 +10,7 @@ from parquet_sink.convert.decoded import Float32, InferredColumns, Int32, Piece,
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.transform.fields.base import FieldTransform, TypedChange
 from parquet_sink.transform.fields.plain import to_plain
+from parquet_sink.transform.headers import Header, HeaderValue
 from parquet_sink.transform.records import DecodedRecords, Origin
 
 
@@ -109,3 +111,24 @@ def _comparable(value: object, *, as_read: bool = False) -> object:
     if as_read and type(value) in (int, Int32, Float32):
         return "float", repr(float(value))  # type: ignore[arg-type]
     return type(value).__name__, repr(value)
+
+
+def shown(headers: Iterable[Header]) -> list[tuple[str, str]]:
+    """Names and values with their types; in Arrow's words, since Python has no date before its year 1."""
+    return [(one.name, _text(one.value)) for one in headers]
+
+
+def _text(value: HeaderValue) -> str:
+    return f"{value.type} {pa.repeat(value, 1).to_string()}" if isinstance(value, pa.Scalar) else repr(value)
+
+
+def all_of(records: DecodedRecords) -> dict[int, object]:
+    """Values, keys and headers by position."""
+    values, keys = outcomes(records), outcomes(records, of_keys=True)
+    found: dict[int, object] = {}
+    for at in range(len(records.batch)):
+        there = at in records.positions.to_pylist()
+        headers = shown(records.headers[at]) if there and records.headers is not None else None
+        if there or at in records.rejected:
+            found[at] = (values.get(at), keys.get(at), headers)
+    return found

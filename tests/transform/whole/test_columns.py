@@ -1,6 +1,5 @@
 """For transforms of whole records, columns give what records one by one give, however blocks are cut."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +22,7 @@ from parquet_sink.transform.whole.to_value import HeaderToValue, KeyToValue
 from parquet_sink.transform.whole.value_to_key import ValueToKey
 from tests.transform.fields.blocks import NAMES, decoded, json_values, parts, typed_records, without_columns
 from tests.transform.fields.made import made
-from tests.transform.fields.outcomes import exact_form, outcomes
+from tests.transform.fields.outcomes import all_of, exact_form, outcomes
 
 NAME = st.sampled_from([*NAMES, "new"])
 SOME = st.lists(NAME, min_size=1, max_size=3, unique=True)
@@ -80,27 +79,6 @@ def transform_of(kind: Any, keys: dict[str, str]) -> Any:
     values = read(kind.keys, Resolved(given_keys, given_keys), report)
     assert report.problems == []
     return kind(values, "value")
-
-
-def shown(headers: Iterable[record_headers.Header]) -> list[tuple[str, str]]:
-    """Names and values with their types; in Arrow's words, since Python has no date before its year 1."""
-    return [(one.name, _text(one.value)) for one in headers]
-
-
-def _text(value: record_headers.HeaderValue) -> str:
-    return f"{value.type} {pa.repeat(value, 1).to_string()}" if isinstance(value, pa.Scalar) else repr(value)
-
-
-def all_of(records: DecodedRecords) -> dict[int, object]:
-    """Values, keys and headers by position."""
-    values, keys = outcomes(records), outcomes(records, of_keys=True)
-    found: dict[int, object] = {}
-    for at in range(len(records.batch)):
-        there = at in records.positions.to_pylist()
-        headers = shown(records.headers[at]) if there and records.headers is not None else None
-        if there or at in records.rejected:
-            found[at] = (values.get(at), keys.get(at), headers)
-    return found
 
 
 def with_more(records: DecodedRecords, draw: st.DrawFn) -> DecodedRecords:

@@ -1,0 +1,1 @@
+"""Debezium's ExtractNewRecordState: change events of tables to rows and deletions."""
