@@ -35,6 +35,15 @@ def hide(config: Mapping[str, str], keys: Collection[Key]) -> dict[str, str]:
     return {name: _shown(name, text, keys) for name, text in config.items()}
 
 
+def hide_more(config: Mapping[str, str], keys: Collection[Key]) -> dict[str, str]:
+    """Also without what may be sensitive, for those who only look: values are shown of keys that a class declares.
+
+    Hidden are passwords, placeholders (they say where secrets are), what goes on to clients and plug-ins by a prefix,
+    and keys that nobody knows.
+    """
+    return {name: _shown_to_all(name, text, keys) for name, text in config.items()}
+
+
 def restore(config: Mapping[str, str], stored: Mapping[str, str], keys: Collection[Key]) -> dict[str, str]:
     """The configuration with what `hide` took away, as it is stored. keys: all that are known of the new one.
 
@@ -79,6 +88,13 @@ def _shown(name: str, text: str, keys: Collection[Key]) -> str:
     if not _is_secret(name, keys):
         return _USER.sub(rf"\1:{HIDDEN}@", text)
     return text if not text.strip() or _PLACEHOLDERS.fullmatch(text.strip()) else HIDDEN
+
+
+def _shown_to_all(name: str, text: str, keys: Collection[Key]) -> str:
+    key = find(keys, name)
+    open_ = name == "connector.class" or (key is not None and not key.is_prefix and not key.secret)
+    plain = without_placeholders(text, _FILLED) == text
+    return _shown(name, text, keys) if not text.strip() or (open_ and plain) else HIDDEN
 
 
 def _is_secret(name: str, keys: Collection[Key]) -> bool:

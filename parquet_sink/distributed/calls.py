@@ -33,8 +33,8 @@ _RETURNED: Final = ("Location", "Retry-After", "WWW-Authenticate")
 _UNDONE: Final = frozenset({FailureKind.CONNECT, FailureKind.CONNECT_TIMEOUT, FailureKind.TLS})
 """Failures at which the other worker has seen nothing of the request."""
 _KEEPALIVE_S: Final = 10.0
-Sign = Callable[[str, str, str, bytes], Mapping[str, str]]
-"""Headers that prove that a request (URL of the worker, method, target, body) is of a worker of this group."""
+Sign = Callable[[str, str, str, bytes, str], Mapping[str, str]]
+"""Headers that prove that a request (URL of the worker, method, target, body, role) is of a worker of this group."""
 log = logging.getLogger(__name__)
 
 
@@ -53,9 +53,16 @@ class WorkerCalls:
             return self._sessions[url]
 
     def _exchange(
-        self, url: str, method: str, target: str, limits: Limits, headers: Mapping[str, str], body: bytes
+        self,
+        url: str,
+        method: str,
+        target: str,
+        limits: Limits,
+        headers: Mapping[str, str],
+        body: bytes,
+        role: str = "",
     ) -> Answer:
-        whole = {**headers, **self._sign(url, method, target, body)}
+        whole = {**headers, **self._sign(url, method, target, body, role)}
         request = Request(method, url + target, headers=whole, data=body or None)
         return self._session(url).exchange(request, limits)
 
@@ -68,7 +75,7 @@ class WorkerCalls:
         headers[FORWARDED_BY] = self._worker_id
         try:
             limits = _LOOK if request.method == "GET" else _FORWARD
-            answer = self._exchange(url, request.method, request.target, limits, headers, request.body)
+            answer = self._exchange(url, request.method, request.target, limits, headers, request.body, request.role)
         except RequestFailed as error:
             log.info("the worker at %s did not answer: %s %s", url, error.kind, error.detail)
             if error.kind in _UNDONE:

@@ -47,6 +47,7 @@ from parquet_sink.worker.loop.herder import LocalHerder
 from parquet_sink.worker.loop.request_queue import RequestQueue
 from parquet_sink.worker.rest.app import Forwarded
 from parquet_sink.worker.rest.call import Reply
+from parquet_sink.worker.rest.guards import ROLE_HEADER
 from parquet_sink.worker_config.distributed import DistributedSettings
 
 READ_S: Final = 15.0
@@ -107,16 +108,17 @@ class Cluster:
         given = config.get(TMP_DIR, "").strip()
         return {**config, TMP_DIR: os.path.join(given, quote(self._worker_id, safe=""))} if given else config
 
-    def _signature(self, url: str, method: str, target: str, body: bytes) -> Mapping[str, str]:
+    def _signature(self, url: str, method: str, target: str, body: bytes, role: str) -> Mapping[str, str]:
         """Headers by which the worker at a URL believes a request to be of its group."""
         state = None if self._config is None else self._config.state
         if state is None or state.session_key is None or state.assignment is None:
             return {}
         to = next((one.member_id for one in state.assignment.members.values() if one.url == url), "")
-        request = signing.Request(to, method, target, body)
+        request = signing.Request(to, method, target, body, role)
         now_ms = time.time_ns() // 1_000_000
         algorithm = self._settings.signature_algorithm
-        return {signing.HEADER: signing.sign(request, state.session_key, algorithm, now_ms=now_ms)}
+        signature = {signing.HEADER: signing.sign(request, state.session_key, algorithm, now_ms=now_ms)}
+        return {**signature, ROLE_HEADER: role} if role else signature
 
     def forward(self, elsewhere: Elsewhere, request: Forwarded) -> Reply:
         """See `worker.rest.app.Peers`."""
@@ -129,7 +131,7 @@ class Cluster:
         self._verifier.renew(self._config.state.session_key)
         try:
             member_id = self._membership.now().member_id
-            asked = signing.Request(member_id, request.method, request.target, request.body)
+            asked = signing.Request(member_id, request.method, request.target, request.body, request.role)
             self._verifier.verify(asked, request.headers.get(signing.HEADER.lower()))
         except (signing.NotBelieved, SinkError) as error:
             log.warning("REST API: a signed request was refused: %s", error)

@@ -34,12 +34,16 @@ def _now_ms() -> int:
 
 @dataclass(frozen=True)
 class Request:
-    """As it crosses. to: member id of who gets it. target: path and query, as they stand in the request line."""
+    """As it crosses. to: member id of who gets it. target: path and query, as they stand in the request line.
+
+    role: of who asked the worker that sends it on; "" for an admin, of whom nothing is signed.
+    """
 
     to: str
     method: str
     target: str
     body: bytes
+    role: str = ""
 
 
 class NotBelieved(Exception):
@@ -70,7 +74,16 @@ def sign(request: Request, key: SessionKey, algorithm: str, *, now_ms: int, nonc
 
 def _signature(request: Request, key: SessionKey, algorithm: str, time_ms: str, nonce: str) -> bytes:
     body = hashlib.sha256(request.body).hexdigest()
-    parts = (algorithm, time_ms, nonce, request.to, request.method.upper(), request.target, body)
+    parts = (
+        algorithm,
+        time_ms,
+        nonce,
+        request.to,
+        request.method.upper(),
+        request.target,
+        body,
+        *filter(None, [request.role]),
+    )
     return base64.b64encode(hmac.new(key.key, "\n".join(parts).encode(), _DIGESTS[algorithm]).digest())
 
 

@@ -13,7 +13,9 @@ A screen is a method of a class that is handed to `frame.Pages`:
             return Done(f"/ui/connectors/{quote(visit.connector, safe='')}", "It pauses: nothing is sent until ...")
 
 - `Visit.api.ask` runs an endpoint of REST in this process, with what it checks, and sends on to the leader what only
-  that one does. It raises RestError; what a screen raises of that, or of HerderError, becomes a page that says so.
+  that one does. What the role of who visits does not allow it refuses; `Visit.api.may` says whether to show a button.
+  What a screen reads of the herder itself must be fit for a viewer.
+  It raises RestError; what a screen raises of that, or of HerderError, becomes a page that says so.
 - Templates (`templates/`) extend `base.html`: blocks `title`, `head` (what the page is of), `actions` (buttons beside
   it) and `body`. Text is escaped. A form has `{{ token() }}` within it, else its POST is refused. `View` may also be
   what an action answers with, such as a form with what is wrong; `Done` redirects and shows its words once.

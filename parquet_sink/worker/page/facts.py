@@ -35,6 +35,7 @@ from parquet_sink.worker.page.frame import Api, link
 from parquet_sink.worker.page.hour import SLOT_S, SLOTS, LastHour
 from parquet_sink.worker.page.words import as_properties
 from parquet_sink.worker.rest.call import Call, Endpoint, Reply, RestError, as_rest_errors
+from parquet_sink.worker_config.rest.roles import Role
 
 KEPT_S: Final = 0.7
 """How long what all browsers see is taken for true: they share one look."""
@@ -78,8 +79,10 @@ class Facts:
     def endpoints(self) -> list[Endpoint]:
         """What other workers ask."""
         return [
-            Endpoint("GET", _ALL, lambda call: Reply(self._own()), "What this worker knows of its connectors"),
-            Endpoint("GET", _TUNING, self._answer, "What tune recommends"),
+            Endpoint(
+                "GET", _ALL, lambda call: Reply(self._own()), "What this worker knows of its connectors", Role.VIEWER
+            ),
+            Endpoint("GET", _TUNING, self._answer, "What tune recommends", Role.VIEWER),
         ]
 
     def look(self, api: Api) -> Look:

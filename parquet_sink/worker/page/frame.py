@@ -11,7 +11,8 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.resources import files
 from typing import Any, Final
@@ -42,9 +43,11 @@ from parquet_sink.worker.rest.call import (
     RestError,
     as_rest_errors,
     read_json,
+    require,
     response_of,
 )
-from parquet_sink.worker.rest.guards import USER
+from parquet_sink.worker.rest.guards import USER, on_the_way, role_in
+from parquet_sink.worker_config.rest.roles import Role
 
 TOKEN: Final = "token"
 """Field of a form with what its cookie has: a page of another origin can read neither."""
@@ -77,9 +80,20 @@ log = logging.getLogger(__name__)
 class Api:
     """The endpoints of REST, called in this process; `peers` are asked for what only the leader does."""
 
-    def __init__(self, endpoints: Sequence[Endpoint], peers: Peers) -> None:
+    def __init__(self, endpoints: Sequence[Endpoint], peers: Peers, role: Role | None = Role.ADMIN) -> None:
         self._endpoints = [(one, re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", one.path))) for one in endpoints]
-        self._peers = peers
+        self._peers, self.role = peers, role
+
+    def by(self, role: Role | None) -> "Api":
+        """The same for who has this role."""
+        found = copy(self)
+        found.role = role
+        return found
+
+    def may(self, method: str, path: str) -> bool:
+        """Whether who visits may call an endpoint, named by its path with what is variable in braces."""
+        needed = next((one.role for one, _ in self._endpoints if (one.method, one.path) == (method, path)), None)
+        return needed is not None and self.role is not None and self.role.includes(needed)
 
     def ask(self, method: str, target: str, body: Any = NO_BODY) -> Any:
         """What the endpoint gives, as JSON has it; target: path and query, encoded. Raises RestError."""
@@ -87,8 +101,11 @@ class Api:
         raw = b"" if body is NO_BODY else json.dumps(body, ensure_ascii=False).encode()
         for one, pattern in self._endpoints:
             if one.method == method and (found := pattern.fullmatch(path)):
-                call = Call({name: unquote(text) for name, text in found.groupdict().items()}, QueryParams(query))
-                return self._reply(one, call, Forwarded(method, target, {"content-type": "application/json"}, raw))
+                role = require(self.role, one.role)
+                names = {name: unquote(text) for name, text in found.groupdict().items()}
+                headers = {"content-type": "application/json"}
+                whole = Forwarded(method, target, headers, raw, on_the_way(role))
+                return self._reply(one, Call(names, QueryParams(query), role=role), whole)
         raise RestError(404, f"There is no {method} {path}.")
 
     def of_worker(self, elsewhere: Elsewhere, target: str) -> Any:
@@ -99,7 +116,7 @@ class Api:
     def _reply(self, one: Endpoint, call: Call, whole: Forwarded) -> Any:
         try:
             body = read_json(whole.body)
-            return one.handler(Call(call.path, call.query, body, call.base_url)).content
+            return one.handler(replace(call, body=body)).content
         except Elsewhere as elsewhere:
             return content_of(self._peers.forward(elsewhere, whole))
 
@@ -264,6 +281,7 @@ class Pages:
         return _redirect(shown) if isinstance(shown, Done) else _download(shown)
 
     async def _visit(self, request: Request, screen: Screen, cookie: str) -> Visit:
+        require(role_in(request.scope), Role.VIEWER)
         form: dict[str, str] = {}
         if screen.method == "POST":
             form = await _form(request)
@@ -271,7 +289,7 @@ class Pages:
                 raise RestError(403, _FORGED)
         path = {name: unquote(text) for name, text in request.path_params.items()}
         query = dict(request.query_params)
-        return Visit(self._api, path, query, form, request.scope.get(USER), _target(request))
+        return Visit(self._api.by(role_in(request.scope)), path, query, form, request.scope.get(USER), _target(request))
 
     def _html(self, screen: Screen, view: View, request: Request, token: str) -> Response:
         notice = _notice(request.cookies.get(NOTICE))
@@ -322,23 +340,25 @@ class Pages:
         if self._streams >= MOST_STREAMS or self._closing.is_set():
             busy = RestError(503, "Too many browsers are kept up to date; load the page again.")
             return response_of(Reply({"error_code": 503, "message": busy.message}, 503, {"Retry-After": "10"}))
-        found = self._screen_of(request.query_params.get("of", "/ui"))
+        found = self._screen_of(request.query_params.get("of", "/ui"), role_in(request.scope))
         if found is None:
             return response_of(Reply({"error_code": 404, "message": "There is no such screen."}, 404))
         screen, visit = found
+        if visit.api.role is None:
+            return response_of(Reply({"error_code": 403, "message": "You have no role here."}, 403))
         again = "last-event-id" in request.headers
         with self._lock:
             before = {} if again else self._renders.get(request.query_params.get("render", ""), {})
         headers = {**HEADERS, "Cache-Control": "no-store"}
         return StreamingResponse(self._stream(screen, visit, before), 200, headers, "text/event-stream")
 
-    def _screen_of(self, target: str) -> tuple[Screen, Visit] | None:
+    def _screen_of(self, target: str, role: Role | None) -> tuple[Screen, Visit] | None:
         path, _, query = target.partition("?")
         for one in self._screens:
             pattern = re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", one.path)
             if one.live and (match := re.fullmatch(pattern, path.removesuffix("/") or "/ui")):
                 names = {name: unquote(text) for name, text in match.groupdict().items()}
-                return one, Visit(self._api, names, dict(parse_qsl(query)), target=target)
+                return one, Visit(self._api.by(role), names, dict(parse_qsl(query)), target=target)
         return None
 
     async def _stream(self, screen: Screen, visit: Visit, before: dict[str, Any]) -> AsyncIterator[bytes]:

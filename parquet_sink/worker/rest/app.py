@@ -38,17 +38,30 @@ from parquet_sink.worker.rest.call import (
     endpoints_of,
     error_response,
     read_json,
+    require,
     response_of,
 )
 from parquet_sink.worker.rest.connectors import Connectors, Tasks
 from parquet_sink.worker.rest.deliveries import Deliveries
 from parquet_sink.worker.rest.flushes import Flushes
-from parquet_sink.worker.rest.guards import SIGNATURE, USER, HostAndOrigin, SignIn, Users, origins_pattern
+from parquet_sink.worker.rest.guards import (
+    ROLE_HEADER,
+    SIGNATURE,
+    USER,
+    HostAndOrigin,
+    Roles,
+    SignIn,
+    Users,
+    on_the_way,
+    origins_pattern,
+    role_in,
+)
 from parquet_sink.worker.rest.jobs import JobEndpoints
 from parquet_sink.worker.rest.offsets import Offsets
 from parquet_sink.worker.rest.openapi import document
 from parquet_sink.worker.rest.plugins import Plugins, Validate
 from parquet_sink.worker.rest.service import Loggers, Metrics, Service
+from parquet_sink.worker_config.rest.roles import Role, role_named
 from parquet_sink.worker_config.rest.settings import CrossOrigin, RestSettings
 from parquet_sink.worker_config.rest.values import HeaderRule
 from parquet_sink.worker_config.worker import Worker
@@ -68,13 +81,14 @@ _TWO_LENGTHS: Final = (
 class Forwarded:
     """A request as it is sent on to the leader, or to the worker that has the connector.
 
-    target: path and query, as they came. headers: by name in lower case.
+    target: path and query, as they came. headers: by name in lower case. role: of who asked, "" for an admin.
     """
 
     method: str
     target: str
     headers: Mapping[str, str]
     body: bytes
+    role: str = ""
 
 
 class Peers(Protocol):
@@ -154,8 +168,9 @@ class _Path:
         whole = _forwarded(request, raw)
         if SIGNATURE in request.headers and not self._peers.believes(whole):
             raise RestError(403, NOT_BELIEVED)
+        role = require(_role(request, whole), endpoint.role)
         path = {name: _decoded(text) for name, text in request.path_params.items()}
-        call = Call(path, request.query_params, base_url=_base_url(request))
+        call = Call(path, request.query_params, base_url=_base_url(request), role=role)
 
         def reply() -> Reply:
             try:
@@ -172,7 +187,16 @@ def _forwarded(request: Request, body: bytes) -> Forwarded:
     target: bytes = scope.get("raw_path") or scope["path"].encode()
     if scope.get("query_string"):
         target += b"?" + scope["query_string"]
-    return Forwarded(request.method, target.decode("latin-1"), dict(request.headers), body)
+    signed = SIGNATURE in request.headers
+    role = request.headers.get(ROLE_HEADER, "") if signed else on_the_way(role_in(scope))
+    return Forwarded(request.method, target.decode("latin-1"), dict(request.headers), body, role)
+
+
+def _role(request: Request, whole: Forwarded) -> Role | None:
+    """Of who asks; where another worker sent the request on, as that one found it."""
+    if SIGNATURE not in request.headers:
+        return role_in(request.scope)
+    return Role.ADMIN if not whole.role else role_named(whole.role)
 
 
 def http_error(status: int) -> str:
@@ -310,7 +334,7 @@ def _application(
 ) -> Starlette:
     """for_workers: what other workers alone may ask, which send a request on to where everybody asks."""
     text = document(found, signs_in=bool(settings.users))
-    openapi = Endpoint("GET", "/openapi.json", lambda call: Reply(text), "This document")
+    openapi = Endpoint("GET", "/openapi.json", lambda call: Reply(text), "This document", Role.VIEWER)
     shown: Sequence[BaseRoute] = () if pages is None else pages.routes(found, peers)
     internal = [*for_workers, *(() if pages is None else pages.for_workers)]
     app = Starlette(
@@ -332,6 +356,7 @@ def _middleware(settings: RestSettings) -> list[Middleware]:
     found.append(Middleware(HostAndOrigin, settings=settings))
     if settings.users:
         found.append(Middleware(SignIn, users=Users(settings.users), anonymous_health=settings.anonymous_health))
+    found.append(Middleware(Roles, settings=settings))
     return found
 
 

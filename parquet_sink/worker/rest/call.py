@@ -32,6 +32,7 @@ from parquet_sink.worker.herder.errors import (
     UnknownPartitions,
     UnknownTask,
 )
+from parquet_sink.worker_config.rest.roles import Role
 
 NOT_FOUND: Final = "Connector {} not found"
 NO_STATUS: Final = "No status found for connector {}"
@@ -87,13 +88,14 @@ class RestError(Exception):
 class Call:
     """One request. path: its variable parts, decoded. body: JSON with numbers as they were written, or NO_BODY.
 
-    base_url: how the client called this server, without a slash at its end.
+    base_url: how the client called this server, without a slash at its end. role: of who asks.
     """
 
     path: Mapping[str, str] = field(default_factory=dict)
     query: QueryParams = field(default_factory=QueryParams)
     body: Any = NO_BODY
     base_url: str = ""
+    role: Role = Role.ADMIN
 
     @property
     def connector(self) -> str:
@@ -148,13 +150,14 @@ class Parameter:
 class Endpoint:
     """takes: the schema of its body, None when it has none. may_be_empty: it may be left out.
 
-    gives: by status the schema, None for no body.
+    gives: by status the schema, None for no body. role: what who asks must have, at least.
     """
 
     method: str
     path: str
     handler: Handler
     summary: str
+    role: Role
     gives: Mapping[int, str | None] = field(default_factory=lambda: {200: None})
     takes: str | None = None
     query: tuple[Parameter, ...] = ()
@@ -172,6 +175,7 @@ def endpoint(
     summary: str,
     gives: Mapping[int, str | None],
     *,
+    role: Role,
     takes: str | None = None,
     query: tuple[Parameter, ...] = (),
     pool: Pool = "reads",
@@ -183,6 +187,7 @@ def endpoint(
         method,
         path,
         summary=summary,
+        role=role,
         gives=gives,
         takes=takes,
         query=query,
@@ -198,8 +203,8 @@ def endpoint(
 
 
 def read(path: str, summary: str, schema: str) -> Callable[[Method], Method]:
-    """Looks at something that may not be there."""
-    return endpoint("GET", path, summary, {200: schema, 404: "Error"})
+    """Looks at something that may not be there, and that everybody may see."""
+    return endpoint("GET", path, summary, {200: schema, 404: "Error"}, role=Role.VIEWER)
 
 
 command: Final = partial(endpoint, pool="commands")
@@ -214,6 +219,18 @@ def endpoints_of(*handlers: object) -> list[Endpoint]:
         for name, method in vars(type(one)).items()
         if _ENDPOINT in getattr(method, "__dict__", ())
     ]
+
+
+def require(role: Role | None, needed: Role) -> Role:
+    """The role, where it is enough. Raises RestError."""
+    if role is None:
+        raise RestError(
+            403,
+            f"The client's certificate fits no rule of rest.client.certificate.roles; this needs the role {needed}.",
+        )
+    if not role.includes(needed):
+        raise RestError(403, f"This needs the role {needed}, and you have the role {role}.")
+    return role
 
 
 class NumberText(str):

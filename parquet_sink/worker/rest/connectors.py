@@ -29,6 +29,7 @@ from parquet_sink.worker.rest.call import (
     unreadable,
 )
 from parquet_sink.worker.rest.plugins import name_problems, require_class
+from parquet_sink.worker_config.rest.roles import Role
 from parquet_sink.worker_config.rest.settings import RestSettings
 
 _INITIAL: Final[Mapping[str, TargetState]] = {
@@ -54,7 +55,7 @@ class Connectors:
     def __init__(self, herder: Herder, settings: RestSettings) -> None:
         self._herder, self._settings = herder, settings
 
-    @endpoint("GET", "/connectors", "All connectors", {200: "Connectors"}, query=(_EXPAND,))
+    @endpoint("GET", "/connectors", "All connectors", {200: "Connectors"}, role=Role.VIEWER, query=(_EXPAND,))
     def all(self, call: Call) -> Reply:
         """Names, or with `expand` a part of what is known of each."""
         requested = call.query.getlist("expand")
@@ -62,10 +63,10 @@ class Connectors:
             names = self._herder.names()
             if "expand" not in call.query:
                 return Reply(list(names))
-            expanded = {name: self._expanded(name, requested) for name in names}
+            expanded = {name: self._expanded(name, requested, call.role) for name in names}
         return Reply({name: found for name, found in expanded.items() if found is not None})
 
-    def _expanded(self, name: str, requested: list[str]) -> dict[str, Any] | None:
+    def _expanded(self, name: str, requested: list[str], role: Role) -> dict[str, Any] | None:
         """None for a connector that was removed meanwhile."""
         try:
             known = self._herder.info(name)
@@ -74,12 +75,12 @@ class Connectors:
                 type_ = renderings.type_of(known.config)
                 parts["status"] = renderings.status(self._herder.status(name), type_)
             if "info" in requested:
-                parts["info"] = renderings.info(known)
+                parts["info"] = renderings.info(known, role)
         except UnknownConnector:
             return None
         return parts
 
-    @command("POST", "/connectors", "Make a connector", _CREATED, takes="NewConnector")
+    @command("POST", "/connectors", "Make a connector", _CREATED, role=Role.ADMIN, takes="NewConnector")
     def create(self, call: Call) -> Reply:
         body = object_of(call.body, "name and config")
         known_fields(body, ("name", "config", "initial_state"))
@@ -93,24 +94,26 @@ class Connectors:
     @read(ONE, "One connector", "Connector")
     def get(self, call: Call) -> Reply:
         with as_rest_errors():
-            return Reply(renderings.info(self._herder.info(call.connector)))
+            return Reply(renderings.info(self._herder.info(call.connector), call.role))
 
     @read(f"{ONE}/config", "Its configuration, without passwords", "Config")
     def config(self, call: Call) -> Reply:
         with as_rest_errors():
-            return Reply(renderings.config_of(self._herder.info(call.connector).config))
+            return Reply(renderings.config_of(self._herder.info(call.connector).config, call.role))
 
-    @command("PUT", f"{ONE}/config", "Make or change a connector", _MADE, takes="Config")
+    @command("PUT", f"{ONE}/config", "Make or change a connector", _MADE, role=Role.ADMIN, takes="Config")
     def put(self, call: Call) -> Reply:
         config = _config(call.connector, object_of(call.body, "the configuration"))
         with as_rest_errors():
             found, new = self._herder.put(call.connector, config)
-        return self._created(call, found) if new else Reply(renderings.changed(found))
+        return self._created(call, found) if new else Reply(renderings.changed(found, call.role))
 
     def _created(self, call: Call, made: ConnectorInfo) -> Reply:
-        return Reply(renderings.changed(made), 201, {"Location": call.location(made.name)})
+        return Reply(renderings.changed(made, call.role), 201, {"Location": call.location(made.name)})
 
-    @command("PATCH", f"{ONE}/config", "Change some keys; null removes one", _CHANGED, takes="ConfigPatch")
+    @command(
+        "PATCH", f"{ONE}/config", "Change some keys; null removes one", _CHANGED, role=Role.ADMIN, takes="ConfigPatch"
+    )
     def patch(self, call: Call) -> Reply:
         changes = texts_of(object_of(call.body, "the changes"), "the configuration")
         with as_rest_errors():
@@ -119,9 +122,9 @@ class Connectors:
         if "connector.class" in changes:
             require_class(changes["connector.class"])
         with as_rest_errors():
-            return Reply(renderings.changed(self._herder.patch(call.connector, changes)))
+            return Reply(renderings.changed(self._herder.patch(call.connector, changes), call.role))
 
-    @command("DELETE", ONE, "Remove it; its group's offsets stay", _DELETED, query=(_PURGE,))
+    @command("DELETE", ONE, "Remove it; its group's offsets stay", _DELETED, role=Role.ADMIN, query=(_PURGE,))
     def delete(self, call: Call) -> Reply:
         """With `purge` what it left on this machine as well, and an answer that says what stays."""
         with as_rest_errors(NOT_FOUND):
@@ -139,15 +142,15 @@ class Connectors:
     def _type(self, name: str) -> str:
         return renderings.type_of(self._herder.info(name).config)
 
-    @command("PUT", f"{ONE}/pause", "Pause; it keeps its position", {202: None, 404: "Error"})
+    @command("PUT", f"{ONE}/pause", "Pause; it keeps its position", {202: None, 404: "Error"}, role=Role.OPERATOR)
     def pause(self, call: Call) -> Reply:
         return self._to(call, TargetState.PAUSED, 202)
 
-    @command("PUT", f"{ONE}/resume", "Go on", {202: None, 404: "Error"})
+    @command("PUT", f"{ONE}/resume", "Go on", {202: None, 404: "Error"}, role=Role.OPERATOR)
     def resume(self, call: Call) -> Reply:
         return self._to(call, TargetState.STARTED, 202)
 
-    @command("PUT", f"{ONE}/stop", "Stop; it gives up its resources", {204: None, 404: "Error"})
+    @command("PUT", f"{ONE}/stop", "Stop; it gives up its resources", {204: None, 404: "Error"}, role=Role.OPERATOR)
     def stop(self, call: Call) -> Reply:
         return self._to(call, TargetState.STOPPED, 204)
 
@@ -156,7 +159,7 @@ class Connectors:
             self._herder.set_target(call.connector, target)
         return Reply(status=status)
 
-    @command("POST", f"{ONE}/restart", "Restart", _RESTARTED, query=(_TASKS, _FAILED))
+    @command("POST", f"{ONE}/restart", "Restart", _RESTARTED, role=Role.OPERATOR, query=(_TASKS, _FAILED))
     def restart(self, call: Call) -> Reply:
         """With a parameter the status, without one nothing, as before there were parameters."""
         tasks, failed = call.flag("includeTasks"), call.flag("onlyFailed")
@@ -166,13 +169,15 @@ class Connectors:
                 return Reply(status=204)
             return Reply(renderings.status(found, self._type(call.connector)), 202)
 
-    @endpoint("GET", f"{ONE}/topics", "Topics that it took records from", {200: "Topics", 403: "Error"})
+    @endpoint(
+        "GET", f"{ONE}/topics", "Topics that it took records from", {200: "Topics", 403: "Error"}, role=Role.VIEWER
+    )
     def topics(self, call: Call) -> Reply:
         self._tracking()
         with as_rest_errors():
             return Reply({call.connector: {"topics": list(self._herder.topics(call.connector))}})
 
-    @command("PUT", f"{ONE}/topics/reset", "Forget those topics", {202: None, 403: "Error"})
+    @command("PUT", f"{ONE}/topics/reset", "Forget those topics", {202: None, 403: "Error"}, role=Role.OPERATOR)
     def reset_topics(self, call: Call) -> Reply:
         self._tracking()
         if not self._settings.topic_reset:
@@ -230,13 +235,13 @@ class Tasks:
     @read(f"{ONE}/tasks", "Its tasks", "Tasks")
     def all(self, call: Call) -> Reply:
         with as_rest_errors():
-            return Reply(renderings.tasks(self._herder.info(call.connector)))
+            return Reply(renderings.tasks(self._herder.info(call.connector), call.role))
 
     @read(f"{ONE}/tasks-config", "Its tasks, for older clients", "TasksConfig")
     def configs(self, call: Call) -> Reply:
         """Configurations by task, as older clients ask for it; none is as good as no connector, as in Kafka Connect."""
         with as_rest_errors():
-            found = renderings.tasks_config(self._herder.info(call.connector))
+            found = renderings.tasks_config(self._herder.info(call.connector), call.role)
         if not found:
             raise RestError(404, NOT_FOUND.format(call.connector))
         return Reply(found)
@@ -251,7 +256,7 @@ class Tasks:
             raise RestError(404, missing)
         return Reply(renderings.task(found))
 
-    @command("POST", f"{ONE}/tasks/{{task}}/restart", "Restart", {204: None, 404: "Error"})
+    @command("POST", f"{ONE}/tasks/{{task}}/restart", "Restart", {204: None, 404: "Error"}, role=Role.OPERATOR)
     def restart(self, call: Call) -> Reply:
         with as_rest_errors(UNKNOWN_TO_RESTART):
             self._herder.restart_task(call.connector, _task_number(call))

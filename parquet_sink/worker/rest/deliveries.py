@@ -25,6 +25,7 @@ from parquet_sink.parked.scan import Selection
 from parquet_sink.settings.sink import SinkSettings, of_sink
 from parquet_sink.worker.herder.protocol import Herder
 from parquet_sink.worker.rest.call import LARGEST, ONE, Call, Parameter, Reply, RestError, as_rest_errors, endpoint
+from parquet_sink.worker_config.rest.roles import Role
 
 MOST_FILES: Final = 1_000
 MOST_RECORDS: Final = 1_000
@@ -63,6 +64,7 @@ class Deliveries:
         f"{ONE}/history",
         "Files that were sent, the latest first",
         {200: "Uploads", **_ERRORS},
+        role=Role.VIEWER,
         query=(*_CHOSEN, _limit(MOST_FILES, 50), _OLDEST, _AFTER),
     )
     def history(self, call: Call) -> Reply:
@@ -78,7 +80,12 @@ class Deliveries:
             return Reply({**about, "extent": asdict(history.extent()), "files": files, "next": page.more})
 
     @endpoint(
-        "GET", f"{ONE}/history/summary", "Figures of each hour", {200: "UploadHours", **_ERRORS}, query=(*_CHOSEN,)
+        "GET",
+        f"{ONE}/history/summary",
+        "Figures of each hour",
+        {200: "UploadHours", **_ERRORS},
+        role=Role.VIEWER,
+        query=(*_CHOSEN,),
     )
     def summary(self, call: Call) -> Reply:
         query = _history_query(call)
@@ -90,6 +97,7 @@ class Deliveries:
         f"{ONE}/history/where",
         "Which file has an offset, and what became of it",
         {200: "Location", **_ERRORS},
+        role=Role.VIEWER,
         query=(_TOPIC, _PARTITION, Parameter("offset", "integer", "The offset. All three are needed.")),
     )
     def where(self, call: Call) -> Reply:
@@ -116,7 +124,13 @@ class Deliveries:
                 yield about, history
 
     @endpoint(
-        "GET", f"{ONE}/parked", "Parked records, by reason", {200: "Parked", **_ERRORS}, query=_RECORDS, pool="cluster"
+        "GET",
+        f"{ONE}/parked",
+        "Parked records, by reason",
+        {200: "Parked", **_ERRORS},
+        role=Role.VIEWER,
+        query=_RECORDS,
+        pool="cluster",
     )
     def parked(self, call: Call) -> Reply:
         settings, selection = self._settings(call.connector), selection_of(call.query)
@@ -129,6 +143,7 @@ class Deliveries:
         f"{ONE}/parked/records",
         "Parked records one by one, without key and value",
         {200: "ParkedRecords", **_ERRORS},
+        role=Role.VIEWER,
         query=(*_RECORDS, _limit(MOST_RECORDS, 100), _AFTER),
         pool="cluster",
     )
@@ -140,6 +155,7 @@ class Deliveries:
         f"{ONE}/parked/content",
         "Parked records one by one, with key, value and headers",
         {200: "ParkedRecords", **_ERRORS},
+        role=Role.OPERATOR,
         query=(*_RECORDS, _limit(MOST_RECORDS, 100), _AFTER),
         pool="cluster",
     )
@@ -162,6 +178,7 @@ class Deliveries:
         f"{ONE}/archive",
         "Files of the archive, in the order of their places",
         {200: "Archived", **_ERRORS},
+        role=Role.VIEWER,
         query=(
             *(_TOPIC, _PARTITION, Parameter("offset", "integer", "Only files with this offset.")),
             *(_limit(MOST_ARCHIVED, 1_000), _AFTER),

@@ -24,6 +24,7 @@ from parquet_sink.worker.rest.call import (
     read,
     unreadable,
 )
+from parquet_sink.worker_config.rest.roles import Role
 
 MOST_WAIT_S: Final = 60.0
 """Less than another worker waits that sends the request on."""
@@ -47,7 +48,17 @@ class Flushes:
     ) -> None:
         self._herder, self._clock, self._sleep = herder, clock, sleep
 
-    @endpoint("POST", _PATH, "Flush now", _FLUSHED, takes="NewFlush", query=(_WAIT,), pool="waits", may_be_empty=True)
+    @endpoint(
+        "POST",
+        _PATH,
+        "Flush now",
+        _FLUSHED,
+        role=Role.OPERATOR,
+        takes="NewFlush",
+        query=(_WAIT,),
+        pool="waits",
+        may_be_empty=True,
+    )
     def flush(self, call: Call) -> Reply:
         """202 with where the flush may be followed; 200 once it is done, where the request waits for that."""
         wait_s, partitions = _seconds(call.query.get("wait")), _partitions(call.body)

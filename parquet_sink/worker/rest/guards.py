@@ -19,12 +19,19 @@ from parquet_sink.config.report import printable
 from parquet_sink.config.secret import Secret
 from parquet_sink.net.settings import is_loopback
 from parquet_sink.worker.rest.call import error_response
+from parquet_sink.worker_config.rest.roles import Role, role_of
 from parquet_sink.worker_config.rest.settings import CrossOrigin, RestSettings
 
 SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 CHALLENGE: Final = 'Basic realm="parquet-sink", charset="UTF-8"'
 SIGNATURE: Final = "X-Parquet-Sink-Signature"
 """Header of a request that another worker of the group sent; whether it did is looked at where the body is read."""
+ROLE_HEADER: Final = "X-Parquet-Sink-Role"
+"""Of such a request: the role of who asked the other worker, signed with all else; absent for an admin."""
+ROLE: Final = "parquet_sink.role"
+"""The role of who asks, in the scope of a request; None: of who has none."""
+SUBJECT: Final = "parquet_sink.subject"
+"""Of a client's certificate, in the scope's state; absent without TLS, empty without a certificate."""
 USER: Final = "parquet_sink.user"
 """Who signed in, in the scope of a request."""
 _LONGEST_ORIGIN: Final = 1_000
@@ -90,6 +97,37 @@ class SignIn:
             client[0] if client else "an unknown address",
         )
         self._warned_s, self._failures = self._clock(), 0
+
+
+class Roles:
+    """Gives each request the role of who asks: of the user, of the certificate, the lower one where there are both.
+
+    Where nobody is told apart by a role everybody is an admin: who is let in at all is decided before.
+    """
+
+    def __init__(self, app: ASGIApp, settings: RestSettings) -> None:
+        self._app, self._users, self._rules = app, dict(settings.roles), settings.certificate_roles
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app({**scope, ROLE: self._role(scope)}, receive, send)
+
+    def _role(self, scope: Scope) -> Role | None:
+        of_user = self._users.get(scope.get(USER) or "", Role.ADMIN)
+        if not self._rules or scope.get("scheme") != "https" or scope["path"] == "/health":
+            return of_user
+        certified = role_of(self._rules, scope.get("state", {}).get(SUBJECT, ()))
+        return certified if certified is None or of_user.includes(certified) else of_user
+
+
+def role_in(scope: Scope) -> Role | None:
+    """The role of who asks."""
+    found: Role | None = scope[ROLE]
+    return found
+
+
+def on_the_way(role: Role | None) -> str:
+    """How a role is sent on to another worker: nothing for an admin, as all were before there were roles."""
+    return "" if role is Role.ADMIN else str(role)
 
 
 class HostAndOrigin:

@@ -28,6 +28,7 @@ from parquet_sink.worker.rest.call import (
     unreadable,
 )
 from parquet_sink.worker.rest.deliveries import sink_settings
+from parquet_sink.worker_config.rest.roles import Role
 
 MOST_LINES: Final = 1_000
 """In one answer."""
@@ -116,15 +117,26 @@ class JobEndpoints:
     def __init__(self, herder: Herder, jobs: Jobs) -> None:
         self._herder, self._jobs = herder, jobs
 
-    @command("POST", f"{ONE}/replay", "Send again what was delivered: a job", _BEGUN, takes="NewReplay")
+    @command(
+        "POST", f"{ONE}/replay", "Send again what was delivered: a job", _BEGUN, role=Role.OPERATOR, takes="NewReplay"
+    )
     def replay(self, call: Call) -> Reply:
         return self._begin(call, ("replay", "--connector", call.connector), "NewReplay")
 
-    @command("POST", f"{ONE}/parked/replay", "Send parked records again: a job", _BEGUN, takes="NewParkedReplay")
+    @command(
+        "POST",
+        f"{ONE}/parked/replay",
+        "Send parked records again: a job",
+        _BEGUN,
+        role=Role.OPERATOR,
+        takes="NewParkedReplay",
+    )
     def parked_replay(self, call: Call) -> Reply:
         return self._begin(call, ("parked", "replay"), "NewParkedReplay")
 
-    @command("POST", f"{ONE}/parked/drop", "Remove parked records for good: a job", _BEGUN, takes="NewDrop")
+    @command(
+        "POST", f"{ONE}/parked/drop", "Remove parked records for good: a job", _BEGUN, role=Role.ADMIN, takes="NewDrop"
+    )
     def drop(self, call: Call) -> Reply:
         return self._begin(call, ("parked", "drop"), "NewDrop")
 
@@ -133,6 +145,7 @@ class JobEndpoints:
         f"{ONE}/archive/verify",
         "Compare the archive with the history: a job",
         _BEGUN,
+        role=Role.OPERATOR,
         takes="NewVerification",
     )
     def verify(self, call: Call) -> Reply:
@@ -158,7 +171,13 @@ class JobEndpoints:
         location = f"{call.location(call.connector)}/jobs/{job.id}"
         return Reply(_fields(job), 202, {"Location": location})
 
-    @endpoint("GET", f"{ONE}/jobs", "Its jobs at this worker, without what they wrote", {200: "Jobs", **_FOUND})
+    @endpoint(
+        "GET",
+        f"{ONE}/jobs",
+        "Its jobs at this worker, without what they wrote",
+        {200: "Jobs", **_FOUND},
+        role=Role.VIEWER,
+    )
     def all(self, call: Call) -> Reply:
         found = self._jobs.of(call.connector)
         if not found:
@@ -170,12 +189,13 @@ class JobEndpoints:
         f"{ONE}/jobs/{{job}}",
         "How a job stands, and what it wrote",
         {200: "Job", **_FOUND, 400: "Error"},
+        role=Role.VIEWER,
         query=(Parameter("after", "integer", "`next` of the answer before: lines from there on.", default=0),),
     )
     def one(self, call: Call) -> Reply:
         return Reply(_fields(self._find(call), call.number("after") or 0))
 
-    @command("DELETE", f"{ONE}/jobs/{{job}}", "Stop a job, as Ctrl-C does", {202: "Job", **_FOUND})
+    @command("DELETE", f"{ONE}/jobs/{{job}}", "Stop a job, as Ctrl-C does", {202: "Job", **_FOUND}, role=Role.OPERATOR)
     def stop(self, call: Call) -> Reply:
         found = self._find(call)
         found.stop()

@@ -24,6 +24,7 @@ from parquet_sink.worker.rest.call import (
     texts_of,
     unreadable,
 )
+from parquet_sink.worker_config.rest.roles import Role
 
 _PLAIN: Final = (str, int, float, bool, type(None))
 _LIMIT: Final = 2**63
@@ -42,13 +43,13 @@ class Offsets:
     def __init__(self, herder: Herder) -> None:
         self._herder = herder
 
-    @endpoint("GET", _PATH, "Where its group stands", _STANDS, query=(_ENDS,), pool="cluster")
+    @endpoint("GET", _PATH, "Where its group stands", _STANDS, role=Role.OPERATOR, query=(_ENDS,), pool="cluster")
     def get(self, call: Call) -> Reply:
         what = self._words("Failed to retrieve", "consumer group offsets for sink connector", call.connector)
         with _refused(what, call.connector):
             return Reply(renderings.offsets(self._herder.offsets(call.connector), ends=call.flag("ends")))
 
-    @command("PATCH", _PATH, "Move its group, when it is stopped", _ANSWERS, takes="NewOffsets")
+    @command("PATCH", _PATH, "Move its group, when it is stopped", _ANSWERS, role=Role.ADMIN, takes="NewOffsets")
     def alter(self, call: Call) -> Reply:
         body = object_of(call.body, "offsets")
         known_fields(body, ("offsets",))
@@ -64,7 +65,7 @@ class Offsets:
             self._herder.alter_offsets(call.connector, wanted)
         return Reply({"message": "The offsets for this connector have been altered successfully"})
 
-    @command("DELETE", _PATH, "Remove its group's offsets, when it is stopped", _ANSWERS)
+    @command("DELETE", _PATH, "Remove its group's offsets, when it is stopped", _ANSWERS, role=Role.ADMIN)
     def reset(self, call: Call) -> Reply:
         what = self._words("Failed to reset", "consumer group offsets for connector", call.connector)
         with _refused(what, call.connector):

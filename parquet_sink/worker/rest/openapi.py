@@ -60,6 +60,7 @@ def _operation(one: Endpoint) -> dict[str, Any]:
         "operationId": _name(one),
         "summary": one.summary,
         "tags": [one.tag],
+        "x-role": str(one.role),
         "responses": {str(status): _answer(status, schema) for status, schema in one.gives.items()},
     }
     if parameters:

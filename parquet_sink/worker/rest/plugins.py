@@ -44,6 +44,7 @@ from parquet_sink.worker.rest.definitions import (
     steps,
 )
 from parquet_sink.worker.rest.renderings import type_of
+from parquet_sink.worker_config.rest.roles import Role
 
 _MISSING: Final = 'Invalid [name]. Missing required configuration "name" which has no default value.'
 Validate = Callable[[Mapping[str, str]], Loaded]
@@ -200,7 +201,14 @@ class Plugins:
         """defaults: of keys that the worker file gives."""
         self._herder, self._validate, self._defaults = herder, validate, defaults
 
-    @endpoint("GET", "/connector-plugins", "Classes that there are", {200: "Plugins"}, query=(_CONNECTORS_ONLY,))
+    @endpoint(
+        "GET",
+        "/connector-plugins",
+        "Classes that there are",
+        {200: "Plugins"},
+        role=Role.VIEWER,
+        query=(_CONNECTORS_ONLY,),
+    )
     def all(self, call: Call) -> Reply:
         """Connectors, or with `connectorsOnly=false` all classes."""
         listed = all_plugins() if not call.flag("connectorsOnly", default=True) else _connectors()
@@ -210,7 +218,9 @@ class Plugins:
     def keys(self, call: Call) -> Reply:
         return Reply([one.as_json() for one in _definitions(call.path["plugin"])])
 
-    @command("PUT", f"{_PLUGIN}/validate", "Validate a configuration, key by key", _INFOS, takes="Config")
+    @command(
+        "PUT", f"{_PLUGIN}/validate", "Validate a configuration, key by key", _INFOS, role=Role.ADMIN, takes="Config"
+    )
     def validate(self, call: Call) -> Reply:
         """Nothing is refused: what is wrong stands beside each key."""
         given = texts_of(object_of(call.body, "the configuration"), "the configuration")

@@ -8,7 +8,7 @@ from parquet_sink import __version__
 from parquet_sink.connectors import connector_class
 from parquet_sink.connectors.class_keys import keys_of
 from parquet_sink.connectors.connector_class import DEFAULT_CLASS, find_class
-from parquet_sink.connectors.hidden import hide
+from parquet_sink.connectors.hidden import hide, hide_more
 from parquet_sink.errors import WorkerRefused
 from parquet_sink.plugins import PluginUnusable
 from parquet_sink.worker.herder.values import (
@@ -25,6 +25,7 @@ from parquet_sink.worker.herder.values import (
     TaskStatus,
     Workers,
 )
+from parquet_sink.worker_config.rest.roles import Role
 
 CLASS: Final = "connector.class"
 T = TypeVar("T")
@@ -38,35 +39,35 @@ def type_of(config: Mapping[str, str]) -> str:
         return "unknown"
 
 
-def config_of(config: Mapping[str, str]) -> dict[str, str]:
-    """The configuration without its passwords."""
-    return hide(config, keys_of(config))
+def config_of(config: Mapping[str, str], role: Role) -> dict[str, str]:
+    """The configuration without its passwords; for a viewer without all that may be sensitive."""
+    return (hide_more if role is Role.VIEWER else hide)(config, keys_of(config))
 
 
-def info(found: ConnectorInfo) -> dict[str, Any]:
+def info(found: ConnectorInfo, role: Role) -> dict[str, Any]:
     """A connector, as `GET /connectors/{name}` has it."""
     return {
         "name": found.name,
-        "config": config_of(found.config),
+        "config": config_of(found.config, role),
         "tasks": [_task_id(found.name, number) for number in range(found.tasks)],
         "type": type_of(found.config),
     }
 
 
-def changed(found: ConnectorInfo) -> dict[str, Any]:
+def changed(found: ConnectorInfo, role: Role) -> dict[str, Any]:
     """The answer to who made or changed it: Kafka Connect's, and what is warned about, where there is anything."""
-    return info(found) | ({"warnings": list(found.warnings)} if found.warnings else {})
+    return info(found, role) | ({"warnings": list(found.warnings)} if found.warnings else {})
 
 
-def tasks(found: ConnectorInfo) -> list[dict[str, Any]]:
+def tasks(found: ConnectorInfo, role: Role) -> list[dict[str, Any]]:
     """The connector's tasks, each with the connector's configuration."""
-    config = config_of(found.config)
+    config = config_of(found.config, role)
     return [{"id": _task_id(found.name, number), "config": config} for number in range(found.tasks)]
 
 
-def tasks_config(found: ConnectorInfo) -> dict[str, Any]:
+def tasks_config(found: ConnectorInfo, role: Role) -> dict[str, Any]:
     """The connector's configuration by task."""
-    config = config_of(found.config)
+    config = config_of(found.config, role)
     return {f"{found.name}-{number}": config for number in range(found.tasks)}
 
 

@@ -5,18 +5,21 @@ import logging
 import socket
 import ssl
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from threading import Thread
-from typing import Final
+from typing import Any, Final
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from parquet_sink.errors import SetupError
 from parquet_sink.net.listening import BACKLOG, listen
+from parquet_sink.worker.rest.guards import SUBJECT
 from parquet_sink.worker.rest.tls import server_context
+from parquet_sink.worker_config.rest.roles import Subject
 from parquet_sink.worker_config.rest.settings import RestSettings, TlsSettings
 from parquet_sink.worker_config.rest.values import Address
 
@@ -136,11 +139,26 @@ class RestServer:
                 log.error("REST API: a listener ended: %s", outcome)
 
 
+class _Protocol(H11Protocol):
+    """Tells the application whose certificate a connection showed."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        secured = transport.get_extra_info("ssl_object")
+        if secured is not None:
+            self.app_state = {**self.app_state, SUBJECT: _subject(secured.getpeercert())}
+
+
+def _subject(certificate: Mapping[str, Any] | None) -> Subject:
+    """Attributes of its subject, one after the other."""
+    return tuple(pair for parts in (certificate or {}).get("subject", ()) for pair in parts)
+
+
 def _server(app: ASGIApp, context: ssl.SSLContext | None) -> uvicorn.Server:
     """Not started yet."""
     config = uvicorn.Config(
         app,
-        http="h11",
+        http=_Protocol,
         ws="none",
         lifespan="off",
         loop="asyncio",

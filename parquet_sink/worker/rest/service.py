@@ -22,6 +22,7 @@ from parquet_sink.worker.rest.call import (
     read,
     texts_of,
 )
+from parquet_sink.worker_config.rest.roles import Role
 
 _SCOPE: Final = Parameter(
     "scope", "string", "Of this worker, or of all; then the answer is empty.", ("worker", "cluster"), "worker"
@@ -39,7 +40,7 @@ class Loggers:
     def __init__(self, herder: Herder, now: Callable[[], float] = time.time) -> None:
         self._herder, self._now = herder, now
 
-    @endpoint("GET", "/admin/loggers", "Loggers whose level is set", {200: "Loggers"})
+    @endpoint("GET", "/admin/loggers", "Loggers whose level is set", {200: "Loggers"}, role=Role.VIEWER)
     def all(self, call: Call) -> Reply:
         """Those whose level was set; all others follow the next of these above them."""
         return Reply({name: _shown(found) for name, found in log_levels.loggers().items()})
@@ -49,7 +50,15 @@ class Loggers:
         with as_rest_errors():
             return Reply(_shown(log_levels.logger(call.path["logger"])))
 
-    @command("PUT", _PATH, "Set the level of a logger and those below it", _LEVEL_SET, takes="Level", query=(_SCOPE,))
+    @command(
+        "PUT",
+        _PATH,
+        "Set the level of a logger and those below it",
+        _LEVEL_SET,
+        takes="Level",
+        role=Role.ADMIN,
+        query=(_SCOPE,),
+    )
     def set(self, call: Call) -> Reply:
         """For the logger and those below it, in this worker or in all."""
         given = texts_of(object_of(call.body, "the level"), "the body")
@@ -87,7 +96,7 @@ class Service:
         self._herder, self._metrics = herder, metrics
         self._was_healthy = False
 
-    @endpoint("GET", "/", "Version and Kafka cluster", {200: "Server"}, pool="cluster")
+    @endpoint("GET", "/", "Version and Kafka cluster", {200: "Server"}, role=Role.VIEWER, pool="cluster")
     def root(self, call: Call) -> Reply:
         """No cluster id while no broker answers: the worker is there all the same."""
         try:
@@ -97,7 +106,9 @@ class Service:
         commit = f"parquet-sink {__version__}"
         return Reply({"version": CONNECT_VERSION, "commit": commit, "kafka_cluster_id": cluster})
 
-    @endpoint("GET", "/health", "Whether the worker can do what it is asked for", _HEALTH, pool="health")
+    @endpoint(
+        "GET", "/health", "Whether the worker can do what it is asked for", _HEALTH, role=Role.VIEWER, pool="health"
+    )
     def health(self, call: Call) -> Reply:
         try:
             self._herder.ping()
@@ -110,19 +121,27 @@ class Service:
         self._was_healthy = True
         return _health("healthy", _HEALTHY, 200)
 
-    @endpoint("GET", "/progress", "How all connectors stand", {200: "Progress"}, query=(_OWN,), pool="cluster")
+    @endpoint(
+        "GET",
+        "/progress",
+        "How all connectors stand",
+        {200: "Progress"},
+        role=Role.VIEWER,
+        query=(_OWN,),
+        pool="cluster",
+    )
     def progress(self, call: Call) -> Reply:
         """With `scope=worker` of the connectors alone that this worker has."""
         own = call.query.get("scope", "").lower() == "worker"
         with as_rest_errors():
             return Reply(renderings.progress(self._herder.own_progress() if own else self._herder.progress()))
 
-    @endpoint("GET", "/workers", "All workers, and what each has", {200: "Workers"})
+    @endpoint("GET", "/workers", "All workers, and what each has", {200: "Workers"}, role=Role.VIEWER)
     def workers(self, call: Call) -> Reply:
         with as_rest_errors():
             return Reply(renderings.workers(self._herder.workers()))
 
-    @endpoint("GET", "/metrics", "Figures for Prometheus", {200: "Metrics", 404: "Error"})
+    @endpoint("GET", "/metrics", "Figures for Prometheus", {200: "Metrics", 404: "Error"}, role=Role.VIEWER)
     def metrics(self, call: Call) -> Reply:
         text, media_type = self._metrics()
         return Reply(text, media_type=media_type)

@@ -15,10 +15,12 @@ from parquet_sink.config.report import Report, quoted
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.values import Values
 from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.worker_config.rest.roles import Role, password_and_role
 from parquet_sink.worker_config.rest.settings import (
     ADMIN_LISTENERS,
     ADMIN_TLS,
     ADVERTISED,
+    CERTIFICATE_ROLES,
     DEFAULT_LISTENERS,
     EXTENSIONS,
     LISTENERS,
@@ -41,12 +43,27 @@ def build(values: Values, machine: Machine, report: Report) -> RestSettings:
     admin = addresses(values, ADMIN_LISTENERS)
     tls = _tls_settings(TLS, LISTENERS, listeners, values, machine, report)
     admin_tls = _tls_settings(ADMIN_TLS, ADMIN_LISTENERS, admin, values, machine, report)
-    users = _users(values, machine, report)
+    users, roles = _users(values, machine, report)
+    certified = any(one is not None and one.client_auth != "none" for one in (tls, admin_tls))
+    if values.names(CERTIFICATE_ROLES) and not certified:
+        report.problem(
+            CERTIFICATE_ROLES,
+            f"No client shows a certificate; set {TLS}ssl.client.auth on an https listener, or remove the key.",
+        )
     _safe(LISTENERS, listeners, users, tls, report)
     _safe(ADMIN_LISTENERS, admin, users, admin_tls, report)
     _distinct((*listeners, *admin), report)
     _advertised(values, listeners or DEFAULT_LISTENERS, report)
-    return made(RestSettings, values, machine, tls=tls, admin_tls=admin_tls, users=users, host_name=machine.host_name)
+    return made(
+        RestSettings,
+        values,
+        machine,
+        tls=tls,
+        admin_tls=admin_tls,
+        users=users,
+        roles=roles,
+        host_name=machine.host_name,
+    )
 
 
 def _distinct(listeners: Sequence[Address], report: Report) -> None:
@@ -93,29 +110,45 @@ def _advertised(values: Values, listeners: Sequence[Address], report: Report) ->
         report.problem(ADVERTISED, f"There is no {requested} listener; name one in listeners.")
 
 
-def _users(values: Values, machine: Machine, report: Report) -> tuple[tuple[str, Secret], ...]:
+def _users(
+    values: Values, machine: Machine, report: Report
+) -> tuple[tuple[tuple[str, Secret], ...], tuple[tuple[str, Role], ...]]:
+    """Passwords by name, and roles of those that have one."""
     path = values.text(USERS)
     if path is None:
         if values.names(EXTENSIONS):
             report.problem(USERS, "It is missing: rest.extension.classes names basic authentication; name its file.")
-        return ()
+        return (), ()
     shown = values.quoted(USERS)
     try:
         found = parse_properties(machine.read_text(machine.absolute(path)), path).properties
     except OSError as error:
         reason = error.strerror or type(error).__name__
         report.problem(USERS, f"{shown} cannot be read ({reason}); name a file of users and passwords.")
-        return ()
+        return (), ()
     except (InvalidConfiguration, ValueError):
         report.problem(USERS, f"{shown} cannot be understood; write user: password, one a line.")
-        return ()
+        return (), ()
     if not found or not all(name and ":" not in name and password for name, password in found.items()):
         report.problem(
             USERS,
             f"{shown} has no user, or one without a password, or with a colon; write user: password, one a line.",
         )
-        return ()
-    return tuple((name, Secret(password)) for name, password in found.items())
+        return (), ()
+    users, roles = [], []
+    for name, text in found.items():
+        password, role, is_odd = password_and_role(text)
+        if not password:
+            report.problem(USERS, f"{shown} has a user with a role and no password; write user: password,role.")
+        if is_odd:
+            report.warn(
+                USERS,
+                f"User {quoted(name)} in {shown} has a comma in the password and a word behind it that is no role "
+                "(viewer, operator, admin): it is part of the password, and the user is an admin.",
+            )
+        users.append((name, Secret(password)))
+        roles += [] if role is None else [(name, role)]
+    return tuple(users), tuple(roles)
 
 
 def _tls_settings(

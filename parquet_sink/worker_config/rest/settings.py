@@ -11,6 +11,7 @@ from parquet_sink.config.machine import Machine
 from parquet_sink.config.report import quoted
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.values import Values
+from parquet_sink.worker_config.rest.roles import CertificateRole, Role, parse_certificate_role
 from parquet_sink.worker_config.rest.values import Address, HeaderRule, Scheme, parse_address, parse_rules
 
 DEFAULT_LISTENERS: Final = (Address("http", "localhost", 8083),)
@@ -18,6 +19,7 @@ BASIC_AUTH_EXTENSION: Final = "org.apache.kafka.connect.rest.basic.auth.extensio
 LISTENERS: Final = "listeners"
 ADMIN_LISTENERS: Final = "admin.listeners"
 USERS: Final = "rest.basic.auth.file"
+CERTIFICATE_ROLES: Final = "rest.client.certificate.roles"
 EXTENSIONS: Final = "rest.extension.classes"
 ADVERTISED: Final = "rest.advertised.listener"
 TRACKING: Final = "topic.tracking.enable"
@@ -58,6 +60,7 @@ def _protocols(value: Value) -> str | None:
 
 
 _ADDRESSES: Final = Check("addresses, http or https", _each(parse_address))
+_ROLES: Final = Check("rules, see there", _each(parse_certificate_role))
 _RULES: Final = Check("rules, see there", _each(parse_rules))
 
 
@@ -170,7 +173,8 @@ class RestSettings:
     """How the API is served. given: whether the file says where.
 
     admin: where `/admin/loggers` is; None where all else is, empty nowhere. users: password by name; empty when nobody
-    signs in. advertised_*: of the worker's id, None where the listener says it. host_name: the machine's.
+    signs in. roles: of users that have one; the others are admins. advertised_*: of the worker's id, None where the
+    listener says it. host_name: the machine's.
     """
 
     listeners: tuple[Address, ...] = key(
@@ -211,11 +215,28 @@ class RestSettings:
     users_file: ClassVar[str] = key(
         USERS,
         "File of users and passwords (`user: password` or `user=password`, one a line), as Kafka Connect's "
-        "`PropertyFileLoginModule` reads it. When it is set, every request must sign in by basic authentication.",
+        "`PropertyFileLoginModule` reads it. When it is set, every request must sign in by basic authentication. A "
+        "role may stand behind the password, `user: password,viewer`: `viewer`, `operator` or `admin`; without one a "
+        "user is `admin`.",
         check=PRINTABLE,
         origin=Origin.OWN,
     )
     users: tuple[tuple[str, Secret], ...] = ()
+    roles: tuple[tuple[str, Role], ...] = ()
+    certificate_roles: tuple[CertificateRole, ...] = key(
+        CERTIFICATE_ROLES,
+        "Roles by the subject of a client's certificate, the first that fits: `OU=platform:operator, CN=alice:admin, "
+        "*:viewer`; `*` is everybody over https. Who fits none may do nothing. It needs "
+        "`listeners.https.ssl.client.auth`; of who signs in by password the lower of both roles counts. Without the "
+        "key a certificate makes `admin`.",
+        default=(),
+        absent=None,
+        default_text="every certificate that is let in is `admin`",
+        type_=tuple[str, ...],
+        check=_ROLES,
+        origin=Origin.OWN,
+        computed=lambda values, machine: tuple(map(parse_certificate_role, values.names(CERTIFICATE_ROLES))),
+    )
     anonymous_health: bool = key(
         "rest.health.anonymous",
         "Whether `GET /health` is answered without signing in, for probes that cannot.",

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from parquet_sink.worker.herder import log_levels
-from parquet_sink.worker.herder.errors import NotLeader, TimedOut, UnknownLogger
+from parquet_sink.worker.herder.errors import Elsewhere, NotLeader, TimedOut, UnknownLogger
 from parquet_sink.worker.rest.app import Forwarded
 from parquet_sink.worker.rest.call import Call, Reply, RestError
 from parquet_sink.worker.rest.guards import SIGNATURE
@@ -104,8 +104,8 @@ class Leader:
     def __init__(self) -> None:
         self.sent: list[tuple[str | None, str]] = []
 
-    def forward(self, url: str | None, request: Forwarded) -> Reply:
-        self.sent.append((url, request.target))
+    def forward(self, elsewhere: Elsewhere, request: Forwarded) -> Reply:
+        self.sent.append((elsewhere.url, request.target))
         return Reply(status=204)
 
     def believes(self, request: Forwarded) -> bool:

@@ -16,9 +16,10 @@ from parquet_sink.distributed.signing import NotBelieved, Verifier, sign
 from parquet_sink.worker.herder.errors import Elsewhere, NotLeader
 from parquet_sink.worker.rest.app import Forwarded
 from parquet_sink.worker.rest.call import Reply
-from parquet_sink.worker.rest.guards import SIGNATURE
+from parquet_sink.worker.rest.guards import ROLE_HEADER, SIGNATURE
+from parquet_sink.worker_config.rest.roles import Role
 from parquet_sink.worker_config.rest.settings import RestSettings
-from tests.worker.rest.fake_herder import FakeHerder
+from tests.worker.rest.fake_herder import FakeHerder, Kept
 from tests.worker.rest.serving import GOOD, LOOPBACK, Client, serving
 
 KEY = SessionKey(b"k" * 32, "HmacSHA256", 0)
@@ -34,15 +35,16 @@ class Peer:
         self._verifier.renew(KEY)
         self._calls = WorkerCalls("follower:1", ssl.create_default_context, self.signed)
 
-    def signed(self, url: str, method: str, target: str, body: bytes) -> Mapping[str, str]:
-        request = signing.Request("member", method, target, body)
-        return {SIGNATURE: sign(request, self._key, "HmacSHA256", now_ms=time.time_ns() // 1_000_000)}
+    def signed(self, url: str, method: str, target: str, body: bytes, role: str = "") -> Mapping[str, str]:
+        request = signing.Request("member", method, target, body, role)
+        signature = {SIGNATURE: sign(request, self._key, "HmacSHA256", now_ms=time.time_ns() // 1_000_000)}
+        return {**signature, ROLE_HEADER: role} if role else signature
 
     def forward(self, elsewhere: Elsewhere, request: Forwarded) -> Reply:
         return self._calls.forward(elsewhere, request)
 
     def believes(self, request: Forwarded) -> bool:
-        asked = signing.Request("member", request.method, request.target, request.body)
+        asked = signing.Request("member", request.method, request.target, request.body, request.role)
         with suppress(NotBelieved):
             self._verifier.verify(asked, request.headers.get(SIGNATURE.lower()))
             return True
@@ -128,3 +130,26 @@ def test_a_worker_that_is_alone_believes_no_signature(peer: Peer) -> None:
     with serving(FakeHerder(), USERS) as client:
         signed = peer.signed("", "GET", "/connectors", b"")
         assert client.ask("GET", "/connectors", headers=signed).status == 403
+
+
+def test_a_role_goes_on_with_its_request(peer: Peer) -> None:
+    """It is decided where one signs in; the leader does what that role may, and believes no other."""
+    users = (("ann", Secret("secret")), ("bob", Secret("secret")))
+    settings = RestSettings(listeners=LOOPBACK, users=users, roles=(("ann", Role.OPERATOR), ("bob", Role.VIEWER)))
+    bob = {"Authorization": "Basic Ym9iOnNlY3JldA=="}
+    with group(peer, settings) as (leader, at_leader, follower):
+        leader.kept["one"] = Kept(GOOD)
+        assert follower.ask("PUT", "/connectors/one/pause", headers=SIGNED_IN).status == 202
+        assert follower.ask("PUT", "/connectors/one/pause", headers=bob).status == 403
+        signed = peer.signed("", "DELETE", "/connectors/one", b"", "operator")
+        refused = at_leader.ask("DELETE", "/connectors/one", headers=signed)
+        assert (refused.status, "admin" in refused.json["message"]) == (403, True)
+        raised = {**peer.signed("", "DELETE", "/connectors/one", b"", "operator"), ROLE_HEADER: "admin"}
+        without = {name: text for name, text in raised.items() if name != ROLE_HEADER}
+        for headers in (raised, without):
+            assert at_leader.ask("DELETE", "/connectors/one", headers=headers).status == 403
+        hidden = at_leader.ask(
+            "GET", "/connectors/one", headers=peer.signed("", "GET", "/connectors/one", b"", "viewer")
+        )
+        assert hidden.json["config"]["topics"] == "orders"
+        assert set(leader.kept) == {"one"}

@@ -6,12 +6,16 @@ from dataclasses import replace
 import pytest
 
 from parquet_sink.config.machine import Machine
+from parquet_sink.worker_config.rest.roles import Role, role_of
 from parquet_sink.worker_config.rest.settings import BASIC_AUTH_EXTENSION, RestSettings
 from parquet_sink.worker_config.rest.values import Address, HeaderRule, parse_address, parse_rules
 from parquet_sink.worker_config.worker_file import LoadedWorker, load_worker
 
 FILES = {
     "/w/users": "ann: secret-1\nbob=secret 2\n",
+    "/w/roles": "ann: secret-1,viewer\nbob=a,b, Operator\ncid: secret-3,admin\ndan: secret-4\n",
+    "/w/odd": "ann: pw,viever\n",
+    "/w/no-password": "ann: ,viewer\n",
     "/w/server.pem": "-----BEGIN CERTIFICATE-----\n",
     "/w/ca.pem": "-----BEGIN CERTIFICATE-----\n",
     "/w/store.p12": "\x30\x82",
@@ -208,6 +212,63 @@ def test_users_are_read_as_kafka_connect_reads_them() -> None:
     rest = _rest({"listeners": "http://localhost:1", **USERS})
     assert [(name, password.reveal()) for name, password in rest.users] == [("ann", "secret-1"), ("bob", "secret 2")]
     assert "secret" not in repr(rest)
+
+
+def test_users_have_roles_behind_their_passwords() -> None:
+    """A comma may be part of a password; without a role a user is an admin, which needs no word."""
+    rest = _rest({"listeners": "http://localhost:1", "rest.basic.auth.file": "roles"})
+    assert [(name, password.reveal()) for name, password in rest.users] == [
+        ("ann", "secret-1"),
+        ("bob", "a,b"),
+        ("cid", "secret-3"),
+        ("dan", "secret-4"),
+    ]
+    assert dict(rest.roles) == {"ann": Role.VIEWER, "bob": Role.OPERATOR, "cid": Role.ADMIN}
+
+
+def test_a_role_misspelt_is_warned_of() -> None:
+    """It is part of the password, so nobody signs in by what was meant; a role alone is no password."""
+    loaded = _load({"listeners": "http://localhost:1", "rest.basic.auth.file": "odd"})
+    (warning,) = loaded.warnings
+    assert "[rest.basic.auth.file]" in warning
+    assert ("pw" in warning, "viever" in warning) == (False, False)
+    (problem,) = _load({"listeners": "http://localhost:1", "rest.basic.auth.file": "no-password"}).problems
+    assert "no password" in problem
+
+
+def test_roles_of_certificates_are_rules_in_order() -> None:
+    """The first that fits the subject decides; who fits none has no role."""
+    text = "OU=platform:operator, CN=alice:admin, *:viewer"
+    secure = {"listeners": "https://h:1", **TLS, **CERTIFICATES, "rest.client.certificate.roles": text}
+    rules = _rest(secure).certificate_roles
+    both = [("commonName", "alice"), ("organizationalUnitName", "platform")]
+    assert role_of(rules, both) is Role.OPERATOR
+    assert role_of(rules, both[:1]) is Role.ADMIN
+    assert role_of(rules, ()) is Role.VIEWER
+    assert role_of(rules[:2], [("commonName", "bob")]) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("OU=platform", "ends with no role"),
+        ("OU=platform:root", "ends with no role"),
+        ("platform:viewer", "names no part of a subject"),
+        ("XX=platform:viewer", "names no part of a subject"),
+        ("CN=:viewer", "names no part of a subject"),
+    ],
+)
+def test_a_rule_that_is_none_is_refused(text: str, reason: str) -> None:
+    """With the form that rules have."""
+    secure = {"listeners": "https://h:1", **TLS, **CERTIFICATES, "rest.client.certificate.roles": text}
+    (problem,) = _load(secure).problems
+    assert ("[rest.client.certificate.roles]" in problem, reason in problem) == (True, True)
+
+
+def test_roles_of_certificates_need_certificates() -> None:
+    """Where no client shows one nobody would have a role."""
+    (problem,) = _load({"listeners": "http://localhost:1", "rest.client.certificate.roles": "*:viewer"}).problems
+    assert "ssl.client.auth" in problem
 
 
 def test_a_certificate_may_stand_in_the_file_itself() -> None:
