@@ -15,7 +15,7 @@ DEMO_READY := $(VENV)/demo-ready
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: demo quick unit test slow soak bench crash faults cluster-faults lint types docs jars clean help
+.PHONY: demo quick unit test slow soak bench crash faults cluster-faults pauses lint types docs jars clean help
 
 # The archives of Java's classes that `jars` makes cost more than they save at a first start.
 demo: $(DEMO_READY) ## see it work: broker, target, an order stream, the sink, and the proof
@@ -50,6 +50,9 @@ faults: jars ## every fault of docs/reliability.md, judged by the oracle; parts 
 
 cluster-faults: jars ## three workers of a group are killed, frozen, cut off and stopped under load; MINUTES=, SEED=, CONNECTORS=
 	$(BIN)/python -m integration.cluster_faults $(ARGS)
+
+pauses: jars ## workers of groups are paused 1,000 times: uploads that began after their lease; PAUSES=, SCENES=, SEED=
+	$(BIN)/python -m integration.cluster_faults.pauses
 
 lint: $(READY) ## ruff: rules and format
 	$(BIN)/ruff check .

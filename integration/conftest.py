@@ -83,8 +83,8 @@ def rank(path: Path) -> int:
 
 @pytest.fixture(scope="session")
 def broker() -> Iterator[Broker]:
-    """The broker that all tests share. A test that stops or kills a broker starts its own."""
-    with Broker() as shared:
+    """The broker that all tests share; it allows short sessions. A test that stops or kills a broker starts its own."""
+    with Broker(properties={"group.min.session.timeout.ms": "1500"}) as shared:
         yield shared
 
 

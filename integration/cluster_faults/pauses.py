@@ -1,7 +1,7 @@
 """Workers that are paused at random, and whether an upload of theirs began after their lease. Real members, no Spark.
 
 `python -m integration.cluster_faults.pauses`: PAUSES (1000) of the workers of SCENES (8) groups, two in each, SEED,
-SESSION_MS (1500). Ends with 0 when no upload began after its lease, with 1 otherwise.
+SESSION_MS (1500). `make pauses`. Ends with 0 when no upload began after its lease, with 1 otherwise.
 """
 
 import os
@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +33,8 @@ TOPIC: Final = "configs"
 WORKERS: Final = "ab"
 LOOK_S: Final = 0.02
 BACK_S: Final = 60.0
+KINDS: Final = ("all", "all", "all", "the member", "the uploader")
+"""Which of a worker's processes are paused."""
 SHORTEST_MS: Final = 1_000
 """The session that brokers must allow: `group.min.session.timeout.ms`."""
 
@@ -109,6 +111,10 @@ class Judge:
                 self._gone_ns.setdefault(member_id, now_ns)
             self._there = found
 
+    def senders(self) -> set[str]:
+        """Member ids that something came from."""
+        return {one.member_id for one in self.uploads}
+
     def close(self, counted: Counted) -> None:
         """Judges all uploads."""
         self._ends.set()
@@ -153,8 +159,11 @@ class Worker:
 class Pauses:
     """All pauses of one group, in a thread of its own: one worker at a time."""
 
-    def __init__(self, group: str, workers: list[Worker], count: int, session_s: float, seed: str) -> None:
-        self._group, self._workers, self._count, self._session_s = group, workers, count, session_s
+    def __init__(
+        self, group: str, workers: list[Worker], count: int, session_s: float, seed: str, kinds: Sequence[str]
+    ) -> None:
+        self._group, self.workers, self._count, self._session_s = group, workers, count, session_s
+        self._kinds = kinds
         self._chance = random.Random(seed)
         self.counted = Counted()
         self.failure: str | None = None
@@ -168,11 +177,11 @@ class Pauses:
             self.failure = f"{self._group}: {type(error).__name__}: {error}"
 
     def _one(self) -> None:
-        for worker in self._workers:
+        for worker in self.workers:
             self._until_leased(worker)
         time.sleep(self._chance.uniform(0.0, 0.3) * self._session_s)
-        worker, other = self._chance.sample(self._workers, 2)
-        kind = self._chance.choice(["all", "all", "all", "the member", "the uploader"])
+        worker, other = self._chance.sample(self.workers, 2)
+        kind = self._chance.choice(self._kinds)
         about = self._chance.choice([0.4, 0.8, 0.8, 1.0, 1.0, 1.0, 1.5])  # the lease is over at 0.8, the session at 1
         length_s = self._session_s * about * self._chance.uniform(0.85, 1.15)
         before, pids = worker.member_id, worker.pids()[kind]
@@ -214,7 +223,15 @@ def _watch(worker: Worker, done: threading.Event, lapse_s: list[float]) -> None:
 
 
 def paused(
-    broker: Broker, folder: Path, count: int, groups: int, session_ms: int, seed: int, lease: float | None = None
+    broker: Broker,
+    folder: Path,
+    count: int,
+    groups: int,
+    session_ms: int,
+    seed: int,
+    *,
+    lease: float | None = None,
+    kinds: Sequence[str] = KINDS,
 ) -> Counted:
     """So many pauses in all. lease: in sessions, where it is not to be as it is. Raises TimeoutError."""
     names = [f"paused-{os.getpid()}-{seed}-{number}" for number in range(groups)]
@@ -226,7 +243,7 @@ def paused(
             for worker in workers:
                 parts.callback(worker.end)
             share = count // groups + (number < count % groups)
-            runs.append(Pauses(name, workers, share, session_ms / 1_000, f"{seed}-{number}"))
+            runs.append(Pauses(name, workers, share, session_ms / 1_000, f"{seed}-{number}", kinds))
         for run in runs:
             run.thread.start()
         for run in runs:
@@ -238,6 +255,8 @@ def paused(
             for kind, found in run.counted.lapses.items():
                 counted.lapses.setdefault(kind, []).extend(found)
         judge.close(counted)
+        if silent := [one.folder for run in runs for one in run.workers if one.member_id not in judge.senders()]:
+            raise TimeoutError(f"no upload came from {silent[0]}")
     if failures := [run.failure for run in runs if run.failure is not None]:
         raise TimeoutError("; ".join(failures))
     return counted

@@ -226,7 +226,7 @@ class DistributedSettings:
     )
     heartbeat_ms: Milliseconds = key(
         HEARTBEAT,
-        "How often a worker is heard of. At most a third of the session.",
+        "How often a worker is heard of; each tenth of the session where that is more often. At most a third of it.",
         default=3_000,
         minimum=100,
         maximum=_LARGEST,

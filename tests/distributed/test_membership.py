@@ -55,6 +55,17 @@ def test_a_confirmation_that_fails_leaves_the_lease_as_it_is() -> None:
     assert made.is_due(2 * SECOND)
 
 
+def test_who_stood_still_asks_for_nothing_for_a_moment() -> None:
+    """Unless it has become another member by then."""
+    made, _ = lease()
+    made.rest(60 * SECOND)
+    assert not made.is_due(60 * SECOND + 299_999_999)
+    assert made.is_due(60 * SECOND + 300_000_000)
+    made.rest(70 * SECOND)
+    made.belongs_to("m-2")
+    assert made.is_due(70 * SECOND)
+
+
 def test_another_member_id_ends_it() -> None:
     """The answer to what the former member asked is no confirmation for the new one."""
     made, written = lease()

@@ -19,6 +19,7 @@ from parquet_sink.model.events import Event
 from parquet_sink.process.signals import StopRequest
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.spark import session as session_module
+from parquet_sink.spark import warm_up
 from parquet_sink.spark.slots import most_beside_others
 from parquet_sink.worker.herder.errors import ShuttingDown
 from parquet_sink.worker.herder.store import ConfigStore, StoredConnector
@@ -184,6 +185,28 @@ def test_it_is_told_once_that_spark_is_up(hosted: Callable[..., Worker]) -> None
     assert worker.run() == 0
     assert len(told) == 1
     assert Status.RUNNING not in told[0]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_spark_is_warmed_up_before_it_is_told(
+    hosted: Callable[..., Worker], monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    """Where no connector is there yet, and somebody is told; one that fails is as none."""
+    done, stop_request = list[str](), StopRequest()
+
+    def finish(running: str, within_s: float) -> None:
+        done.append(running)
+        if fails:
+            raise SetupError("it did not come to an end")
+
+    def told() -> None:
+        done.append("told")
+        stop_request.request()
+
+    monkeypatch.setattr(warm_up, "start", lambda spark, folder: f"query in {folder.name}")
+    monkeypatch.setattr(warm_up, "finish", finish)
+    assert hosted(observer=Observer(), stop_request=stop_request, stays=True, spark_is_up=told).run() == 0
+    assert done == ["query in warm-up", "told"]
 
 
 def test_a_wish_before_spark_is_up_gives_its_start_up(hosted: Callable[..., Worker]) -> None:

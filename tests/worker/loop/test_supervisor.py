@@ -1,0 +1,38 @@
+"""worker/loop/supervisor.py: how many connectors begin at once. What else it does is in `test_lifecycle.py`."""
+
+from collections.abc import Callable
+
+import pytest
+
+from parquet_sink.worker.loop import supervisor
+from parquet_sink.worker.loop.connector import Connector
+from parquet_sink.worker.loop.status import Status
+from tests.worker.loop.worker_doubles import Loop
+
+
+def test_the_first_begins_alone_and_then_several_side_by_side(
+    make_loop: Callable[[], Loop], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One takes its turn when another has begun, or had its time."""
+    begun = set[str]()
+    monkeypatch.setattr(supervisor, "SIDE_BY_SIDE", 2)
+    monkeypatch.setattr(Connector, "has_started", lambda self: self.settings.name in begun)
+    loop = make_loop()
+    for name in "abcde":
+        loop.requests.create(name, {"name": name})
+
+    def running() -> str:
+        loop.round(3)
+        return "".join(run.settings.name for run in loop.registry.runs if run.status is Status.RUNNING)
+
+    assert running() == "a"
+    assert loop.supervisor.starting
+    begun.add("a")
+    assert running() == "abc"
+    begun.add("c")
+    assert running() == "abcd"
+    loop.clock.sleep(supervisor.START_S)
+    assert running() == "abcde"
+    begun.update("bde")
+    running()
+    assert not loop.supervisor.starting
