@@ -75,9 +75,12 @@ def target_authorities(ca_file: str | None, environment: Mapping[str, str]) -> A
 
 
 def problems(ca_file: str | None, environment: Mapping[str, str]) -> Iterator[str]:
-    """What is wrong with those of a target, each as `Invalid [key]. reason; cure`."""
+    """What is wrong with those of a target, each as `Invalid [key]. reason; cure`; nothing with the system's."""
+    authorities = target_authorities(ca_file, environment)
+    if authorities is None:
+        return
     try:
-        tls_context(target_authorities(ca_file, environment))
+        tls_context(authorities)
     except InvalidConfiguration as error:
         yield from error.problems
 
