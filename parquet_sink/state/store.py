@@ -8,7 +8,7 @@ loses estimates and history, never a record: the offsets that count are the cons
 | what | written by | read by |
 |---|---|---|
 | `SLOTS`, `WARM_UP`, `PAUSE`, `STOP`, `COMING`, `FLUSH` | program | planner |
-| `STARTED`, `DRAINED`, `FLUSHED` | planner | program |
+| `STARTED`, `DRAINED`, `SETTLED`, `FLUSHED` | planner | program |
 | `BEGUN` | planner; program, before a query starts | program |
 | progress | planner | program |
 | accepted, `REPORTED` | committer | planner, program |
@@ -52,6 +52,8 @@ BEGUN: Final = Field[bool]("begun", False)
 """The query that runs now has done the checks of its start; set back before each start of a query."""
 DRAINED: Final = Field[bool]("drained", False)
 """After STOP: nothing is in flight any more."""
+SETTLED: Final = Field[bool]("settled", False)
+"""After STOP: the group has all that was accepted."""
 FLUSH: Final = Field["str | None"]("flush", None)
 """Flushes that are asked for, a list of `model.flushes.FlushRequest` as JSON."""
 FLUSHED: Final = Field["str | None"]("flushed", None)
@@ -62,7 +64,7 @@ SENT: Final = Field["str | None"]("sent", None)
 REPORTED: Final = Field[bool]("reported", False)
 """The sink reported what became of the micro-batch that was planned last: see `SqliteRun.begin_batch`."""
 
-FIELDS: Final = (SLOTS, WARM_UP, PAUSE, STOP, COMING, FLUSH, FLUSHED, STARTED, BEGUN, DRAINED, SENT, REPORTED)
+FIELDS: Final = (SLOTS, WARM_UP, PAUSE, STOP, COMING, FLUSH, FLUSHED, STARTED, BEGUN, DRAINED, SETTLED, SENT, REPORTED)
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from parquet_sink.planner.planner import CHECK_S, PATIENCE_S, RECOMMIT_S, Planne
 from parquet_sink.process.lease import LeaseFile, clock_ns
 from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.state.sqlite import SqliteStore
-from parquet_sink.state.store import DRAINED, PAUSE, SLOTS, STOP
+from parquet_sink.state.store import DRAINED, PAUSE, SETTLED, SLOTS, STOP
 from tests.factories import Clock
 from tests.planner.planner_cluster import KEY, SETTINGS, Cluster, Reported, planner_on, spans
 
@@ -349,7 +349,7 @@ def test_a_stop_admits_nothing_more(cluster: Cluster, make: Callable[..., Planne
     state.set(STOP, True)
     assert planner.tick({KEY: 100}) == []
     assert cluster.group == {KEY: 100}
-    assert state.get(DRAINED) is True
+    assert state.get(DRAINED) is state.get(SETTLED) is True
 
 
 def test_a_pause_admits_nothing_and_looks_on(
@@ -405,7 +405,7 @@ def test_the_only_topic_partition_has_long_micro_batches(
 def test_a_full_file_is_seen_between_ticks(
     cluster: Cluster, make: Callable[..., Planner], clock: Clock, state: SqliteStore
 ) -> None:
-    """What is as much as a file; not less, nothing while the connector is paused or stopped, or brokers are away."""
+    """What is as much as a file, or a stop; nothing while the connector is paused or stopped, or brokers are away."""
     planner = make()
     planner.begin()
     assert planner.tick({}) == []
@@ -419,6 +419,12 @@ def test_a_full_file_is_seen_between_ticks(
         state.set(field, True)
         assert not planner.fills(0.5)
         state.set(field, False)
+    cluster.logs[KEY] = (0, 99)
+    planner._sleep = lambda seconds: state.set(STOP, True)
+    assert planner.fills(0.5)
+    planner._sleep = clock.sleep
+    state.set(STOP, False)
+    cluster.logs[KEY] = (0, 100)
     cluster.away = 1
     assert planner.tick({}) == []
     assert not planner.fills(0.5)
@@ -429,13 +435,14 @@ def test_a_full_file_is_seen_between_ticks(
 def test_a_stop_while_the_broker_is_away_ends_too(
     cluster: Cluster, make: Callable[..., Planner], state: SqliteStore
 ) -> None:
-    """A stop does not wait for a broker that does not answer."""
+    """A stop does not wait for a broker that does not answer; the program may have something left to commit."""
     planner = make()
     start = planner.begin()
     state.set(STOP, True)
     cluster.away = 1
     assert planner.tick(start) == []
     assert state.get(DRAINED) is True
+    assert state.get(SETTLED) is False
 
 
 def test_new_topic_partitions_are_read_from_their_first_record(

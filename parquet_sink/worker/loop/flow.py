@@ -28,7 +28,7 @@ from parquet_sink.planner import learned_topic
 from parquet_sink.settings.connector import ConnectorSettings, TopicSettings
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.state.sqlite import SqliteStore
-from parquet_sink.state.store import DRAINED
+from parquet_sink.state.store import DRAINED, SETTLED
 from parquet_sink.worker.herder.values import OFFSET, PARTITION, TOPIC, StoredOffset
 from parquet_sink.worker.loop import group_commit
 from parquet_sink.worker.loop.restarts import Positions
@@ -111,7 +111,8 @@ class TopicFlow(Flow):
         self._settings = settings
 
     def settle(self, instance: Instance, state: SqliteStore) -> None:
-        group_commit.commit_accepted(self._settings, instance, state)
+        if not state.get(SETTLED):
+            group_commit.commit_accepted(self._settings, instance, state)
 
     def positions(self, instance: Instance, state: SqliteStore) -> Positions:
         return group_commit.positions(self._settings, instance, state)

@@ -27,7 +27,7 @@ from parquet_sink.model.ranges import NO_TRIES, Accepted, Again, LearnedSchema, 
 from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.spark import handoff
 from parquet_sink.state.sqlite import SqliteStore
-from parquet_sink.state.store import DRAINED, PAUSE, SLOTS, STARTED
+from parquet_sink.state.store import DRAINED, PAUSE, SETTLED, SLOTS, STARTED
 from parquet_sink.worker.loop.connector import Connector
 from parquet_sink.worker.loop.request_queue import at_once
 from parquet_sink.worker.loop.restarts import PAUSE_S, WINDOW_S, RestartPolicy
@@ -323,6 +323,15 @@ def begun(running: Connector) -> Connector:
         [PartitionProgress("orders", 0, 7, 12, None), PartitionProgress("orders", 1, 3, 3, None)]
     )
     return running
+
+
+def test_what_the_planner_committed_is_not_committed_again(begun: Connector, clock: Clock) -> None:
+    """Its last tick settled all; the group is asked for nothing more."""
+    assert begun.state is not None
+    begun.state.record_accepted([Accepted("orders", 0, 9, 7, 9, "interval")])
+    begun.state.set(SETTLED, True)
+    stop(begun, clock, drained_s=1)
+    assert Group.advanced == []
 
 
 def test_a_stop_waits_for_the_flush(begun: Connector, launched: list[Query], clock: Clock) -> None:
