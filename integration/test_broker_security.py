@@ -507,6 +507,7 @@ def test_check_tries_what_a_worker_of_a_group_needs(
         door.broker.create_topic(topic, 1, {"cleanup.policy": "delete" if what == "offset" else "compact"})
     door.allow(user, [("Read", "topic", topics[what]) for what in ("config", "status", "offset", "state")])
     door.allow(user, [("Write", "topic", topics[what]) for what in ("config", "status")])
+    door.allow(user, [("Describe_Configs", "topic", topics["offset"])])
     ids = (f"connect-cluster-{workers}", f"parquet-sink-{group}")
     door.allow(user, [("Read", "group", workers), *(("Write", "transactional-id", one) for one in ids)])
     config, status, state, offset, *rest, own_state = told()

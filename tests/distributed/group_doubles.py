@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Generic, TypeVar, cast
 
-from parquet_sink.distributed.assignment import MemberInfo
+from parquet_sink.distributed.assignment import FORM, MemberInfo
 from parquet_sink.distributed.herder import DistributedHerder
 from parquet_sink.distributed.leader import Leader
 from parquet_sink.distributed.log import Deposed
@@ -82,16 +82,17 @@ class Reports:
 
 
 class Coordinator:
-    """Who is in the group, and who leads: the member that has been there longest."""
+    """Who is in the group, and who leads: the member that has been there longest. form: of records, of who joins."""
 
     def __init__(self) -> None:
+        self.form = FORM
         self.members: dict[str, MemberInfo] = {}
         self._joined = 0
 
     def join(self, worker_id: str) -> str:
         self._joined += 1
         member_id = f"member-{self._joined}"
-        self.members[worker_id] = MemberInfo(worker_id, member_id, f"http://{worker_id}", 0)
+        self.members[worker_id] = MemberInfo(worker_id, member_id, f"http://{worker_id}", 0, self.form)
         return member_id
 
     def leads(self, member_id: str) -> bool:

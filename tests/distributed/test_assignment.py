@@ -1,10 +1,13 @@
 """distributed/assignment.py: who runs what, what moves, and who waits for whom."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from parquet_sink.distributed import assignment
 from parquet_sink.distributed.assignment import (
     NOBODY,
     Assignment,
@@ -288,3 +291,13 @@ def test_a_worker_that_rests_is_given_what_has_no_worker_alone() -> None:
     shared = changed(resting, members("abc"), even(6))
     assert len(on(shared, "c")) == 2
     assert assign(resting, "a", members("abc"), even(6), now_ms=3_000, resting={"a", "b", "c"}) is None
+
+
+def test_an_assignment_is_in_the_form_that_all_of_the_group_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oldest member's, and never one that the leader does not know itself."""
+    monkeypatch.setattr(assignment, "FORM", 3)
+    forms = {"a": 2, "b": 4}
+    mixed = assign(None, "b", [replace(one, form=forms[one.worker_id]) for one in members("ab")], {}, now_ms=1_000)
+    assert mixed is not None
+    assert mixed.form == 2
+    assert changed(mixed, [replace(member("b"), form=4)], {}).form == 3

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from parquet_sink.distributed import leader, owned
+from parquet_sink.distributed import assignment, leader, owned, records
 from parquet_sink.distributed.herder import DistributedHerder
 from parquet_sink.worker.herder.errors import (
     ConnectorExists,
@@ -368,3 +368,38 @@ def test_a_worker_that_joined_again_has_nothing_yet(group: Group) -> None:
     assert lost.sends == set()
     group.settle()
     assert sorted(group.running().values()) == [["a"], ["b"]]
+
+
+def test_workers_of_two_releases_hand_over_in_words_that_both_read(
+    group: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of the older one while it is a member, and then those of the newer ones."""
+    for one in (assignment, owned, records):
+        monkeypatch.setattr(one, "FORM", 2)
+    group.coordinator.form = 2
+    create(group, "one", "two", "three", "four")
+
+    def written(since: int = 0) -> set[bytes]:
+        """Forms of releases since then, and of the last assignment."""
+        releases = [one for one in group.statuses.entries[since:] if b".release-" in (one.key or b"")]
+        assignments = [one for one in group.configs.entries if one.key == records.ASSIGNMENT_KEY]
+        assert releases
+        return {(one.value or b"")[:12] for one in (*releases, assignments[-1])}
+
+    group.kill("b")
+    group.settle()
+    group.add("c")  # the older one, a, leads
+    group.settle()
+    assert written() == {b'{"version":1'}
+    assert {len(workers) for workers in group.running().values()} == {1}
+
+    group.add("d")
+    group.settle()
+    group.kill("a")
+    group.settle()
+    since = len(group.statuses.entries)
+    group.add("e")
+    group.settle()
+    assert written(since) == {b'{"version":2'}
+    assert {len(workers) for workers in group.running().values()} == {1}
+    assert len(group.running()) == 4

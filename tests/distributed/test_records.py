@@ -211,3 +211,18 @@ def test_the_name_of_the_cluster_comes_back(group: str) -> None:
     """What was written is what is read; without a value the topic is nobody's."""
     assert parse_config(records.CLUSTER_KEY, records.cluster_value(group)) == ClusterNamed(group)
     assert parse_config(records.CLUSTER_KEY, None) == ClusterNamed("")
+
+
+def test_earlier_forms_are_read_and_later_ones_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a program that knows two; fields that it does not know it passes over in both."""
+    monkeypatch.setattr(records, "FORM", 2)
+    release = Release("w", "m", 4)
+    for form in (1, 2):
+        value = records.release_value(release, form).replace(b"{", b'{"more":[{}],', 1)
+        assert parse_status(records.release_key("a"), value) == Released("a", release)
+        assert parse_status(records.leaving_key("w"), records.leaving_value("m", form)) == Leaving("w", "m")
+        found = Assignment(1, "w", 5, {}, {}, form)
+        assert parse_config(records.ASSIGNMENT_KEY, records.assignment_value(found)) == Assigned(found)
+    later = parse_status(records.release_key("a"), records.release_value(release, 3))
+    assert later == Unreadable("it is of version 3, and this program knows 2")
+    assert isinstance(parse_config(b"parquet-sink.quotas", b"[1]"), Unreadable)

@@ -116,11 +116,14 @@ class Connectors:
     )
     def patch(self, call: Call) -> Reply:
         changes = texts_of(object_of(call.body, "the changes"), "the configuration")
-        with as_rest_errors():
-            self._herder.info(call.connector)
-        _same_name(call.connector, changes.get("name", call.connector))
-        if "connector.class" in changes:
-            require_class(changes["connector.class"])
+        try:
+            _same_name(call.connector, changes.get("name", call.connector))
+            if "connector.class" in changes:
+                require_class(changes["connector.class"])
+        except RestError:
+            with as_rest_errors():
+                self._herder.info(call.connector)  # that there is none is told first
+            raise
         with as_rest_errors():
             return Reply(renderings.changed(self._herder.patch(call.connector, changes), call.role))
 

@@ -14,6 +14,7 @@ from parquet_sink.distributed.calls import FORWARDED_BY, WorkerCalls
 from parquet_sink.distributed.records import SessionKey
 from parquet_sink.distributed.signing import NotBelieved, Verifier, sign
 from parquet_sink.worker.herder.errors import Elsewhere, NotLeader
+from parquet_sink.worker.herder.values import ConnectorInfo
 from parquet_sink.worker.rest.app import Forwarded
 from parquet_sink.worker.rest.call import Reply
 from parquet_sink.worker.rest.guards import ROLE_HEADER, SIGNATURE
@@ -153,3 +154,19 @@ def test_a_role_goes_on_with_its_request(peer: Peer) -> None:
         )
         assert hidden.json["config"]["topics"] == "orders"
         assert set(leader.kept) == {"one"}
+
+
+def test_whether_there_is_such_a_connector_the_leader_says(peer: Peer) -> None:
+    """A follower may not have read yet what was made; a change goes on to the leader all the same."""
+    leader, follower = FakeHerder(), FakeHerder()
+    with serving(leader, peers=Peer()) as at_leader, serving(follower, peers=peer) as at_follower:
+        assert at_leader.ask("POST", "/connectors", {"name": "new", "config": GOOD}).status == 201
+        elsewhere = NotLeader(f"http://127.0.0.1:{at_leader.port}")
+
+        def patch(name: str, changes: Mapping[str, str | None]) -> ConnectorInfo:
+            raise elsewhere
+
+        follower.patch = patch  # type: ignore[method-assign]
+        assert at_follower.ask("PATCH", "/connectors/new/config", {"a": "b"}).status == 200
+        assert leader.info("new").config["a"] == "b"
+        assert at_follower.ask("PATCH", "/connectors/none/config", {"name": "other"}).status == 404
