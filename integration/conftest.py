@@ -37,7 +37,7 @@ class TopicFactory(Protocol):
 
 LONGEST = (
     *("documents", "demo", "cli", "kafka_planner", "worker", "steps", "signals", "broker", "connect_rest"),
-    "connect_group",
+    *("connect_group", "rolling_upgrade"),
     *("file_source", "canary", "canary_group", "file_sink", "run_basic"),
 )
 """Files of integration tests in the order of the time that they take, as far as it matters."""

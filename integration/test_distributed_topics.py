@@ -1,12 +1,13 @@
 """The internal topics of a cluster on a real broker: made as the worker file says, checked, and of one cluster."""
 
+import time
 import uuid
 from collections.abc import Mapping
 from contextlib import closing
 
 import pytest
 from confluent_kafka import Consumer
-from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions  # type: ignore[attr-defined]
 
 from integration.conftest import TopicFactory
 from parquet_sink.addons.devkit.broker import Broker
@@ -114,3 +115,16 @@ def test_a_config_topic_of_a_cluster_that_lives_is_refused(broker: Broker, topic
         with pytest.raises(SetupError, match=rf"is that of another cluster, {other}, which has 1 worker\. Give each"):
             topics.refuse_other_cluster(other)
     topics.refuse_other_cluster(other)
+
+
+def test_topic_partitions_that_are_added_are_counted(broker: Broker) -> None:
+    """Of the topics in which the place of a key depends on their number."""
+    topics = _topics(broker, {"group.id": (group := f"c-{uuid.uuid4().hex[:10]}"), "status.storage.partitions": "2"})
+    assert topics.shared_counts() == {}
+    topics.ensure_all()
+    (status,) = [name for name, count in topics.shared_counts().items() if count == 2]
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    admin.create_partitions([NewPartitions(status, 3)])[status].result(10)
+    deadline = time.monotonic() + 30
+    while topics.shared_counts() != {status: 3, f"{group}-state": 5}:
+        assert time.monotonic() < deadline

@@ -23,6 +23,7 @@ from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.ports import HOST
 from parquet_sink.distributed.assignment import MemberInfo
 from parquet_sink.distributed.membership import GroupMembers, LeaseFiles, Membership
+from parquet_sink.distributed.watch import Watch
 from parquet_sink.errors import SetupError
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.process.lease import holds
@@ -317,3 +318,19 @@ def test_what_it_commits_is_how_far_the_worker_read(group: Group) -> None:
     membership.leave()
     assert membership.now().member_id == ""
     assert membership.members() == []
+
+
+def test_two_workers_of_one_name_are_told(group: Group) -> None:
+    """Both stay members, so the coordinator lists them; after longer than a session that is odd."""
+    now_s = [0.0]
+    watch = Watch(group.listed, dict, lambda: -1, SESSION_MS / 1_000, lambda: now_s[0])
+    one, other = group.joined("twin"), group.joined("twin")
+    for now_s[0] in (0.0, 100.0):
+        watch.look()
+    (found,) = watch.warnings
+    assert "2 workers of the group have the address twin" in found
+    other.send(signal.SIGTERM)
+    until(lambda: len(group.listed()) == 1, 30, "it is still listed")
+    watch.look()
+    assert watch.warnings == ()
+    assert one.has_lease()
