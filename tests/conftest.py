@@ -6,8 +6,11 @@ from collections.abc import Generator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.thorough import examples
+
 # No test asserts on time: a busy machine is no defect.
-settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+LENIENT = [HealthCheck.too_slow]
+settings.register_profile("house", deadline=None, max_examples=examples(100), suppress_health_check=LENIENT)
 settings.load_profile("house")
 
 

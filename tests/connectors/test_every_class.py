@@ -30,6 +30,7 @@ from parquet_sink.worker_config.worker_file import LoadedWorker, load_worker
 from parquet_sink.worker_config.worker_keys import WORKER_KEYS
 from tests.connectors.ems.connector_files import GOOD as EMS
 from tests.connectors.ems.connector_files import E
+from tests.thorough import examples
 from tests.worker.rest.fake_herder import FakeHerder
 from tests.worker.rest.serving import by_keys
 
@@ -221,7 +222,7 @@ def _mixed(name: str, random: Random) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", CLASSES)
 @given(random=st.randoms(use_true_random=False))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_any_keys_together_are_judged(name: str, asked: Asked, random: Random) -> None:
     """By the tables of keys, and the rules between them."""
     asked.by_tables(_mixed(name, random))
@@ -229,7 +230,7 @@ def test_any_keys_together_are_judged(name: str, asked: Asked, random: Random) -
 
 @pytest.mark.parametrize("name", CLASSES)
 @given(random=st.randoms(use_true_random=False))
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 def test_any_keys_together_are_tried_on_the_machine(name: str, asked: Asked, random: Random) -> None:
     """By folders, certificates and the libraries of clients, too; few, because these are slow to load."""
     asked.by_machine(_mixed(name, random))

@@ -21,6 +21,7 @@ from parquet_sink.convert.json.envelope import Frames, decoder
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.convert.typed_json import reader as json_typed
 from parquet_sink.convert.typed_json.types import DATE, DECIMAL
+from tests.thorough import examples
 
 SETTINGS = ConverterSettings(kind="json_envelope")
 ORDER = {
@@ -421,7 +422,7 @@ def values(draw: st.DrawFn) -> bytes:
     return draw(st.sampled_from(LAYOUTS)) % (schema, payload)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(values(), max_size=14), st.integers(1, 14))
 def test_fast_equals_exact(texts: list[bytes], size: int) -> None:
     """Whatever the values and their cut into blocks, one decoder for all gives what each value gives alone."""

@@ -12,6 +12,7 @@ from parquet_sink.convert.decoded import Decoded, SchemaColumns
 from parquet_sink.convert.decoders import decoder_for as decoder
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.errors import InvalidConfiguration
+from tests.thorough import examples
 
 
 def decode(kind: str, *values: bytes, encoding: str = "UTF-8") -> Decoded:
@@ -42,7 +43,7 @@ def strict(value: bytes, encoding: str) -> str | None:
         return None
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.lists(st.binary(max_size=6) | st.text().map(str.encode)),
     st.sampled_from([("UTF-8", "utf-8"), ("utf8", "utf-8"), ("US-ASCII", "ascii"), ("ISO-8859-1", "latin-1")]),
@@ -123,7 +124,7 @@ NUMBERS: list[tuple[str, str, str, pa.DataType]] = [
 
 
 @pytest.mark.parametrize(("kind", "converter", "code", "arrow"), NUMBERS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_numbers(kind: str, converter: str, code: str, arrow: pa.DataType, data: st.DataObject) -> None:
     """Numbers are big-endian and of one size; a value of another size is invalid by itself."""

@@ -12,6 +12,7 @@ from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.registry.registered import ASK_AGAIN_S, RegisteredDecoder, RegisteredSchema
 from parquet_sink.errors import RegistryFailed
 from tests.factories import Clock
+from tests.thorough import examples
 
 
 class Schemas:
@@ -173,7 +174,7 @@ def test_the_cache_is_bounded() -> None:
 RECORDS = st.tuples(st.sampled_from([1, 2, 3, 13, 500]), st.sampled_from(["a", "b", "bad", "none", "tree"]))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(st.lists(st.one_of(RECORDS, st.sampled_from([b"", b"{}", b"\0\0"])), max_size=25))
 def test_a_record_fares_in_company_as_alone(items: list[tuple[int, str] | bytes]) -> None:
     """No value changes what becomes of another."""

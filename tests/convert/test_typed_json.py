@@ -38,6 +38,7 @@ from parquet_sink.convert.typed_json.types import (
     decimal_kind,
     to_arrow,
 )
+from tests.thorough import examples
 
 SCALARS: list[ScalarName] = ["int8", "int16", "int32", "int64", "float32", "float64", "boolean", "string", "bytes"]
 SCALARS += ["date", "time", "timestamp"]
@@ -237,7 +238,7 @@ def test_a_field_may_be_left_out_and_not_be_null() -> None:
     assert piece.rows.type.field("a").nullable
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.text(st.sampled_from('anul"\\/:,{ \nü\u2028'), min_size=1, max_size=6),
     st.booleans(),
@@ -439,7 +440,7 @@ def cases(draw: st.DrawFn) -> tuple[Slot, list[bytes]]:
     return slot, [text.encode("utf-8", "surrogateescape") for text in rounds]
 
 
-@settings(max_examples=70, deadline=None)
+@settings(max_examples=examples(70), deadline=None)
 @given(cases(), st.integers(1, 11))
 def test_fast_equals_exact(case: tuple[Slot, list[bytes]], size: int) -> None:
     """Whatever the type, the values and the cut into blocks, both paths give the same."""
@@ -454,7 +455,7 @@ def test_fast_equals_exact(case: tuple[Slot, list[bytes]], size: int) -> None:
     assert fast == exact
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.sampled_from(["float32", "float64"]), st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=20))
 def test_fractions_are_equal_to_the_last_bit(name: ScalarName, numbers: list[float]) -> None:
     """Both parsers round alike."""
@@ -466,7 +467,7 @@ def test_fractions_are_equal_to_the_last_bit(name: ScalarName, numbers: list[flo
         assert outcome(decode(TypedReader(slot), values)) == fast
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.binary(max_size=40), max_size=10), st.sampled_from([1, 9, 38, 39, 64, 76]))
 def test_decimals_are_equal(raws: list[bytes], precision: int) -> None:
     """Unscaled values of any length, within the precision and beyond."""
@@ -490,7 +491,7 @@ def decimals_as_numbers(draw: st.DrawFn) -> tuple[DecimalKind, list[str]]:
     return kind, draw(st.lists(number, min_size=1, max_size=6))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(decimals_as_numbers(), st.booleans())
 def test_decimals_as_numbers_are_equal(case: tuple[DecimalKind, list[str]], within: bool) -> None:
     """Numbers of about as many digits as the precision are the same number, or the same refusal, in both ways."""
@@ -599,7 +600,7 @@ def test_a_bad_value_in_a_hundred_leaves_the_others_together(kind: str) -> None:
     assert outcome(decode(reader, values)) == exact
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.integers(0, 10**6), st.lists(st.sampled_from(sorted(DAMAGE)), max_size=4), st.integers(300, 1500))
 def test_bad_values_among_many_are_judged_as_each_by_itself(seed: int, kinds: list[str], size: int) -> None:
     """Bad values of some kinds at random places, few or many, in blocks of any size, one after the other."""

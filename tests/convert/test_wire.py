@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.convert.registry.registered import Group, split
+from tests.thorough import examples
 
 
 def values(*items: bytes) -> pa.BinaryArray:
@@ -115,7 +116,7 @@ def test_ten_thousand_schemas() -> None:
 HEADERS = st.sampled_from([b"", b"\0", b"\0\0\0\0\1", b"\0\0\0\0\2", b"\0\0\0\1\0", b"\0\x80\0\0\0", b"{", b"\x1f\x8b"])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.lists(st.builds(bytes.__add__, HEADERS, st.binary(max_size=12)), max_size=30),
     st.sampled_from([4, 8]),

@@ -15,6 +15,7 @@ from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.xml import decoder as xml
 from parquet_sink.convert.xml.decoder import XmlDecoder, parse
 from parquet_sink.convert.xml.settings import XmlConverter
+from tests.thorough import examples
 
 XSI = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
 
@@ -283,14 +284,14 @@ def write(name: str, value: object) -> str:
     return f"<{name}>{escape(str(value))}</{name}>"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.dictionaries(names, plain_trees, min_size=1, max_size=3), st.sampled_from(["utf-8", "utf-16"]))
 def test_what_was_written_is_read(tree: dict[str, object], codec: str) -> None:
     """Any tree of text, objects and lists comes back as it was written, in its order."""
     assert repr(parse(write("r", tree).encode(codec, "strict"))) == repr(tree)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     st.lists(
         st.binary(max_size=30)

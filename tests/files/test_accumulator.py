@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.errors import StorageFailed
@@ -27,6 +27,7 @@ from parquet_sink.model.records import RecordBatch
 from parquet_sink.planner.admission import due_range
 from parquet_sink.rows.row_builder import RowBuilder, Run
 from parquet_sink.rows.settings import ShapeSettings
+from tests.thorough import FIXTURES_SHARED, examples
 
 PLACE = Place("orders sink", "orders", 3, "0123456789abcdef" * 2)
 MANY = Limits(10**9, 10**9)
@@ -443,7 +444,9 @@ def runs(draw: st.DrawFn) -> list[Run]:
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(60),
+    deadline=None,
+    suppress_health_check=FIXTURES_SHARED,
 )
 @given(runs=runs(), records=st.integers(1, 10), group_rows=st.integers(1, 10), size=st.integers(500, 5_000))
 def test_what_goes_in_comes_out(
@@ -469,7 +472,7 @@ def test_what_goes_in_comes_out(
     assert len({f.path for f in files}) == len(files)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(runs=runs(), most=st.integers(1, 5), incompatible=st.booleans())
 def test_parts_of_a_run_divide_no_record(runs: list[Run], most: int, incompatible: bool) -> None:
     """Parts hold all rows in order, at most so many records each, and say how many; only the first starts anew."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.files import accumulator as module
@@ -21,6 +21,7 @@ from parquet_sink.files.settings import FileSettings
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.rows.row_builder import RowBuilder, Run
 from parquet_sink.rows.settings import ShapeSettings
+from tests.thorough import FIXTURES_SHARED, examples
 
 PLACE = Place("c", "t", 0, "0" * 32)
 MIB = 1 << 20
@@ -135,7 +136,9 @@ BOUNDS = st.builds(
 
 
 @settings(
-    max_examples=35, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(35),
+    deadline=None,
+    suppress_health_check=FIXTURES_SHARED,
 )
 @given(runs=changing(), bounds=BOUNDS, cuts=st.lists(st.lists(st.integers(1, 29), max_size=6), min_size=5, max_size=5))
 def test_files_do_not_depend_on_how_rows_arrive(
@@ -200,7 +203,9 @@ def test_large_files_do_not_depend_on_how_rows_arrive(tmp_path: Path, case: str)
 
 
 @settings(
-    max_examples=18, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(18),
+    deadline=None,
+    suppress_health_check=FIXTURES_SHARED,
 )
 @given(
     amounts=st.lists(st.sampled_from([1, 2, 0.5, None]), min_size=1, max_size=60),

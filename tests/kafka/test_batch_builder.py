@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import cycle, pairwise
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.kafka import batch_builder
@@ -17,6 +17,7 @@ from parquet_sink.kafka.batch_builder import (
     next_poll,
 )
 from parquet_sink.model.records import VALUES_ONLY, Header, RecordBatch, RecordParts
+from tests.thorough import FIXTURES_SHARED
 
 BOTH = RecordParts(keys=True, headers=True)
 
@@ -146,7 +147,7 @@ records = st.lists(st.tuples(sizes, sizes, st.lists(sizes, max_size=2)), min_siz
 portions = st.lists(st.integers(1, 50), min_size=1, max_size=9)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
+@settings(suppress_health_check=FIXTURES_SHARED, deadline=None)
 @given(records, st.sampled_from([VALUES_ONLY, RecordParts(keys=True), RecordParts(headers=True), BOTH]), portions)
 def test_batches_do_not_depend_on_how_messages_came(
     monkeypatch: pytest.MonkeyPatch,

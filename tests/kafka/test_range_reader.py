@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.errors import KafkaFailed, OffsetsLost, TopicGone
@@ -21,6 +21,7 @@ from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.records import RecordBatch
 from tests.factories import Clock
 from tests.kafka.messages import Message
+from tests.thorough import FIXTURES_SHARED, examples
 
 KAFKA = KafkaSettings(topics=("orders",), group="connect-orders", client={"bootstrap.servers": "localhost:9092"})
 ACCEPTING = KafkaSettings(("orders",), None, "connect-orders", KAFKA.client, lost_offsets="CONTINUE")
@@ -173,7 +174,7 @@ sizes = st.lists(st.sampled_from([0, 1, 10, 40, 100, 101, 500]), min_size=1, max
 portions = st.lists(st.integers(1, 50), min_size=1, max_size=9)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
+@settings(suppress_health_check=FIXTURES_SHARED, deadline=None)
 @given(sizes, portions, portions)
 def test_blocks_do_not_depend_on_how_records_came(
     monkeypatch: pytest.MonkeyPatch, sizes: list[int], some: list[int], others: list[int]
@@ -394,7 +395,7 @@ def test_waiting_for_the_target_is_no_silence(monkeypatch: pytest.MonkeyPatch) -
     assert found == list(range(1_500))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=60)
+@settings(suppress_health_check=FIXTURES_SHARED, max_examples=examples(60))
 @given(
     st.lists(st.tuples(st.integers(1, 4), st.none() | st.binary(max_size=30)), max_size=60),
     st.integers(0, 3),

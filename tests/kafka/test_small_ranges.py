@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, TopicPartition
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.kafka import batch_builder, consumer_cache, several_ranges
@@ -19,6 +19,7 @@ from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import VALUES_ONLY, RecordBatch
 from tests.factories import Clock
 from tests.kafka.messages import Message
+from tests.thorough import FIXTURES_SHARED, examples
 
 KAFKA = KafkaSettings(topics=("orders",), group="connect-orders", client={"bootstrap.servers": "localhost:9092"})
 GONE = KafkaError(KafkaError._AUTO_OFFSET_RESET)
@@ -149,7 +150,7 @@ def logs(draw: st.DrawFn) -> dict[PartitionKey, tuple[list[Record], int]]:
     return made
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=100)
+@settings(suppress_health_check=FIXTURES_SHARED, max_examples=examples(100))
 @given(logs(), st.randoms(use_true_random=False), st.data())
 def test_each_range_gives_its_records_and_no_others(
     monkeypatch: pytest.MonkeyPatch,

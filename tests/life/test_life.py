@@ -7,8 +7,9 @@ from hypothesis.stateful import run_state_machine_as_test
 from tests.life.broken import BROKEN, RARE
 from tests.life.known import KNOWN
 from tests.life.machine import Life
+from tests.thorough import examples
 
-LIVES = settings(max_examples=100, stateful_step_count=12, suppress_health_check=list(HealthCheck))
+LIVES = settings(max_examples=examples(100), stateful_step_count=12, suppress_health_check=list(HealthCheck))
 SLOW_RUNS, SLOW_LIVES = 20, 1_000
 
 

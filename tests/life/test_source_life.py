@@ -1,4 +1,4 @@
-"""A source's whole life, at random: 100 of them each time, and 20,000 by `make slow`; and it finds what it is for."""
+"""A source's whole life, at random: 40 of them each time, and 20,000 by `make slow`; and it finds what it is for."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -16,6 +16,7 @@ from parquet_sink.addons.sources.flow import stream as source_stream
 from parquet_sink.addons.sources.memory import MemoryFile
 from parquet_sink.model.events import Event
 from tests.life.source_life import SourceLife
+from tests.thorough import examples
 
 QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 SLOW_RUNS, SLOW_LIVES = 20, 1_000
@@ -33,7 +34,7 @@ def test_the_promise_holds_through_a_sources_life() -> None:
 
     The same lives each time: `make slow` looks for others.
     """
-    run_state_machine_as_test(SourceLife, settings=settings(lives(100, 25), derandomize=True, database=None))
+    run_state_machine_as_test(SourceLife, settings=settings(lives(examples(100), 25), derandomize=True, database=None))
 
 
 @pytest.mark.slow

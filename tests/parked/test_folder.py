@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.errors import ParkedFull, StorageFailed
@@ -23,6 +23,7 @@ from parquet_sink.parked.settings import ParkedSettings
 from tests.parked.conftest import MAX
 from tests.parked.crashes import Crash, crash_at
 from tests.parked.records import offsets, rejected
+from tests.thorough import FIXTURES_SHARED, examples
 
 
 def test_a_record_is_kept_with_all_that_it_has(folder: ParkedFolder) -> None:
@@ -226,7 +227,9 @@ ranges = st.lists(st.tuples(st.integers(0, 40), st.integers(1, 12), st.integers(
 
 
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=60, deadline=None
+    suppress_health_check=FIXTURES_SHARED,
+    max_examples=examples(60),
+    deadline=None,
 )
 @given(ranges, st.integers(200, 5_000))
 def test_however_ranges_are_repeated_each_record_is_there_once(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.errors import AnotherInstance, KafkaFailed, OffsetsLost
@@ -20,6 +20,7 @@ from parquet_sink.planner.discovery import METADATA_S
 from parquet_sink.state.sqlite import SqliteStore
 from tests.factories import Clock
 from tests.kafka.simulation import KEY, WATCHFUL, Cluster, Query, count_as_very_many, done, id_of
+from tests.thorough import FIXTURES_SHARED, examples
 
 YOUNGER = Instance("younger", "host-b", 2, "later")
 NO_ANSWER = KafkaError._TIMED_OUT
@@ -147,7 +148,9 @@ def restart_at(query: Query) -> None:
 @example(steps=[(1, 13, ("remake", 1, False)), (0, 1, ("set", 1))], **PLAIN)
 @example(steps=[(1, 14, ("set", 1)), (0, 3, ("delete", False))], policy="STOP", reset="earliest", more={}, idle=False)
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=80, deadline=None
+    suppress_health_check=FIXTURES_SHARED,
+    max_examples=examples(80),
+    deadline=None,
 )
 @given(
     STEPS,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, Uuid
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.addons.file_sink.settings import FileSinkSettings
@@ -42,6 +42,7 @@ from tests.kafka.simulation import (
     id_of,
     planner_on,
 )
+from tests.thorough import FIXTURES_SHARED, examples
 
 
 @pytest.fixture
@@ -737,7 +738,9 @@ def check_promise(query: Query) -> None:
 
 
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=70, deadline=None
+    suppress_health_check=FIXTURES_SHARED,
+    max_examples=examples(70),
+    deadline=None,
 )
 @given(
     STEPS,

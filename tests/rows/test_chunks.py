@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.rows.chunks import Chunks
+from tests.thorough import examples
 
 KEY, SIZE = "connect.ems.flattener.jsonblob.chunks", "connect.ems.data.fallback.varchar.length"
 
@@ -72,7 +73,7 @@ def test_what_only_fits_when_characters_are_parted_does_not_fit(size: int, text:
         assert misfits == {0: f"{begin} cannot hold, because a character has more; set {SIZE} to 4 at least"}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.text(st.sampled_from("ab\0é€😀"), min_size=1, max_size=40), st.integers(1, 3), st.integers(1, 9))
 def test_the_number_that_is_said_to_suffice_does_and_one_less_does_not(text: str, count: int, size: int) -> None:
     """Whoever follows the message has the record, and has no chunk too many."""
@@ -86,7 +87,7 @@ def test_the_number_that_is_said_to_suffice_does_and_one_less_does_not(text: str
         assert rows(Chunks(40, 4), [text])[1] == {}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(st.text(st.sampled_from("ab\0é€😀"), max_size=12), max_size=6), st.integers(1, 6), st.integers(1, 9))
 def test_chunks_are_as_the_definition_says(values: list[str], count: int, size: int) -> None:
     """Put together they give back the text, none is larger than its size, and a misfit is one by the definition."""

@@ -22,6 +22,7 @@ from parquet_sink.rows.flatten.trees import PendingRows, rows_of, value_types_of
 from parquet_sink.rows.run import ColumnBatch, TreeBatch, rejection_of
 from parquet_sink.rows.schema.topic_columns import TopicColumns
 from parquet_sink.rows.settings import ObfuscationSettings, ShapeSettings
+from tests.thorough import examples
 
 PLAIN = ShapeSettings(embed_metadata=False)
 CHUNKS = replace(PLAIN, chunks=3, chunk_bytes=10_000)
@@ -334,7 +335,7 @@ ways = st.builds(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(records, ways, st.booleans(), st.integers(0, 2))
 def test_rows_are_as_the_definition_says(
     drawn: tuple[pa.DataType, list[object]], way: ShapeSettings, discard: bool, start: int
@@ -365,7 +366,7 @@ def test_rows_are_as_the_definition_says(
         assert repr(shown) == repr(want)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(records, st.integers(0, 2))
 def test_chunks_hold_the_text_of_the_record(drawn: tuple[pa.DataType, list[object]], start: int) -> None:
     """Put together and read back, chunks are the record by the definition; nothing is left out of it."""
@@ -378,7 +379,7 @@ def test_chunks_hold_the_text_of_the_record(drawn: tuple[pa.DataType, list[objec
         assert repr(read(text)) == repr(text_of(value, arrow))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     fields(types(1), least=1).flatmap(
         lambda arrow: st.tuples(st.just(arrow), st.lists(values(pa.list_(arrow), True), min_size=1, max_size=4))

@@ -17,6 +17,7 @@ from parquet_sink.rows.run import Run
 from parquet_sink.rows.schema.topic_columns import merge
 from parquet_sink.rows.settings import ObfuscationSettings, ShapeSettings
 from tests.factories import accepted
+from tests.thorough import examples
 
 BARE = ShapeSettings(embed_metadata=False)
 A = pa.struct([("id", pa.int64()), ("name", pa.string())])
@@ -306,7 +307,7 @@ JSON_VALUES = [
 ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(st.sampled_from(JSON_VALUES), max_size=30), st.booleans(), st.booleans(), st.booleans())
 def test_json_by_either_way_is_the_same(values: list[bytes], flat: bool, discard: bool, metadata: bool) -> None:
     """Schemaless JSON as trees gives the rows, columns, cuts and errors that the way for plain JSON gives."""

@@ -17,6 +17,7 @@ from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.rows.settings import ObfuscationSettings, ShapeSettings
 from tests.factories import accepted
 from tests.rows.json_records import eager, facts, hidden, lists_of_records, regular, shape_settings, values
+from tests.thorough import examples
 
 
 @contextmanager
@@ -38,7 +39,7 @@ def outcome(one: RowBuilder, blocks: list[list[bytes | None]]) -> list[object]:
     return seen
 
 
-@settings(max_examples=70, deadline=None)
+@settings(max_examples=examples(70), deadline=None)
 @given(st.lists(values(), min_size=1, max_size=4), shape_settings)
 def test_fast_equals_exact(blocks: list[list[bytes | None]], config: ShapeSettings) -> None:
     """Whatever the records, the settings and the cut into blocks, both paths give the same."""
@@ -49,7 +50,7 @@ def test_fast_equals_exact(blocks: list[list[bytes | None]], config: ShapeSettin
     assert fast == exact
 
 
-@settings(max_examples=70, deadline=None)
+@settings(max_examples=examples(70), deadline=None)
 @given(st.lists(lists_of_records(), min_size=1, max_size=3), shape_settings, hidden)
 def test_fast_equals_exact_where_records_have_lists(
     blocks: list[list[bytes | None]], config: ShapeSettings, obfuscation: ObfuscationSettings | None
@@ -63,7 +64,7 @@ def test_fast_equals_exact_where_records_have_lists(
     assert fast == exact
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(values(), min_size=2, max_size=4), shape_settings)
 def test_known_carries_everything(blocks: list[list[bytes | None]], config: ShapeSettings) -> None:
     """A new shaper for each block, given what the one before knew as bytes, equals one shaper for all."""
@@ -79,7 +80,7 @@ def test_known_carries_everything(blocks: list[list[bytes | None]], config: Shap
     assert one == many
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(regular(), max_size=40), st.integers(1, 40), shape_settings)
 def test_cut_into_blocks_changes_no_row(texts: list[str], size: int, config: ShapeSettings) -> None:
     """However records are cut into blocks, each row has the same values where it has the same columns."""

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.rows import column_builder
+from tests.thorough import examples
 
 ELEMENT = pa.struct([pa.field("a", pa.int32()), pa.field("b", pa.string())])
 WRAPPER = pa.struct([pa.field("anything", pa.list_(ELEMENT))])
@@ -17,7 +18,7 @@ LISTS = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(LISTS, st.integers(0, 3))
 def test_each_element_is_a_row(lists: list[list[dict[str, object] | None] | None], start: int) -> None:
     """Elements come in order, each with its record's position; nulls, empty lists and null lists give none."""

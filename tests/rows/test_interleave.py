@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from parquet_sink.rows.run import ColumnBatch, Interleaving, TreeBatch, join
 from parquet_sink.rows.schema.evolution import merged
+from tests.thorough import examples
 
 
 def batch(name: str, positions: list[int]) -> ColumnBatch:
@@ -28,7 +29,7 @@ def batches(draw: st.DrawFn) -> tuple[list[ColumnBatch], int]:
     return dealt, draw(st.integers(0, len(names) + 1))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(batches(), st.lists(st.integers(0, 40), max_size=3))
 def test_every_row_once_and_in_order(given_sheets: tuple[list[ColumnBatch], int], cuts: list[int]) -> None:
     """Whatever the batches and the cuts, rows come in the order of their records, those from `stop` on are left out."""
@@ -55,7 +56,7 @@ def test_every_row_once_and_in_order(given_sheets: tuple[list[ColumnBatch], int]
     assert found == sorted(wanted, key=lambda row: (row[0], row[1], int(row[2].split(".")[1])))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(batches())
 def test_tells_where_the_part_changes(given_sheets: tuple[list[ColumnBatch], int]) -> None:
     """Each stretch of records of one part is told once, from its first record to that of the next."""

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.rows.json_text import bound, texts
+from tests.thorough import examples
 
 NAN, INF = float("nan"), float("inf")
 PAIR = pa.struct([("a", pa.int32()), ("b", pa.string())])
@@ -80,7 +81,7 @@ def test_what_lies_below_a_null_is_not_shown() -> None:
     ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(st.none() | st.text(max_size=6)), st.integers(0, 4))
 def test_strings_are_escaped_as_json_asks(values: list[str | None], start: int) -> None:
     """Any text reads back as it was, and is written as a JSON library would, in slices too."""
@@ -88,7 +89,7 @@ def test_strings_are_escaped_as_json_asks(values: list[str | None], start: int) 
     assert found.to_pylist() == [None if one is None else orjson.dumps(one).decode() for one in values[start:]]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(st.none() | st.floats(width=64)))
 def test_fractions_read_back_exactly(values: list[float | None]) -> None:
     """A double's text has a point or an exponent, and reads back as the same double."""
@@ -103,7 +104,7 @@ def test_fractions_read_back_exactly(values: list[float | None]) -> None:
 nested = st.lists(st.fixed_dictionaries({"a": st.none() | st.integers(-9, 9), "b": st.none() | st.text(max_size=3)}))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(st.none() | nested, max_size=5), st.integers(0, 5))
 def test_the_bound_is_above_the_size(values: list[list[dict[str, object]] | None], start: int) -> None:
     """Texts are never longer than `bound` says, also for a part of an array."""

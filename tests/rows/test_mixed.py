@@ -20,6 +20,7 @@ from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.rows.schema import topic_columns
 from parquet_sink.rows.settings import ShapeSettings
 from tests.factories import accepted
+from tests.thorough import examples
 
 LEAVES = {
     "int32": pa.int32(),
@@ -286,7 +287,7 @@ def topics(draw: st.DrawFn, flat: bool) -> tuple[list[Record], frozenset[str]]:
     return draw(st.lists(st.one_of(*one()), min_size=1, max_size=10)), required
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.data(), st.booleans(), st.lists(st.integers(1, 9), max_size=4), st.sampled_from([2500, 2500, 5]))
 def test_any_cut_gives_the_rows_of_the_definition(data: st.DataObject, flat: bool, cuts: list[int], most: int) -> None:
     """In one block, one by one and cut at random: rows, where the topic starts anew, and the columns after."""

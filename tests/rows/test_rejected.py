@@ -20,6 +20,7 @@ from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.rows.run import Run
 from parquet_sink.rows.settings import ObfuscationSettings, ShapeSettings
 from tests.rows.json_records import eager, facts, shape_settings, values
+from tests.thorough import examples
 
 BARE = ShapeSettings(embed_metadata=False)
 KEYED = replace(BARE, primary_keys=("id",))
@@ -96,7 +97,7 @@ def columns(shaper: RowBuilder) -> list[tuple[str, str]]:
     return [(field.name, str(field.type)) for field in shaper.known or ()]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(values(), min_size=1, max_size=3), shape_settings)
 def test_rejected_json_leaves_no_trace(blocks: list[list[bytes | None]], config: ShapeSettings) -> None:
     """Of plain JSON, whatever the records, the settings and the cut into blocks."""
@@ -113,7 +114,7 @@ ONE = st.sampled_from(
 )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(st.lists(st.lists(ONE, max_size=12), min_size=1, max_size=3), st.sampled_from([BARE, KEYED]))
 def test_rejected_records_of_many_schemas_leave_no_trace(blocks: list[list[bytes]], config: ShapeSettings) -> None:
     """Of records with and without schemas that alternate: invalid ones, and ones without a key."""

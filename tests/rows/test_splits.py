@@ -17,6 +17,7 @@ from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.rows.settings import ObfuscationSettings, ShapeSettings
 from tests.factories import accepted
 from tests.rows.definition import Json, Shaped, Topic, defined, shown
+from tests.thorough import examples
 
 BARE = ShapeSettings(embed_metadata=False)
 
@@ -81,7 +82,7 @@ def same(found: Shaped, wanted: Topic) -> None:
     assert found.anew == wanted.anew
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(RECORDS, min_size=1, max_size=12), SETTINGS, st.lists(st.integers(1, 11), max_size=4), st.booleans())
 @example([{"m": [{"a": 1}, {"b": 1, "a": 0.5}]}], replace(BARE, explode=True), [], False)
 @example([{"m": [{"a": 1, "b": 1}, {"a": 0.5}]}], replace(BARE, explode=True), [], False)
@@ -122,7 +123,7 @@ EVERYTHING = st.builds(
 ODD = st.dictionaries(st.sampled_from(["a", "A", "", "a_b", "kafkaOffset", "m"]), ANYTHING, min_size=1, max_size=3)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.lists(RECORDS.filter(bool) | RECORDS.filter(bool) | ODD, min_size=1, max_size=8),
     EVERYTHING,

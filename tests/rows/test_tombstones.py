@@ -25,6 +25,7 @@ from parquet_sink.rows.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.transform.chain import Step, TransformChain
 from tests.factories import accepted
 from tests.rows.definition import Json, Shaped, Topic, lower, shown
+from tests.thorough import examples
 from tests.transform.doubles import DropAll, Identity, Where, is_tombstone
 
 ROWS = ShapeSettings(
@@ -409,7 +410,7 @@ CONFIGS = st.builds(
 )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(
     st.lists(st.tuples(KEYS, VALUES | st.none()), min_size=1, max_size=14),
     CONFIGS,
@@ -515,7 +516,7 @@ def told(
     return rows_of_all, sorted(rejected), anew, [] if known is None else [str(column) for column in known]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(
     st.lists(RECORDS, min_size=1, max_size=14), st.lists(st.integers(1, 13), max_size=4), st.booleans(), st.booleans()
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.errors import failure_named
@@ -18,6 +18,7 @@ from parquet_sink.state import sqlite
 from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import DRAINED, FIELDS, REPORTED, SLOTS, STARTED, STOP, EventBatch, EventLog
 from tests.state.memory_events import MemoryEvents
+from tests.thorough import FIXTURES_SHARED, examples
 
 Make = Callable[[int], EventLog]
 
@@ -201,7 +202,9 @@ def test_a_file_that_is_accepted_again_is_the_same_event(events: EventLog) -> No
 
 
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=40, deadline=None
+    suppress_health_check=FIXTURES_SHARED,
+    max_examples=examples(40),
+    deadline=None,
 )
 @given(
     kept=st.integers(1, 12),

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.config.class_settings import ClassSettings
@@ -26,6 +26,7 @@ from parquet_sink.task.frame_settings import FrameOutcome
 from parquet_sink.transform.settings import StepSettings
 from tests import factories
 from tests.spark_task import Handed
+from tests.thorough import FIXTURES_SHARED, examples
 
 FRAME = FrameSlice("ab" * 16, 7, 3)
 REFUSED = Outcome(Verdict.REFUSED, "the target answered 403", "Give the key the right", 403)
@@ -113,7 +114,7 @@ def test_a_refused_file_fails_the_batch(run: Run, tmp_path: Path) -> None:
     assert target.rows == [{"id": number} for number in range(4)]
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=examples(40), suppress_health_check=FIXTURES_SHARED)
 @given(cuts=st.sets(st.integers(1, 29_999), max_size=6))
 def test_the_same_rows_are_the_same_files(run: Run, tmp_path: Path, cuts: set[int]) -> None:
     """However Spark cuts them into batches, names and bytes are the same."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.errors import StorageFailed
@@ -20,6 +20,7 @@ from parquet_sink.settings.connector import ErrorSettings
 from parquet_sink.task.record_steps import DivertPolicy, RecordSteps, StopAtRejected, policy_for
 from tests.parked.records import offsets, rejected
 from tests.task.fakes import BAD_FILE, SPAN, Run, Target, block, good, made
+from tests.thorough import FIXTURES_SHARED, examples
 
 PASSING = ErrorSettings(invalid_records=True, refused_files=True)
 BAD = b"not JSON"
@@ -164,7 +165,9 @@ cuts = st.lists(st.integers(1, 15), min_size=1, max_size=8)
 
 
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=40, deadline=None
+    suppress_health_check=FIXTURES_SHARED,
+    max_examples=examples(40),
+    deadline=None,
 )
 @given(st.lists(st.booleans(), min_size=1, max_size=60), cuts, cuts, st.integers(1, 20))
 def test_a_range_that_comes_again_parks_the_same_records(

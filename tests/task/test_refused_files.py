@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.convert.json.decoder import decoder
@@ -35,6 +35,7 @@ from tests.task.fakes import (
     good,
     left,
 )
+from tests.thorough import FIXTURES_SHARED, examples
 
 PASSING = ErrorSettings(invalid_records=True, refused_files=True)
 BAD = b"not JSON"
@@ -204,7 +205,9 @@ verdicts = st.lists(st.sampled_from([ACCEPTED, BAD_FILE, BAD_FILE, REFUSED, UNKN
 
 
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=80, deadline=None
+    suppress_health_check=FIXTURES_SHARED,
+    max_examples=examples(80),
+    deadline=None,
 )
 @given(values, verdicts, st.integers(1, 12), st.integers(1, 15), st.integers(0, 60), st.booleans())
 def test_below_what_counts_each_record_arrived_or_is_kept(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.errors import InvalidRecord, KafkaFailed, StorageFailed
@@ -27,6 +27,7 @@ from tests.task.fakes import (
     left,
     names,
 )
+from tests.thorough import FIXTURES_SHARED, examples
 
 BAD = b"not JSON"
 
@@ -230,7 +231,9 @@ verdicts = st.lists(st.sampled_from([ACCEPTED, ACCEPTED, REFUSED, UNKNOWN]), max
 
 
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=60, deadline=None
+    suppress_health_check=FIXTURES_SHARED,
+    max_examples=examples(60),
+    deadline=None,
 )
 @given(records, verdicts, st.integers(1, 20), st.integers(1, 15), st.integers(0, 60), st.booleans())
 def test_accepted_is_never_more_than_was_accepted_or_acknowledged(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.errors import RetryLater
@@ -27,6 +27,7 @@ from parquet_sink.transform.chain import Step, TransformChain
 from tests.parked.crashes import Crash, crash_at
 from tests.spark_task import Handed
 from tests.task.fakes import ACCEPTED, BAD_FILE, ONCE, REFUSED, SPAN, UNKNOWN, Target, block, left, made, names
+from tests.thorough import FIXTURES_SHARED, examples
 from tests.transform.doubles import Fails
 
 ALL = Selection()
@@ -302,7 +303,9 @@ verdicts = st.lists(st.sampled_from([ACCEPTED, BAD_FILE, REFUSED, UNKNOWN]), max
 
 
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=60, deadline=None
+    suppress_health_check=FIXTURES_SHARED,
+    max_examples=examples(60),
+    deadline=None,
 )
 @given(appends, verdicts, st.integers(1, 8), st.integers(100, 3_000))
 def test_each_record_is_at_the_target_or_parked(

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.convert.decoded import Decoded
@@ -44,6 +44,7 @@ from tests.task.fakes import (
     names,
     part,
 )
+from tests.thorough import FIXTURES_SHARED, examples
 
 
 def test_a_range_is_delivered_whole(run: Run, tmp_path: Path) -> None:
@@ -345,7 +346,9 @@ verdicts = st.lists(st.sampled_from([ACCEPTED, ACCEPTED, REFUSED, UNKNOWN]), max
 
 
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=60, deadline=None
+    suppress_health_check=FIXTURES_SHARED,
+    max_examples=examples(60),
+    deadline=None,
 )
 @given(records, verdicts, st.integers(1, 20), st.integers(1, 15))
 def test_accepted_is_never_more_than_was_accepted(

@@ -23,6 +23,7 @@ from parquet_sink.task import task as task_module
 from parquet_sink.task.outcome import RangeOutcome
 from parquet_sink.task.write_behind import WriteBehind
 from tests.task.fakes import ACCEPTED, REFUSED, UNKNOWN, Run, Target
+from tests.thorough import examples
 
 VALUES = (
     b'{"id":1}',
@@ -162,7 +163,7 @@ def outcome_of(
     return outcome, target
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     records=st.lists(st.tuples(st.integers(1, 3), st.sampled_from(VALUES)), min_size=1, max_size=40),
     cut=st.integers(1, 9),

@@ -25,6 +25,7 @@ from parquet_sink.transform.chain import TransformChain
 from parquet_sink.transform.debezium.extract import ExtractNewRecordState
 from parquet_sink.transform.protocol import WrongSettings
 from parquet_sink.transform.records import DecodedRecords
+from tests.thorough import examples
 from tests.transform.fields.blocks import parts, without_columns
 from tests.transform.fields.outcomes import all_of
 
@@ -109,7 +110,9 @@ def found_of(records: DecodedRecords) -> dict[int, object]:
 
 
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.differing_executors]
+    max_examples=examples(150),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.differing_executors],
 )
 @given(keys_of(), events(), st.integers(0, 12))
 def test_columns_are_what_trees_are(keys: dict[str, str], records: DecodedRecords, cut: int) -> None:

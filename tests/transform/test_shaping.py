@@ -23,6 +23,7 @@ from parquet_sink.rows.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.transform.chain import Step, TransformChain
 from parquet_sink.transform.classes import find_transform
 from parquet_sink.transform.records import DecodedRecords
+from tests.thorough import examples
 from tests.transform.doubles import DropAll, EachTree, Identity, Stamp, Where, is_tombstone
 
 FLAT = ShapeSettings()
@@ -103,7 +104,7 @@ def test_plain_json_stays_on_its_fast_path() -> None:
     assert InferredColumns in kinds
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=200), st.integers(1, 90), st.sampled_from(range(2)))
 def test_predicates_change_no_row(picks: list[int], cut: int, which: int) -> None:
     """However records are chosen, and cut into batches: those that are transformed come back to their places."""
@@ -190,7 +191,7 @@ def without_nulls(items: Iterable[Run | Rejected]) -> list[dict[str, object]]:
 SIZES = {"int8": "int32", "int16": "int32", "int32": "int32", "int64": "int64", "float32": "float", "float64": "double"}
 
 
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=examples(15))
 @given(
     st.sampled_from([*SIZES]),
     st.lists(st.sampled_from(["1", "-7.0", "2.5", '"3"', "300", "null", "true", "1e300"]), min_size=1, max_size=150),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.addons.replay.journal import Progress
@@ -21,6 +21,7 @@ from parquet_sink.parked.settings import ParkedSettings
 from tests.addons.replay.world import Target, World, filled, left, results
 from tests.factories import Clock
 from tests.task.fakes import ACCEPTED, BAD_FILE, REFUSED, SLOW, UNKNOWN, made
+from tests.thorough import FIXTURES_SHARED, examples
 
 KEY = ("orders", 0)
 
@@ -204,7 +205,9 @@ class Stop(Exception):
 
 
 @settings(
-    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(12),
+    deadline=None,
+    suppress_health_check=FIXTURES_SHARED,
 )
 @given(
     stops=st.lists(st.integers(1, 9), max_size=4),

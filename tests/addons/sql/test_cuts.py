@@ -12,6 +12,7 @@ from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.rows.settings import ShapeSettings
 from tests.addons.sql.asked import FLAT, Asked
+from tests.thorough import examples
 
 QUERIES = (
     "SELECT id, a * 1.19 AS gross FROM records WHERE s <> 'test'",
@@ -65,7 +66,7 @@ NESTED = ShapeSettings(embed_metadata=False, flatten=False)
 @pytest.mark.parametrize(
     ("query", "shape"), [*((one, FLAT) for one in QUERIES), *((one, NESTED) for one in QUERIES[8:])]
 )
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=examples(4), deadline=None)
 @given(values=VALUES, data=st.data())
 def test_cuts(query: str, shape: ShapeSettings, values: list[object], data: st.DataObject) -> None:
     """Rows, the types of their columns and what is rejected are the same for any cut, one record a batch included."""
@@ -189,7 +190,7 @@ ENVELOPE = {
 
 @pytest.mark.parametrize("query", KEYED)
 @pytest.mark.parametrize("typed", [True, False])
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=examples(4), deadline=None)
 @given(data=st.data(), count=st.integers(2, 6))
 def test_cuts_with_keys_of_their_own_types(query: str, typed: bool, data: st.DataObject, count: int) -> None:
     """A key without a schema gives each record the types of its own fields, beside a value with a schema, too."""

@@ -24,6 +24,7 @@ from parquet_sink.convert.decoded import Decoded
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.registry.registered import RegisteredSchema
 from parquet_sink.convert.settings import ConverterSettings
+from tests.thorough import examples
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -345,7 +346,7 @@ def mutated(rng: random.Random, datum: bytes) -> bytes:
     return bytes(changed)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(SEEDS)
 def test_what_was_written_comes_out(seed: int) -> None:
     """Values of random schemas come out as they went in, also through fastavro's writer, in any part of a block."""
@@ -384,7 +385,7 @@ def written(schema: object, value: Value) -> bytes:
     return out.getvalue()
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(SEEDS)
 def test_bad_bytes_are_judged_alike(seed: int) -> None:
     """Some records of a block are damaged: rows, positions and reasons are those of the exact decoder."""
@@ -397,7 +398,7 @@ def test_bad_bytes_are_judged_alike(seed: int) -> None:
     assert_equal(found, datums, found.decode(pa.array(datums, pa.binary())))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(SEEDS)
 def test_random_bytes_do_no_harm(seed: int) -> None:
     """Bytes that were never of the schema end as rows or as reasons, equal in both decoders."""
@@ -408,7 +409,7 @@ def test_random_bytes_do_no_harm(seed: int) -> None:
     assert_equal(found, datums, found.decode(pa.array(datums, pa.binary())))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(SEEDS)
 def test_good_neighbours_are_decoded_at_once(seed: int) -> None:
     """A damaged record does not send the others to the exact decoder."""

@@ -13,6 +13,7 @@ from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json.exact import is_plain, parse
 from parquet_sink.convert.json.lists import KnownLists, Lists, with_lists_as_text
 from tests.rows.json_records import LISTS, framed, objects, regular
+from tests.thorough import examples
 
 LISTS_AT: Lists = {"l": {}, "q": {"l": {}, "m": {}}}
 KNOWN = KnownLists.of(LISTS_AT, [("c",), ("l",), ("q", "l")])
@@ -45,7 +46,7 @@ def is_cut(before: object, after: object, name: str, level: int, discard: bool) 
     return before == after
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(records(), min_size=1, max_size=8), st.booleans(), st.booleans())
 def test_records_stay_what_they_are_but_for_text_where_lists_were(
     values: list[bytes], sliced: bool, discard: bool

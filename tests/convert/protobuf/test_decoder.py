@@ -26,6 +26,7 @@ from parquet_sink.convert.protobuf.plan import plan
 from parquet_sink.convert.protobuf.values import Plan
 from parquet_sink.convert.registry.registered import RegisteredSchema
 from parquet_sink.convert.settings import ConverterSettings
+from tests.thorough import examples
 
 DEFAULTS = ConverterSettings(kind="protobuf")
 
@@ -237,7 +238,7 @@ def decode(text: str, variant: int, values: Sequence[bytes]) -> dict[int, object
     st.sampled_from([0.0, 0.0, 0.03, 0.5]),
 )
 @example(PROTO2, 0, 4754, 21, 0.5)  # a map whose only key is no UTF-8
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(80))
 def test_a_batch_is_its_records(text: str, variant: int, seed: int, count: int, damage: float) -> None:
     """Random records, some damaged, become together what each becomes alone: rows, reasons, types."""
     values = records(text, seed, count, damage)
@@ -246,7 +247,7 @@ def test_a_batch_is_its_records(text: str, variant: int, seed: int, count: int, 
 
 
 @given(st.integers(0, 2**32), st.lists(st.integers(1, 30), min_size=1, max_size=4))
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 def test_batches_may_be_cut_anywhere(seed: int, lengths: list[int]) -> None:
     """The same records in other batches become the same."""
     values = records(PROTO3, seed, sum(lengths), 0.05)
@@ -260,7 +261,7 @@ def test_batches_may_be_cut_anywhere(seed: int, lengths: list[int]) -> None:
 
 
 @given(st.integers(0, 2**32), st.integers(1, 12), st.integers(1, 3))
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 def test_chunks_and_pieces_do_not_show(seed: int, chunk: int, piece: int) -> None:
     """How many records and elements are in memory at once changes nothing."""
     values = records(PROTO3, seed, 30, 0.02)
@@ -272,7 +273,7 @@ def test_chunks_and_pieces_do_not_show(seed: int, chunk: int, piece: int) -> Non
 
 
 @given(st.lists(st.binary(max_size=40), max_size=12))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 def test_any_bytes_are_a_row_or_invalid(values: list[bytes]) -> None:
     """Bytes of any kind never raise, and each value is in one place."""
     assert sorted(decode(PROTO2, 0, [b"\0" + value for value in values])) == list(range(len(values)))

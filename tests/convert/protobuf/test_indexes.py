@@ -13,6 +13,7 @@ from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.protobuf.compile import Compiled, compile_schema
 from parquet_sink.convert.protobuf.indexes import message_at, read, split
 from parquet_sink.convert.registry.registered import Referenced, RegisteredSchema
+from tests.thorough import examples
 
 NESTED = """
 message First { map<string, int32> m = 1; optional group G = 2 { optional int32 x = 1; }
@@ -45,7 +46,7 @@ def encode(indexes: list[int]) -> bytes:
 
 
 @given(st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=6), st.binary(max_size=8))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 def test_indexes_are_read_back(indexes: list[int], payload: bytes) -> None:
     """Whatever indexes stand before a message are found, and where the message begins."""
     assert read(encode(indexes) + payload) == (tuple(indexes), len(encode(indexes)))
@@ -75,7 +76,7 @@ def test_illegible_indexes_are_invalid(value: bytes, said: str) -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from([b"\0", b"\x02\x00", b"\x02\x02", b"\x02", b""]), st.binary(max_size=3))))
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 def test_splitting_finds_each_record_its_type(records: list[tuple[bytes, bytes]]) -> None:
     """Each value is in one group, with its own indexes and payload, or invalid, as if it had come alone."""
     values = [prefix + payload for prefix, payload in records]

@@ -19,6 +19,7 @@ from parquet_sink.rows.schema.arrow_types import (
     storable,
     type_name,
 )
+from tests.thorough import examples
 
 NOTHING: frozenset[str] = frozenset()
 INNER = pa.struct([pa.field("zip-code", pa.string(), nullable=False), pa.field("since", pa.date32())])
@@ -228,7 +229,7 @@ def test_lower_case_may_not_make_two_fields_one() -> None:
     assert lowercased(arrow, discard=True) == pa.struct([("x", arrow.field(0).type)])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.integers(0, 76), st.integers(-(10**76) + 1, 10**76 - 1), st.integers(0, 75))
 def test_a_decimal_becomes_the_nearest_double(scale: int, unscaled: int, shorter: int) -> None:
     """To the last bit, as Java's BigDecimal.doubleValue and Python's float."""

@@ -22,6 +22,7 @@ from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.rows.schema.arrow_types import distinct
 from parquet_sink.rows.settings import ObfuscationSettings, ShapeSettings
 from tests.factories import accepted
+from tests.thorough import examples
 
 KEY = "connect.ems.convert.lowercase.fields"
 LOWER = ShapeSettings(embed_metadata=False, lowercase=True)
@@ -82,7 +83,7 @@ def refused(one: RowBuilder, records: Sequence[object]) -> dict[int, str]:
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(trees, min_size=1, max_size=6), st.booleans())
 def test_what_clashes_does_not_depend_on_other_settings(records: list[dict[str, object]], fast: bool) -> None:
     """A record is refused for its names exactly when two fields that count become one, in every way to columns."""

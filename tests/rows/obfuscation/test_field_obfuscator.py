@@ -14,6 +14,7 @@ from parquet_sink.rows.flatten.trees import flatten
 from parquet_sink.rows.obfuscation import field_obfuscator
 from parquet_sink.rows.obfuscation.field_obfuscator import FieldObfuscator
 from parquet_sink.rows.settings import ObfuscationSettings
+from tests.thorough import examples
 
 STARS = "*****"
 TEXT, NUMBER = pa.string(), pa.int64()
@@ -230,7 +231,7 @@ def refuses(hides: FieldObfuscator, trees: Sequence[Tree]) -> bool:
     return False
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(structs, fields, st.booleans(), st.data())
 def test_rows_and_trees_agree(arrow: pa.DataType, named: tuple[str, ...], flat: bool, data: st.DataObject) -> None:
     """Rows of any type, sliced or not, leave as their trees do, types, nulls and all else unchanged."""
@@ -248,7 +249,7 @@ def test_rows_and_trees_agree(arrow: pa.DataType, named: tuple[str, ...], flat: 
     assert pa.array(trees, arrow).slice(start).equals(rows)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(structs, fields, st.booleans(), st.data())
 def test_what_trees_refuse_rows_refuse(
     arrow: pa.DataType, named: tuple[str, ...], flat: bool, data: st.DataObject
@@ -272,7 +273,7 @@ json_trees = st.dictionaries(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(json_trees, fields, st.booleans())
 def test_columns_and_trees_agree(tree: Tree, named: tuple[str, ...], flat: bool) -> None:
     """Columns as they were read leave as the tree does, or are left to the tree to judge."""

@@ -16,6 +16,7 @@ from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.rows.obfuscation import methods
 from parquet_sink.rows.obfuscation.methods import TextObfuscator, fresh_uuid
 from parquet_sink.rows.settings import ObfuscationSettings
+from tests.thorough import examples
 
 FIX = ObfuscationSettings(("a",))
 SHA1 = ObfuscationSettings(("a",), method="sha1")
@@ -56,7 +57,7 @@ def test_values_stored_by_the_celonis_connector() -> None:
 
 
 @pytest.mark.parametrize("how", REPEATABLE, ids=lambda how: how.method)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(st.lists(st.none() | st.text(max_size=3)), st.integers(0, 5), st.integers(0, 5))
 def test_arrays_are_texts_one_by_one(
     how: ObfuscationSettings, texts: list[str | None], before: int, after: int
@@ -70,7 +71,7 @@ def test_arrays_are_texts_one_by_one(
     assert found.to_pylist() == [text if text is None else obfuscator.text(text) for text in texts]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(st.lists(st.none() | st.text(max_size=3)), st.integers(0, 5))
 def test_a_fresh_salt_for_each_value(texts: list[str | None], before: int) -> None:
     """With a random salt every value takes the next one, equal values, too; null takes none."""

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.rows.schema.evolution import aligned, first_inexact
+from tests.thorough import examples
 
 LONG, DOUBLE = pa.int64(), pa.float64()
 NUMBERS = (
@@ -31,7 +32,7 @@ def put(level: int, number: int | None) -> object:
     return [number, {"x": number}, [number], [{"x": 1}, {"x": number}], [("k", {"x": number})], {"l": [number]}][level]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(NUMBERS, max_size=40), st.integers(0, 5), st.integers(0, 10))
 def test_exactly_what_a_double_holds(numbers: list[int | None], level: int, start: int) -> None:
     """At every depth and in every slice, the first number that is none of Python's own doubles is told."""

@@ -12,6 +12,7 @@ from parquet_sink.transform.fields.mask_field import MaskField
 from parquet_sink.transform.fields.replace_field import ReplaceField
 from parquet_sink.transform.fields.timestamp_converter import TimestampConverter
 from parquet_sink.transform.records import DecodedRecords
+from tests.thorough import examples
 from tests.transform.fields.blocks import NAMES, decoded, json_values, parts, typed_records, without_columns
 from tests.transform.fields.made import made
 from tests.transform.fields.outcomes import exact_form, outcomes
@@ -83,7 +84,7 @@ def applied(kind: Any, keys: dict[str, str], records: DecodedRecords, *, one_by_
     return outcomes((exact_form(transform) if one_by_one else transform).apply(records))
 
 
-@settings(settings.get_profile("columns"), max_examples=50)
+@settings(settings.get_profile("columns"), max_examples=examples(50))
 @given(TRANSFORMS, typed_records(), st.integers(0, 12))
 def test_with_a_schema(transform: tuple[Any, dict[str, str]], records: DecodedRecords, cut: int) -> None:
     """Typed records."""
@@ -97,7 +98,7 @@ MIXED = [b'{"a":5}', b'{"a":5.5}', b'{"a":5.0}', b'{"a":null}', b'{"b":1}'] * 20
 """Numbers that are read as fractions, though some are whole."""
 
 
-@settings(settings.get_profile("columns"), max_examples=50)
+@settings(settings.get_profile("columns"), max_examples=examples(50))
 @given(TRANSFORMS, json_values(), st.booleans(), st.integers(0, 100))
 @example((Cast, {"spec": "a:string"}), MIXED, False, 50)
 @example((MaskField, {"fields": "a", "replacement": "12.7"}), MIXED, False, 50)
@@ -115,7 +116,7 @@ def test_without_a_schema(
     assert first | second == expected
 
 
-@settings(settings.get_profile("columns"), max_examples=50)
+@settings(settings.get_profile("columns"), max_examples=examples(50))
 @given(st.lists(TRANSFORMS, min_size=2, max_size=3), json_values(), st.booleans())
 @example(
     [(TimestampConverter, {"target.type": "Timestamp", "field": "a"}), (Cast, {"spec": "a:int64"})],

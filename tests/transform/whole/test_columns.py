@@ -20,6 +20,7 @@ from parquet_sink.transform.whole.record_headers import HeaderFrom
 from parquet_sink.transform.whole.structure import ExtractField, HoistField, SetSchemaMetadata
 from parquet_sink.transform.whole.to_value import HeaderToValue, KeyToValue
 from parquet_sink.transform.whole.value_to_key import ValueToKey
+from tests.thorough import examples
 from tests.transform.fields.blocks import NAMES, decoded, json_values, parts, typed_records, without_columns
 from tests.transform.fields.made import made
 from tests.transform.fields.outcomes import all_of, exact_form, outcomes
@@ -112,7 +113,7 @@ def without_a_schema(draw: st.DrawFn) -> DecodedRecords:
     return with_more(decoded(draw(json_values()), discard_lists=draw(st.booleans())), draw)
 
 
-@settings(SLOW, max_examples=60)
+@settings(SLOW, max_examples=examples(60))
 @given(FIELDS, typed_records(), st.integers(0, 12))
 def test_fields_with_a_schema(transform: tuple[Any, dict[str, str]], records: DecodedRecords, cut: int) -> None:
     """Typed records, by columns and one by one."""
@@ -123,7 +124,7 @@ def test_fields_with_a_schema(transform: tuple[Any, dict[str, str]], records: De
     assert first | second == expected
 
 
-@settings(SLOW, max_examples=60)
+@settings(SLOW, max_examples=examples(60))
 @given(FIELDS, json_values(), st.booleans(), st.integers(0, 100))
 def test_fields_without_a_schema(
     transform: tuple[Any, dict[str, str]], values: list[bytes], discard_lists: bool, cut: int
@@ -136,7 +137,7 @@ def test_fields_without_a_schema(
     assert first | second == expected
 
 
-@settings(SLOW, max_examples=60)
+@settings(SLOW, max_examples=examples(60))
 @given(WHOLE, with_a_schema() | without_a_schema(), st.integers(0, 12))
 def test_whole_records(transform: tuple[Any, dict[str, str]], records: DecodedRecords, cut: int) -> None:
     """As columns, as trees, and each record alone; and however a predicate parts them."""

@@ -43,6 +43,7 @@ from parquet_sink.worker.loop.events import EventDispatcher
 from parquet_sink.worker.loop.live_view import STARTING, LiveView
 from parquet_sink.worker.loop.status import Status
 from parquet_sink.worker.loop.totals import FileTotals, PartitionView
+from tests.thorough import examples
 
 NOW_S = 1_000_000.0
 
@@ -377,7 +378,7 @@ def seen(partitions: int, failure: str | None = None, name: str = "orders") -> l
 SIZES = st.one_of(st.integers(1, 12), st.integers(1, 200))
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(
     width=SIZES,
     height=st.one_of(st.integers(1, 12), st.integers(1, 60)),

@@ -6,12 +6,13 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.worker.herder.values import TargetState
 from parquet_sink.worker_config.rest.settings import RestSettings
 from parquet_sink.worker_config.worker import Worker
+from tests.thorough import FIXTURES_SHARED, examples
 from tests.worker.rest.fake_herder import FakeHerder, Kept
 from tests.worker.rest.serving import GOOD, LOOPBACK, Client, app_of, serving
 
@@ -51,7 +52,7 @@ def asked() -> Iterator[tuple[FakeHerder, Client]]:
         yield herder, client
 
 
-@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=examples(400), suppress_health_check=FIXTURES_SHARED)
 @given(
     method=st.sampled_from(["GET", "PUT", "POST", "PATCH", "DELETE"]),
     path=st.sampled_from(PATHS),

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from parquet_sink.addons.devkit.target.digest import Digests, UnknownColumn
 from parquet_sink.addons.devkit.target.sql import literal
 from parquet_sink.addons.devkit.target.tables import Tables
+from tests.thorough import examples
 
 
 @pytest.fixture
@@ -70,7 +71,7 @@ def cell(value: object) -> str:
 def test_equal_rows_have_equal_digests_and_others_have_not(tables: Tables) -> None:
     """A table is a bag of rows: order does not matter, and how often a row is there does."""
 
-    @settings(max_examples=30, deadline=None)
+    @settings(max_examples=examples(30), deadline=None)
     @given(rows=st.lists(CELLS, max_size=12), others=st.lists(CELLS, max_size=12))
     def check(rows: list[Any], others: list[Any]) -> None:
         found = []

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.addons.devkit.target.tables import Tables, UpsertFailed
+from tests.thorough import examples
 
 Row = tuple[int | None, int | None, int]
 
@@ -58,7 +59,7 @@ def winner(rows: Sequence[Row]) -> dict[int | None, tuple[int | None, int]]:
 ROWS = st.tuples(st.none() | st.integers(0, 3), st.none() | st.integers(0, 3), st.integers(0, 99))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(st.lists(st.lists(st.lists(ROWS, min_size=1, max_size=8), min_size=1, max_size=3), min_size=1, max_size=4))
 def test_upserts_equal_the_model(batches: list[list[list[Row]]]) -> None:
     """However rows are spread over files and files over statements, the largest order value wins, ties to the later."""
@@ -226,7 +227,7 @@ def test_tables_survive_closing(tmp_path: Path) -> None:
 MARKED = st.tuples(st.integers(0, 3), st.integers(0, 5), st.booleans())
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(st.lists(st.lists(MARKED, min_size=1, max_size=6), min_size=1, max_size=5), st.randoms(use_true_random=False))
 def test_deleted_rows_stay_deleted_in_any_order(files: list[list[tuple[int, int, bool]]], random: Any) -> None:
     """Whatever order files come in, and however often: the newest row of a key decides whether it is there."""
