@@ -9,9 +9,10 @@ from typing import Protocol
 
 import pytest
 from confluent_kafka import Producer
-from xdist.scheduler.loadfile import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
+from integration import by_file
+from integration.by_file import ByFile
 from integration.harness import sink, spark
 from integration.registry import RegistryServer
 from integration.s3.server import S3Server
@@ -43,29 +44,19 @@ LONGEST = (
 """Files of integration tests in the order of the time that they take, as far as it matters."""
 LONGEST_UNIT = ("life", "source_life", "every_class", "cuts", "regular_expressions", "import_graph", "equal")
 """Likewise of unit tests, which compute and wait for nothing."""
-COMPUTING = "gw0"
-"""The process of pytest-xdist that begins with the unit tests."""
-
-
-class ByFile(LoadFileScheduling):
-    """Gives a process of pytest-xdist whole files of tests; each page of the documents counts as a file.
-
-    One process takes files from the end of the queue, where the unit tests are: it computes while the others wait.
-    """
-
-    def _split_scope(self, nodeid: str) -> str:
-        return nodeid if "::test_what_a_page_shows_works[" in nodeid else super()._split_scope(nodeid)
-
-    def _assign_work_unit(self, node: WorkerController) -> None:
-        if node.gateway.id == COMPUTING:
-            self.workqueue.move_to_end(next(reversed(self.workqueue)), last=False)
-        super()._assign_work_unit(node)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFile | None:
     """For `--dist loadfile`: the pages, each minutes of starts, are shared out."""
     return ByFile(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: WorkerController) -> None:
+    """A process is told which tests are its."""
+    if node.config.getoption("dist") == "loadfile":
+        by_file.tell(node)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

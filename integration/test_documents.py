@@ -23,7 +23,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from integration import processes
-from integration.conftest import ByFile
+from integration.by_file import ByFile
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.ports import free_port
 from parquet_sink.addons.devkit.target.process import TargetProcess

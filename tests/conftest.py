@@ -24,6 +24,11 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+def pytest_ignore_collect(config: pytest.Config) -> bool | None:
+    """A process of `make test` that gets no unit test does not read them: see `integration/by_file.py`."""
+    return None if getattr(config, "workerinput", {}).get("with_unit_tests", True) else True
+
+
 @pytest.fixture(autouse=True)
 def _not_in_c(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests have doubles of Kafka's consumer, which cannot be read in C."""
