@@ -28,10 +28,10 @@ unit: $(READY) ## unit tests only: no network, no Java; about three minutes on 2
 quick: $(READY) ## the unit tests of what differs from main, the nearest first, 30 s at most on 2 idle cores
 	@$(BIN)/python -m tests.quick $(ARGS)
 
-# Five processes, on 2 cores too: four wait most of the time for what they started, and one computes unit tests. What the
-# tests of a file share is made once; integration/conftest.py says which files come first, and to whom.
+# Four processes, on 2 cores too: three wait for what they started, and one computes unit tests; each more costs 25 s of
+# CPU. What the tests of a file share is made once; integration/conftest.py says which files come first, and to whom.
 test: jars ## unit and integration tests
-	$(BIN)/python -m pytest -n 5 --dist loadfile --no-loadscope-reorder tests integration $(ARGS)
+	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder tests integration $(ARGS)
 
 soak: jars ## an hour of mixed faults at half of the peak load: nothing lost, memory and files flat; MINUTES=
 	$(BIN)/python -m integration.soak $(ARGS)

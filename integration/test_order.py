@@ -5,7 +5,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import Mock
 
-from integration.conftest import COMPUTING, LONGEST, LONGEST_UNIT, ByFile, rank
+from integration.by_file import COMPUTING, ByFile
+from integration.conftest import LONGEST, LONGEST_UNIT, rank
 
 ROOT = Path(__file__).parents[1]
 
