@@ -20,6 +20,8 @@ from integration.processes import Process
 START_S: Final = 120.0
 _MASTER: Final = re.compile(r"Starting Spark master at (spark://\S+)")
 _EXECUTOR: Final = "CoarseGrainedExecutorBackend"
+LIGHT: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+"""Options of Java for what lives a minute: half of a start's CPU without them is the optimising compiler's."""
 
 
 def installed(folder: Path) -> Path:
@@ -49,7 +51,8 @@ def install(python: Path, package: Path) -> None:
 
 def _pip_install(source: Path, site: Path) -> None:
     pip = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-build-isolation", "--no-index", "--quiet"]
-    subprocess.run([*pip, "--disable-pip-version-check", "--target", str(site), str(source)], check=True, timeout=120)
+    pip += ["--no-compile", "--disable-pip-version-check"]  # modules that are imported are compiled then, once
+    subprocess.run([*pip, "--target", str(site), str(source)], check=True, timeout=120)
 
 
 class Cluster:
@@ -110,7 +113,7 @@ class Cluster:
                 stdout=out,
                 stderr=out,
                 env={**without_python_path(), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "128m"}
-                | {"SPARK_WORKER_OPTS": "-XX:TieredStopAtLevel=1", processes.MARK: self._mark},
+                | {"SPARK_DAEMON_JAVA_OPTS": LIGHT, processes.MARK: self._mark},
                 cwd=self._folder,
             )
         self._started.append(process)

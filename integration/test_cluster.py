@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from integration import processes
-from integration.cluster import Cluster, install, installed, running
+from integration.cluster import LIGHT, Cluster, install, installed, running
 from integration.conftest import TopicFactory
 from integration.crash.streams import small
 from integration.harness import Sink, committed
@@ -23,7 +23,7 @@ from parquet_sink.addons.devkit.target.process import TargetProcess
 
 TIMEOUT_S = 200.0
 COUNT = 500
-QUICK = "spark.executor.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+QUICK = f"spark.executor.extraJavaOptions={LIGHT}"
 SMALL = ("--conf", "spark.executor.memory=512m", "--conf", QUICK)
 
 OWN = Path(__file__).parents[1] / "docs" / "examples" / "own-transform"
