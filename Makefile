@@ -15,7 +15,7 @@ DEMO_READY := $(VENV)/demo-ready
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: demo quick unit test slow soak bench crash faults cluster-faults pauses lint types docs jars clean help
+.PHONY: demo quick unit test slow soak bench crash faults cluster-faults pauses lint types docs pictures jars clean help
 
 # The archives of Java's classes that `jars` makes cost more than they save at a first start.
 demo: $(DEMO_READY) ## see it work: broker, target, an order stream, the sink, and the proof
@@ -65,6 +65,9 @@ types: $(READY) ## mypy --strict
 docs: $(READY) ## write docs/configuration.md from the table of keys
 	$(BIN)/python -m parquet_sink.connectors.documentation > docs/configuration.md.new
 	mv docs/configuration.md.new docs/configuration.md
+
+pictures: $(READY) ## take the pictures of docs/page.md, in Chromium (apt-get install chromium, or CHROMIUM=)
+	$(BIN)/python -m tests.worker.page.pictures docs/pictures
 
 jars: $(READY) ## fetch Kafka's jars into the user's cache, and make the CDS archives of Java's classes there, once
 	@$(BIN)/python -m parquet_sink.addons.devkit.jars > /dev/null

@@ -1,6 +1,7 @@
 """Charts of the page, as SVG without styles of its own: classes say what a shape is, and the style sheet its colour."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import log10
 from typing import Any, Final
 
 from markupsafe import Markup, escape
@@ -12,7 +13,9 @@ KINDS: Final = ("records", "size", "interval", "other", "failed")
 BAR_HEIGHT: Final = 26
 _BAR, _STEP = 7, 9
 _WIDTH, _HEIGHT, _LEFT, _FOOT, _TOP = 1280, 200, 76, 24, 12
-_MOST_ROWS: Final = 8
+_MOST_TICKS: Final = 8
+_TIMES: Final = (0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 14_400, 43_200, 86_400, 604_800)
+"""Seconds that are written at an axis of durations."""
 
 
 def kind_of(reason: str, outcome: str = "accepted") -> str:
@@ -43,12 +46,13 @@ def bars(slots: Sequence[Mapping[str, int]], about: str = "") -> Markup:
 
 
 def meter(share: float | None, about: str) -> Markup:
-    """How full something is. share: 1 is full, and more than that is shown as full."""
+    """How full something is. share: 1 is full, and more is shown as full. about: empty where a text says it."""
     width = min(max(share or 0.0, 0.0), 1.0) * 100
     full = " full" if (share or 0.0) > 1.0 else ""
+    named = f'role="img" aria-label="{escape(about)}"' if about else 'aria-hidden="true"'
     return Markup(
-        f'<svg class="meter{full}" viewBox="0 0 100 4" preserveAspectRatio="none" role="img" '
-        f'aria-label="{escape(about)}"><rect class="m-back" width="100" height="4"/>'
+        f'<svg class="meter{full}" viewBox="0 0 100 4" preserveAspectRatio="none" {named}>'
+        f'<rect class="m-back" width="100" height="4"/>'
         f'<rect class="m-fill" width="{width:.1f}" height="4"/></svg>'
     )
 
@@ -134,11 +138,12 @@ def scatter(points: Sequence[Mapping[str, Any]]) -> Markup:
     right, base = _WIDTH - 24, _HEIGHT - _FOOT
     xs = [max(float(one["files_per_hour"]), 1e-3) for one in points]
     ys = [max(float(one["freshness_s"]), 1e-3) for one in points]
-    x_of, x_ticks = _log_scale(xs, _LEFT + 12, right)
-    y_of, y_ticks = _log_scale(ys, base - 8, _TOP + 4)
+    rates = [step * 10.0**n for n in range(-3, 7) for step in (1, 2, 5)]
+    x_of, x_ticks = _log_scale(xs, _LEFT + 12, right, rates)
+    y_of, y_ticks = _log_scale(ys, base - 8, _TOP + 4, _TIMES)
     parts = _axes(
         [(x_of(one), f"{words.short(one) if one >= 1 else f'{one:g}'}/h") for one in x_ticks],
-        [(y_of(one), words.age(one)) for one in y_ticks],
+        [(y_of(one), words.age(one).replace(".0 s", " s")) for one in y_ticks],
         right,
     )
     order = {"other": 0, "now": 1, "chosen": 2}
@@ -158,10 +163,10 @@ def scatter(points: Sequence[Mapping[str, Any]]) -> Markup:
     return _chart(parts, "Files an hour and freshness of settings")
 
 
-def _log_scale(values: Sequence[float], low: float, high: float) -> tuple[Any, list[float]]:
-    """From values to places, and round values within."""
-    from math import ceil, floor, log10
-
+def _log_scale(
+    values: Sequence[float], low: float, high: float, ticks: Sequence[float]
+) -> tuple[Callable[[float], float], list[float]]:
+    """From values to places, and those of the ticks that are within, some of them where they are many."""
     first, last = log10(min(values, default=1.0)), log10(max(values, default=1.0))
     if last - first < 0.3:
         first, last = first - 0.3, last + 0.3
@@ -169,6 +174,5 @@ def _log_scale(values: Sequence[float], low: float, high: float) -> tuple[Any, l
     def place(value: float) -> float:
         return low + (log10(value) - first) / (last - first) * (high - low)
 
-    ticks = [step * 10.0**n for n in range(floor(first), ceil(last) + 1) for step in (1, 2, 5)]
     inside = [one for one in ticks if first <= log10(one) <= last]
-    return place, inside if len(inside) <= _MOST_ROWS else inside[:: -(-len(inside) // _MOST_ROWS)]
+    return place, inside if len(inside) <= _MOST_TICKS else inside[:: -(-len(inside) // _MOST_TICKS)]

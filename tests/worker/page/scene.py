@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,8 @@ from parquet_sink.history.records import Origin, UploadOutcome, UploadRecord
 from parquet_sink.history.settings import HistorySettings
 from parquet_sink.history.sqlite import write_history
 from parquet_sink.model.ranges import Attempt
+from parquet_sink.model.rejected import Rejected, Stage
+from parquet_sink.parked.folder import ParkedFolder
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.worker.herder.errors import NotReadable
@@ -65,6 +67,7 @@ class SceneHerder(FakeHerder):
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self.parts: dict[str, Part] = {}
+        self.read: dict[str, tuple[dict[str, str], ConnectorSettings]] = {}
         self.worker = Worker(machine=Machine(is_file=lambda path: Path(path).is_file(), tmp_dir=str(folder)))
 
     def add(self, name: str, part: Part | None = None, **config: str) -> None:
@@ -73,10 +76,13 @@ class SceneHerder(FakeHerder):
         self.parts[name] = part or Part()
 
     def settings(self, name: str) -> ConnectorSettings:
-        loaded = load(self._find(name).config, self.worker, source=name)
-        if loaded.settings is None:
-            raise NotReadable("\n".join(loaded.problems))
-        return loaded.settings
+        config = self._find(name).config
+        if name not in self.read or self.read[name][0] != config:
+            loaded = load(config, self.worker, source=name)
+            if loaded.settings is None:
+                raise NotReadable("\n".join(loaded.problems))
+            self.read[name] = dict(config), loaded.settings
+        return self.read[name][1]
 
     def status(self, name: str) -> ConnectorStatus:
         kept, part = self._find(name), self.parts.get(name, Part())
@@ -114,7 +120,7 @@ def uploads(begin_ms: int, end_ms: int, seed: int = 1, partitions: int = 3) -> l
         first, failed = offsets[partition], chance.random() < 0.04
         tries = 3 if chance.random() < 0.08 else 1
         attempts = tuple(
-            Attempt(at_ms - 900 * (tries - n), "retry", 0.21, 503, "status 503, the target is busy")
+            Attempt(at_ms - 900 * (tries - n), 0.21, "retry", 503, "status 503, the target is busy")
             for n in range(1, tries)
         )
         found.append(
@@ -136,9 +142,9 @@ def uploads(begin_ms: int, end_ms: int, seed: int = 1, partitions: int = 3) -> l
                 attempts=tries,
                 tried=(
                     *attempts,
-                    Attempt(at_ms, "refused", 0.18, 400, "status 400, column total is no number")
+                    Attempt(at_ms, 0.18, "refused", 400, "status 400, column total is no number")
                     if failed
-                    else Attempt(at_ms, "accepted", 0.18, 200, None),
+                    else Attempt(at_ms, 0.18, "accepted", 200),
                 ),
                 upload_s=0.18 * tries,
                 write_s=0.05,
@@ -165,6 +171,23 @@ def remember(herder: SceneHerder, name: str, records: Sequence[UploadRecord]) ->
         history.append_files(records)
 
 
+def park(herder: SceneHerder, name: str) -> None:
+    """Parks some records of a connector, one with a value that is JSON, one with a value that is no text."""
+    settings = herder.settings(name)
+    assert isinstance(settings, SinkSettings)
+    folder = ParkedFolder(settings.parked_folder, name, 1 << 30)
+    folder.prepare()
+    wrong = "Column total has an integer where the others have a text"
+    bad = [
+        Rejected("orders", 0, 1240 + n, Stage.SHAPE, wrong, b"k%d" % n, b'{"order_id": %d, "total": 12}' % n, (), 1)
+        for n in range(7)
+    ]
+    header = (("trace", b"4bf92f"),)
+    broken = Rejected("orders", 1, 1300, Stage.VALUE_CONVERTER, "The value is not UTF-8", None, b"\xff\xfe", header, 1)
+    folder.append("orders", 0, bad, 1_700_000_000_000)
+    folder.append("orders", 1, [broken], 1_700_000_060_000)
+
+
 def every_state(folder: Path) -> SceneHerder:
     """A connector in each state, and some that run; those that are named have histories."""
     herder = SceneHerder(folder)
@@ -186,6 +209,7 @@ def every_state(folder: Path) -> SceneHerder:
     now_ms = int(time.time() * 1000)
     for number, name in enumerate(("orders", "invoices-refused", "clicks", "customers", "products", "tickets")):
         remember(herder, name, uploads(now_ms - 3_600_000, now_ms - 15_000, seed=number))
+    park(herder, "orders")
     return herder
 
 
@@ -199,13 +223,22 @@ def many(folder: Path, count: int = 600) -> SceneHerder:
         elif number % 89 == 0:
             part = Part(waits=WAITS, error=WAITS)
         herder.add(f"connector-{number:03}", part)
+        herder.settings(f"connector-{number:03}")  # a worker has read them, too
     return herder
+
+
+class Shown(Client):
+    """Asks the worker. stop: ends it before its time."""
+
+    def __init__(self, port: int, stop: Callable[[], None]) -> None:
+        super().__init__(port)
+        self.stop = stop
 
 
 @contextmanager
 def showing(
     herder: SceneHerder, hours: LastHour | None = None, settings: RestSettings | None = None, peers: Peers | None = None
-) -> Iterator[Client]:
+) -> Iterator[Shown]:
     """The worker's REST API with its page, on loopback."""
     settings = settings or RestSettings(listeners=LOOPBACK)
     pages = make_pages(herder, hours or LastHour())
@@ -214,8 +247,12 @@ def showing(
     listening = open_listeners(settings)
     server = RestServer(app, make_admin_app(herder, settings, peers), listening)
     server.start()
-    try:
-        yield Client(listening.settings.listeners[0].port)
-    finally:
+
+    def stop() -> None:
         pages.close()
         server.stop()
+
+    try:
+        yield Shown(listening.settings.listeners[0].port, stop)
+    finally:
+        stop()
