@@ -7,6 +7,7 @@ from signal import SIGCONT, SIGKILL, SIGSTOP, SIGTERM
 from typing import Any, Final, cast
 
 import pytest
+import requests
 
 from integration.harness import Sink
 from integration.numbered import numbered, numbers
@@ -69,6 +70,14 @@ def test_a_lost_worker_s_connectors_go_on_at_another(
     placed = group.placed(follower)
     assert sorted(map(len, placed.values())) == [COUNT // 2, COUNT // 2]
     group.until(lambda: set(follower.states().values()) == {"RUNNING"})
+
+    for worker in group.workers:  # each one's page has all of them, and asks the other for its files
+        first = requests.get(f"{worker.url}/ui", timeout=30).text
+        for sink, topic in zip(sinks, topics, strict=True):
+            assert f'href="/ui/connectors/{sink.name}"' in first
+            asked = f"/ui/connectors/{sink.name}/files?topic={topic}&partition=0&at=0"
+            assert "<b>Accepted</b>" in requests.get(worker.url + asked, timeout=30).text
+        assert first.count('<svg class="bars"') == COUNT
 
     lost, left = follower, next(one for one in group.workers if one is not follower)
     lost.command.signal_all(SIGKILL)

@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 import pytest
+import requests
 from confluent_kafka import Producer
 
 from integration import isolation
@@ -100,6 +102,36 @@ def test_a_connector_s_life(worker: WorkerProcess, sink: Sink, broker: Broker, t
     worker.until(lambda: sink.offsets(name) == [17])
     worker.do("DELETE", path)
     assert worker.do("GET", "/connectors") == []
+
+
+def test_the_page_shows_what_happened(worker: WorkerProcess, sink: Sink, broker: Broker, topic: TopicFactory) -> None:
+    """A browser sees the connector with its file, its thresholds and its configuration, and why one has failed."""
+    name = topic()
+    broker.produce(name, numbered(5))
+    broken = {**sink.properties(name), "connect.ems.endpoint": "http://127.0.0.1:9/nobody"}
+    worker.do("POST", "/connectors", {"name": sink.name, "config": sink.properties(name)})
+    worker.do("POST", "/connectors", {"name": f"{sink.name}-off", "config": {**broken, "name": f"{sink.name}-off"}})
+    worker.until(lambda: sink.offsets(name) == [5])
+    worker.until(lambda: "1 file," in _page(worker, "/"))
+    first, one = _page(worker, "/"), f"/ui/connectors/{sink.name}"
+    assert {f'href="{one}"', f'href="{one}-off"'} <= set(re.findall(r'href="/ui/connectors/[^"]+"', first))
+    worker.until(lambda: "Connection refused" in _page(worker, f"{one}-off"))
+    assert 'aria-label="Trying again"' in _page(worker, "/ui")
+    files = _page(worker, f"{one}/files?topic={name}&partition=0&at=3")
+    assert "<b>Accepted</b>" in files
+    file = re.search(rf'href="({one}/files/[^"]+)"', files)
+    assert file is not None
+    assert ">201<" in _page(worker, file[1]) or ">200<" in _page(worker, file[1])
+    assert "[hidden]" in _page(worker, f"{one}/config")
+    assert "No record is parked" in _page(worker, f"{one}/diverted")
+
+
+def _page(worker: WorkerProcess, path: str) -> str:
+    """As a browser gets it."""
+    got = requests.get(worker.url + path, headers={"Accept": "text/html"}, timeout=30)
+    assert got.status_code == 200, got.text
+    assert got.headers["Content-Type"].startswith("text/html")
+    return got.text
 
 
 def _lag(worker: WorkerProcess, name: str) -> int:

@@ -1,7 +1,6 @@
 """The page's frame: routes, templates, the token of forms, headers, and parts that are sent again when they change."""
 
 import asyncio
-import base64
 import hmac
 import json
 import logging
@@ -14,7 +13,6 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
-from importlib.resources import files
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote, urlencode
 
@@ -25,17 +23,24 @@ from markupsafe import Markup
 from starlette.datastructures import QueryParams
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
-from starlette.routing import BaseRoute, Match, Route
-from starlette.types import Scope
+from starlette.routing import BaseRoute, Route
 
 from parquet_sink import __version__
 from parquet_sink.config.report import printable
-from parquet_sink.process.logs import about
 from parquet_sink.worker.herder.errors import Elsewhere
 from parquet_sink.worker.page import charts, words
-from parquet_sink.worker.rest.app import BODY_S, Forwarded, Peers
+from parquet_sink.worker.page.transport import (
+    HEADERS,
+    NOTICE,
+    HtmlRoute,
+    as_cookie,
+    form_of,
+    log_visit,
+    notice_in,
+    static_file,
+)
+from parquet_sink.worker.rest.app import Forwarded, Peers
 from parquet_sink.worker.rest.call import (
-    MOST_BYTES,
     NO_BODY,
     Call,
     Endpoint,
@@ -52,28 +57,18 @@ from parquet_sink.worker_config.rest.roles import Role
 TOKEN: Final = "token"
 """Field of a form with what its cookie has: a page of another origin can read neither."""
 COOKIE: Final = "parquet_sink_page"
-NOTICE: Final = "parquet_sink_notice"
 MOST_STREAMS: Final = 32
 """Browsers that are kept up to date at once; the others are told to look again."""
 STREAM_S: Final = 600.0
 EVERY_S: Final = 1.0
 _TURN_S: Final = 0.2
 _KEPT_RENDERS: Final = 64
-_MOST_NOTICE: Final = 1_500
 _THREADS: Final = 12
 _LIVE_THREADS: Final = 4
 _MARK: Final = "_page"
-HEADERS: Final = {
-    "Content-Security-Policy": "default-src 'self'; base-uri 'none'; object-src 'none'; form-action 'self'; "
-    "frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "same-origin",
-    "Cross-Origin-Opener-Policy": "same-origin",
-}
 _UNCAUGHT: Final = "An uncaught error kept the worker from showing this; its log has the cause."
 _EXTENDS: Final = re.compile(r'\{% extends "([^"]+)" %\}')
 _FORGED: Final = "This form is not from this page, or is older than its cookie. Load the page again, and repeat it."
-_TYPES: Final = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 log = logging.getLogger(__name__)
 
 
@@ -244,12 +239,12 @@ class Pages:
         self._api = Api(endpoints, peers)
         found: list[BaseRoute] = [
             Route("/ui/live", self._live, methods=["GET"]),
-            Route("/ui/static/{name}", _static, methods=["GET"]),
+            Route("/ui/static/{name}", static_file, methods=["GET"]),
             *(Route(one.path, partial(self._serve, one), methods=[one.method]) for one in self._screens),
         ]
         found.append(Route("/ui/{rest:path}", partial(self._serve, Screen("GET", "/ui/*", _missing)), methods=["GET"]))
         first = next((one for one in self._screens if one.path == "/ui"), None)
-        return found if first is None else [*found, _HtmlRoute("/", partial(self._serve, first), methods=["GET"])]
+        return found if first is None else [*found, HtmlRoute("/", partial(self._serve, first), methods=["GET"])]
 
     def close(self) -> None:
         """Ends what is sent to browsers, within a second."""
@@ -271,7 +266,7 @@ class Pages:
             response = self._html(screen, _error(500, _UNCAUGHT), request, token)
         if not cookie:
             response.set_cookie(COOKIE, token, httponly=True, samesite="lax", secure=request.url.scheme == "https")
-        _log(request, response)
+        log_visit(request, response)
         return response
 
     def _answer(self, screen: Screen, visit: Visit, request: Request, token: str) -> Response:
@@ -284,7 +279,7 @@ class Pages:
         require(role_in(request.scope), Role.VIEWER)
         form: dict[str, str] = {}
         if screen.method == "POST":
-            form = await _form(request)
+            form = await form_of(request)
             if not (cookie and hmac.compare_digest(form.pop(TOKEN, "").encode(), cookie.encode())):
                 raise RestError(403, _FORGED)
         path = {name: unquote(text) for name, text in request.path_params.items()}
@@ -292,7 +287,7 @@ class Pages:
         return Visit(self._api.by(role_in(request.scope)), path, query, form, request.scope.get(USER), _target(request))
 
     def _html(self, screen: Screen, view: View, request: Request, token: str) -> Response:
-        notice = _notice(request.cookies.get(NOTICE))
+        notice = notice_in(request.cookies.get(NOTICE))
         render = secrets.token_urlsafe(9) if screen.live and view.status == 200 else ""
         field_ = Markup('<input type="hidden" name="{}" value="{}">').format(TOKEN, token)
         context = {
@@ -422,23 +417,6 @@ def _error(status: int, message: str) -> View:
     return View("error.html", {"message": message, "status": status}, status)
 
 
-class _HtmlRoute(Route):
-    """Is there for who asks for HTML before anything else."""
-
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        if scope["type"] != "http" or not wants_html(dict(scope["headers"]).get(b"accept", b"").decode("latin-1")):
-            return Match.NONE, {}
-        return super().matches(scope)
-
-
-def wants_html(accept: str) -> bool:
-    """Whether a client names HTML, as browsers do, and before JSON if it names that."""
-    types = [one.partition(";")[0].strip().lower() for one in accept.split(",")]
-    if "text/html" not in types:
-        return False
-    return "application/json" not in types or types.index("text/html") < types.index("application/json")
-
-
 class _Nobody:
     """Peers before there are any."""
 
@@ -474,67 +452,14 @@ def _target(request: Request) -> str:
     return f"{path}?{request.url.query}" if request.url.query else path
 
 
-async def _form(request: Request) -> dict[str, str]:
-    """Fields of a form, within limits of size and time. Raises RestError."""
-    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if media_type != "application/x-www-form-urlencoded":
-        raise RestError(415, "A form is sent as application/x-www-form-urlencoded.")
-    received = bytearray()
-    try:
-        async with asyncio.timeout(BODY_S):
-            async for part in request.stream():
-                received += part
-                if len(received) > 3 * MOST_BYTES:  # as it is encoded
-                    raise RestError(413, f"The form is larger than {MOST_BYTES} bytes; send less.")
-    except TimeoutError:
-        raise RestError(408, f"The form did not come within {BODY_S:g} s.", {"Connection": "close"}) from None
-    try:
-        return dict(parse_qsl(received.decode(), keep_blank_values=True, errors="strict", max_num_fields=2_000))
-    except (UnicodeDecodeError, ValueError):
-        raise RestError(400, "The form is not UTF-8, or has more than 2,000 fields.") from None
-
-
 def _redirect(done: Done) -> Response:
     response = RedirectResponse(done.to, 303, HEADERS)
-    content = json.dumps({"text": done.notice[:_MOST_NOTICE], "failed": done.failed}).encode()
-    value = base64.urlsafe_b64encode(content).decode()
+    value = as_cookie(done.notice, failed=done.failed)
     response.set_cookie(NOTICE, value, max_age=60, httponly=True, samesite="lax")
     return response
-
-
-def _notice(value: str | None) -> dict[str, Any] | None:
-    """What an action came to; whatever is wrong with a cookie, there is none."""
-    try:
-        found = json.loads(base64.urlsafe_b64decode(value or ""))
-        return {"text": str(found["text"]), "failed": bool(found["failed"])}
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
 
 
 def _download(file: File) -> Response:
     name = file.name.encode("ascii", "replace").decode().translate(str.maketrans('"\\/?', "____"))
     headers = {**HEADERS, "Cache-Control": "no-store", "Content-Disposition": f'attachment; filename="{name}"'}
     return Response(file.content, 200, headers, file.media_type)
-
-
-async def _static(request: Request) -> Response:
-    """A file of the page; the version in its address changes with the program's."""
-    name = request.path_params["name"]
-    found = files("parquet_sink.worker.page") / "static" / name
-    media_type = _TYPES.get(f".{name.rpartition('.')[2]}")
-    if "/" in name or "%" in name or media_type is None or not found.is_file():
-        return response_of(Reply({"error_code": 404, "message": "HTTP 404 Not Found"}, 404))
-    cached = "public, max-age=86400" if request.query_params.get("v") == __version__ else "no-cache"
-    return Response(found.read_bytes(), 200, {**HEADERS, "Cache-Control": cached}, media_type)
-
-
-def _log(request: Request, response: Response) -> None:
-    """Who changed what is worth a line; who looks is not."""
-    level = logging.DEBUG if request.method in ("GET", "HEAD") else logging.INFO
-    address = request.client.host if request.client else "an unknown address"
-    user = request.scope.get(USER)
-    who = address if user is None else f"{printable(user)} at {address}"
-    name = request.path_params.get("connector")
-    extra = None if name is None else about(connector=unquote(name))
-    path = printable(request.scope["path"])
-    log.log(level, "Page: %s %s by %s: %d", request.method, path, who, response.status_code, extra=extra)

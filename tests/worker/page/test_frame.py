@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from parquet_sink.worker.page import frame
+from parquet_sink.worker.page import frame, transport
 from parquet_sink.worker.page.frame import Done, Pages, View, Visit, does, shows
 from parquet_sink.worker.rest.app import make_app
 from parquet_sink.worker.rest.server import RestServer, open_listeners
@@ -132,7 +132,7 @@ def test_what_a_browser_cannot_have_sent_is_an_error_page(small: tuple[Client, F
     assert send(client, path, "token=%ff", Cookie=cookie).status == 400
     assert send(client, "/ui/connectors/nobody/pause", f"token={token}&why=x", Cookie=cookie).status == 404
     for notice in ("e30=", "bm90aGluZw==", "%%%", "WzFd"):
-        assert b"uncaught" not in client.get("/ui", Cookie=f"{frame.NOTICE}={notice}").raw
+        assert b"uncaught" not in client.get("/ui", Cookie=f"{transport.NOTICE}={notice}").raw
 
 
 def test_defects_are_not_shown(small: tuple[Client, FakeHerder], caplog: pytest.LogCaptureFixture) -> None:
