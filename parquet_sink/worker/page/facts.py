@@ -41,8 +41,9 @@ KEPT_S: Final = 0.7
 """How long what all browsers see is taken for true: they share one look."""
 OTHERS_S: Final = 3.0
 TUNE_S: Final = 60.0
-_ALL: Final = "/ui/facts"
-_TUNING: Final = "/ui/tuning/{connector}"
+_ALL: Final = "/page/facts"
+_TUNING: Final = "/page/tuning/{connector}"
+"""Beside `/ui`, where all that is no screen is answered by the page that says so."""
 _NO_FILES: Final = "Connector {} writes no Parquet files, so there are no thresholds to tune."
 _BUSY: Final = "Another recommendation is being computed; ask again in some seconds."
 _AIMS: Final = {"freshness": "--freshness", "files": "--max-files-per-hour", "size": "--file-size"}

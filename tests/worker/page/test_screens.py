@@ -11,6 +11,7 @@ from parquet_sink.worker.herder.errors import Elsewhere, NotOwner, NotReadable
 from parquet_sink.worker.page import facts
 from parquet_sink.worker.rest.app import Forwarded
 from parquet_sink.worker.rest.call import Reply
+from parquet_sink.worker.rest.guards import SIGNATURE
 from parquet_sink.worker_config.rest.roles import Role
 from parquet_sink.worker_config.rest.settings import RestSettings
 from tests.worker.page import scene
@@ -88,7 +89,7 @@ class Other:
         return Reply(files)
 
     def believes(self, request: Forwarded) -> bool:
-        return False
+        return True
 
 
 def test_what_another_worker_knows_is_asked_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +104,9 @@ def test_what_another_worker_knows_is_asked_of_it(tmp_path: Path, monkeypatch: p
     with scene.showing(herder, peers=other) as client:
         assert client.get("/ui").status == 200
         assert client.get("/ui/connectors/orders").status == 200
-        assert client.get("/ui/facts").status == 404  # that is for workers alone
+        assert client.get("/page/facts").status == 404  # that is for workers alone
+        signed = client.get("/page/facts", **{SIGNATURE: "by worker-2"})
+        assert (signed.status, signed.json["orders"]["hour"]["files"]) == (200, 0)
     assert other.asked == ["/connectors/orders/history?limit=400"]
 
 
