@@ -22,7 +22,7 @@ _MOST_FILES: Final = 400
 _PAGE: Final = 100
 _LATEST: Final = 8
 _MOST_PARTITIONS: Final = 200
-_FILES_KEPT_S: Final = 1.5
+_FILES_KEPT_S: Final = 1.2
 _NOT_ACCEPTED: Final = ("refused", "passed_over", "exhausted", "waiting", "failed")
 _PLACES: Final = {
     "no row": "Delivered, and no file has it: it is no record (a transaction's marker, compacted), or one without a "

@@ -37,7 +37,7 @@ from parquet_sink.worker.page.words import as_properties
 from parquet_sink.worker.rest.call import Call, Endpoint, Reply, RestError, as_rest_errors
 from parquet_sink.worker_config.rest.roles import Role
 
-KEPT_S: Final = 0.7
+KEPT_S: Final = 0.4
 """How long what all browsers see is taken for true: they share one look."""
 OTHERS_S: Final = 3.0
 TUNE_S: Final = 60.0

@@ -60,7 +60,7 @@ COOKIE: Final = "parquet_sink_page"
 MOST_STREAMS: Final = 32
 """Browsers that are kept up to date at once; the others are told to look again."""
 STREAM_S: Final = 600.0
-EVERY_S: Final = 1.0
+EVERY_S: Final = 0.8
 _TURN_S: Final = 0.2
 _KEPT_RENDERS: Final = 64
 _THREADS: Final = 12
