@@ -32,6 +32,8 @@ Connectors = BuiltIn(
 )
 Status = BuiltIn("parquet_sink.cli.status", "how a worker's connectors stand: lag, age, last upload, error")
 Check = BuiltIn("parquet_sink.cli.check", "validate connector files; with --connect try broker and target")
+Explain = BuiltIn("parquet_sink.cli.explain", "what a key of connector and worker files means: type, default, limits")
+Help = BuiltIn("parquet_sink.cli.help", "help on a command, or on one of its actions")
 Try = BuiltIn("parquet_sink.cli.try_record", "show what becomes of one record, step by step; nothing is sent")
 Parked = BuiltIn("parquet_sink.cli.parked.command", "parked records: list, show, send again, drop")
 History = BuiltIn("parquet_sink.cli.history", "what connectors sent, when, and where a record is")

@@ -1,6 +1,7 @@
 """`parquet-sink check`: whether files are right and, with `--connect`, whether what they name answers."""
 
 import argparse
+import json
 import os
 from collections.abc import Iterable
 from dataclasses import replace
@@ -10,9 +11,10 @@ from typing import TYPE_CHECKING
 from parquet_sink.cli.options import add_files, explain_keys
 from parquet_sink.config.built_in_providers import BUILT_IN
 from parquet_sink.config.providers import built_in_used
-from parquet_sink.connectors.check import Checked, check_files, format_report
+from parquet_sink.connectors.check import Checked, check_files, format_report, report_fields
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.kafka import native
+from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.validate.preflight import inspect
 from parquet_sink.worker_config.worker import NO_FILE
 from parquet_sink.worker_config.worker_file import LoadedWorker
@@ -25,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `check`: the files as for `run`, and whether to try what they name."""
     add_files(parser)
     explain_keys(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON object, in place of words")
     parser.add_argument(
         "--connect",
         action="store_true",
@@ -36,12 +39,28 @@ def run(args: argparse.Namespace) -> int:
     """0 when all is well, 1 when something that was tried failed, 2 when a file is wrong; all of it is printed."""
     checked = inspect(check_files(args.files, args.worker, bootstrap_servers=args.bootstrap_servers))
     checked = replace(checked, worker=_as_a_worker_reads_it(checked))
+    if args.json:
+        return _run_as_json(args, checked)
     print(format_report(checked))
     if os.environ.get(native.SWITCH) != "0" and (reason := native.why_not() if args.connect else native.not_there()):
         print(f"\nconfluent-kafka reads records, at 1.7 µs of CPU more for each than in C, because {reason}.")
     if checked.problems:
         return InvalidConfiguration.exit_status
     return _connect(checked) if args.connect else os.EX_OK
+
+
+def _run_as_json(args: argparse.Namespace, checked: Checked) -> int:
+    tried = {} if checked.problems or not args.connect else {one.name: _tried(one) for one in checked.settings()}
+    failed = any(finding["health"] == "failed" for findings in tried.values() for finding in findings)
+    status = InvalidConfiguration.exit_status if checked.problems else int(failed)
+    print(json.dumps({**report_fields(checked, tried), "exit_status": status}, ensure_ascii=False, indent=2))
+    return status
+
+
+def _tried(settings: ConnectorSettings) -> list[dict[str, str]]:
+    from parquet_sink.validate.probe import probe
+
+    return [{"health": one.health.name.lower(), "item": one.item, "text": one.text} for one in probe(settings)]
 
 
 def _as_a_worker_reads_it(checked: Checked) -> LoadedWorker:

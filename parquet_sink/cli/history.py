@@ -102,7 +102,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="without connector files: all connectors whose connect.ems.tmp.dir this is (default: the system's "
         "temporary folder)",
     )
-    parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, EXAMPLE
+    parser.epilog = EXAMPLE
     parser.add_argument("--topic", help="only files of this topic")
     parser.add_argument("--partition", type=int, metavar="N", help="only files of this topic-partition")
     parser.add_argument("--offset", type=_offsets, metavar="N[-M]", help="only files with offset N, or any from N to M")
@@ -111,7 +111,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--until", type=timestamp, metavar="TIME", help="only uploads that ended before then")
     outcomes = [str(one) for one in UploadOutcome]
-    parser.add_argument("--outcome", action="append", choices=outcomes, help="only these uploads; may be repeated")
+    parser.add_argument(
+        "--outcome",
+        action="append",
+        choices=outcomes,
+        metavar="OUTCOME",
+        help=f"only these uploads: {', '.join(outcomes)}; may be repeated",
+    )
     parser.add_argument("--file", action="append", metavar="NAME", help="only files of this name; may be repeated")
     parser.add_argument("--where", type=_where, metavar="TOPIC:N:OFFSET", help="say in one line where this offset is")
     parser.add_argument("--summary", action="store_true", help="figures of each hour in place of each file")

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from parquet_sink import __version__
 from parquet_sink.cli.command_class import CommandPlugin, Commands, commands_for, is_built_in
+from parquet_sink.cli.parsing import Parser
 from parquet_sink.config.report import printable, quoted
 from parquet_sink.errors import InvalidConfiguration, SetupError, SinkError
 from parquet_sink.process.logs import JSON, configure_program, json_line, log_format
@@ -22,6 +23,11 @@ from parquet_sink.process.program import bound_arenas, forbid_core_dumps, lenien
 from parquet_sink.process.signals import StopRequest
 
 SHELLS: Final = ("bash", "zsh", "fish")
+_EPILOG: Final = """\
+parquet-sink help COMMAND    a command and its options
+parquet-sink explain KEY     a key of connector and worker files
+
+Exit status: 0 done, 1 a connector failed, 2 invalid configuration or a missing part."""
 _ASKED: Final = "_ARGCOMPLETE"
 """Set by the shell's function when it wants completions; its value is the first word that is ours."""
 log = logging.getLogger(__name__)
@@ -32,17 +38,17 @@ def wanted(argv: Sequence[str]) -> str | None:
     return next((word for word in argv if not word.startswith("-")), None)
 
 
-def parser_for(argv: Sequence[str], found: Commands | None = None) -> argparse.ArgumentParser:
+def parser_for(argv: Sequence[str], found: Commands | None = None) -> Parser:
     """The parser, with the options of the command that `argv` names. found: all commands, where they are known.
 
     Raises SetupError when the options of another package's command cannot be had.
     """
     name_wanted = wanted(argv)
     found = found or commands_for(name_wanted)
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="parquet-sink",
         description="Kafka topics arrive as Parquet files at a push API: at-least-once, on Spark.",
-        epilog="Exit status: 0 done, 1 a connector failed, 2 invalid configuration or a missing part.",
+        epilog=_EPILOG,
     )
     parser.add_argument("--version", action="version", version=f"parquet-sink {__version__}")
     parser.add_argument(
@@ -90,7 +96,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         if wanted(words) in found.problems:
             return SetupError.exit_status
         try:
-            args = parser_for(words, found).parse_args(words)
+            parser = parser_for(words, found)
+            if not words:
+                parser.print_help(sys.stderr)
+                return SetupError.exit_status
+            args, unknown = parser.parse_known_args(words)
+            parser.require_known(args, unknown)
         except SetupError as error:
             print(f"parquet-sink: {error}", file=sys.stderr)
             return error.exit_status

@@ -7,6 +7,7 @@ from argparse import Namespace
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
+from parquet_sink.cli.parsing import AllHelp
 from parquet_sink.config.quantity import Unit, amount
 from parquet_sink.errors import SinkError
 from parquet_sink.process.logs import FORMATS
@@ -16,21 +17,12 @@ _PATIENCE_S: Final = 2.0
 _FILE_ENDINGS: Final = (".properties", ".json")
 HELP: Final = "2026-03-01T06:00Z (without a zone: UTC), epoch milliseconds, or how long ago: 90s, 10m, 2h, 3d"
 _LATEST_MS: Final = 253_402_300_799_999
-_KEYS: Final = "all keys"
-
-
-class _HelpWithKeys(argparse.RawDescriptionHelpFormatter):
-    """Writes the help on keys only when help is asked for: installed packages may have some."""
-
-    def add_text(self, text: str | None) -> None:
-        from parquet_sink.connectors.documentation import help_text
-
-        super().add_text(help_text() if text is _KEYS else text)
+_KEYS: Final = "parquet-sink explain KEY explains a key of these files."
 
 
 def explain_keys(parser: argparse.ArgumentParser) -> None:
-    """Lets `--help` end with all keys of connector files."""
-    parser.formatter_class = _HelpWithKeys
+    """Lets `--help-all` end with all keys of files, and `--help` say where they are explained."""
+    parser.add_argument("--help-all", action=AllHelp, help="this help, and all keys of files")
     parser.epilog = _KEYS
 
 
@@ -43,18 +35,16 @@ def add_files(parser: argparse.ArgumentParser, least: Literal["+", "*"] = "+", *
         "files",
         nargs=least,
         metavar="connector.properties",
-        help="connector files, .properties or .json; one connector each",
+        help="connector files, .properties or .json",
     )
     files.completer = complete_file  # type: ignore[attr-defined]
     if not needed:
         files.required, files.default = False, []
-    parser.add_argument(
-        "--worker", metavar="worker.properties", help="worker file: bootstrap.servers, consumer.*, converters"
-    )
+    parser.add_argument("--worker", metavar="FILE", help="worker file: brokers, consumer.*, converters")
     parser.add_argument(
         "--bootstrap-servers",
         metavar="HOST:PORT,…",
-        help="Kafka's address; wins over PARQUET_SINK_BOOTSTRAP_SERVERS and the worker file",
+        help="Kafka's address; wins over environment and file",
     )
 
 
@@ -62,8 +52,7 @@ def add_hosting(parser: argparse.ArgumentParser, default: str) -> None:
     """Spark's master and settings. default: the master of few connectors, for the help."""
     parser.add_argument(
         "--master",
-        help=f"Spark master: local[N,ATTEMPTS] (default {default}, and more for more connectors), spark://…, k8s://…, "
-        "yarn",
+        help=f"Spark master: {default} (the default), spark://…, yarn",
     )
     parser.add_argument(
         "--conf",
@@ -71,7 +60,7 @@ def add_hosting(parser: argparse.ArgumentParser, default: str) -> None:
         default=[],
         type=_spark_setting,
         metavar="KEY=VALUE",
-        help="a Spark setting, may be repeated, for example spark.driver.memory=1g",
+        help="a setting of Spark's; may be repeated",
     )
 
 
@@ -87,8 +76,7 @@ def add_log_format(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--log-format",
         choices=FORMATS,
-        help="log lines as text, or as JSON: one object a line, for collectors (default: PARQUET_SINK_LOG_FORMAT, else "
-        "text); with json there is no live view",
+        help="log lines as text, or a JSON object each",
     )
 
 

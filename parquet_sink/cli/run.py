@@ -33,13 +33,14 @@ log = logging.getLogger(__name__)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The files, and how to run them."""
+    parser.usage = "%(prog)s [options] connector.properties ..."
     add_files(parser)
     explain_keys(parser)
     add_hosting(parser, local_master(1))
     parser.add_argument(
         "--until-caught-up",
         action="store_true",
-        help="deliver what is in Kafka now, whatever the thresholds say, then end",
+        help="deliver what is in Kafka now, then end",
     )
     parser.add_argument("--no-live", action="store_true", help="log lines even on a terminal")
     add_log_format(parser)

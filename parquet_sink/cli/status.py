@@ -31,7 +31,7 @@ Exit status: 0 nothing failed, 1 a connector or task is FAILED, 2 the worker can
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which connectors, how much of them, and where the worker is."""
-    parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, EXAMPLE
+    parser.epilog = EXAMPLE
     names = parser.add_argument("targets", nargs="*", metavar="NAME", help="only these connectors")
     names.completer = complete_name  # type: ignore[attr-defined]
     parser.add_argument("--partitions", action="store_true", help="with a line for each topic-partition")

@@ -28,7 +28,6 @@ example:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The worker file, and how to run it."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EXAMPLE
     parser.add_argument(
         "worker",

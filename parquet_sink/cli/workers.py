@@ -24,7 +24,7 @@ _TITLES: Final = ("    CONNECTOR", "SINCE", "WHY")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Where one of the workers is."""
-    parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, _EXAMPLE
+    parser.epilog = _EXAMPLE
     add_options(parser)
     parser.add_argument("--json", action="store_true", help="print what the worker answers")
 

@@ -13,7 +13,8 @@ from parquet_sink.config.properties import RUNNING, Parsed
 from parquet_sink.config.report import printable
 from parquet_sink.errors import InvalidConfiguration
 
-_LARGEST_BYTES = 1024 * 1024
+LARGEST_BYTES = 1024 * 1024
+"""Of a configuration file."""
 _MEMORY_DIR = "/dev/shm"
 
 
@@ -77,7 +78,7 @@ def read_named(path: str) -> bytes:
 def _read(path: Path) -> bytes:
     """Raises OSError; also for a file too large to be a configuration."""
     with path.open("rb") as file:
-        data = file.read(_LARGEST_BYTES + 1)
-    if len(data) > _LARGEST_BYTES:
-        raise OSError(errno.EFBIG, f"it is larger than {_LARGEST_BYTES} bytes")
+        data = file.read(LARGEST_BYTES + 1)
+    if len(data) > LARGEST_BYTES:
+        raise OSError(errno.EFBIG, f"it is larger than {LARGEST_BYTES} bytes")
     return data

@@ -19,6 +19,7 @@ LINE_END: Final = re.compile(r"\r\n|\n|\r")
 _LAST_END = re.compile(r"(?:\r\n|\n|\r)\Z")
 _HEX = re.compile(r"[0-9A-Fa-f]{4}")
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_WRITTEN = {"\\": "\\\\", **{char: f"\\{letter}" for letter, char in _ESCAPES.items()}}
 
 
 RUNNING: Final = "RUNNING"
@@ -140,3 +141,27 @@ def _join_surrogates(text: str) -> str:
         return text.encode("utf-16", "surrogatepass").decode("utf-16")
     except UnicodeDecodeError:
         raise ValueError("a \\uXXXX escape is half of a pair of surrogates; write both halves") from None
+
+
+def as_properties(config: Mapping[str, str]) -> str:
+    """The text that `parse_properties` reads as this; its lines are in the order of the keys' names."""
+    return "".join(f"{_key_text(key)}={_value_text(config[key])}\n" for key in sorted(config))
+
+
+def _key_text(key: str) -> str:
+    return "".join(f"\\{char}" if char in "=: #!" else char for char in _escaped(key))
+
+
+def _value_text(value: str) -> str:
+    text = _escaped(value)
+    return f"\\{text}" if text.startswith(" ") else text
+
+
+def _escaped(text: str) -> str:
+    return "".join(_WRITTEN.get(char, char if char.isprintable() else _code(char)) for char in text)
+
+
+def _code(char: str) -> str:
+    """As four hexadecimal digits, for each half where there are two."""
+    data = char.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{data[at] << 8 | data[at + 1]:04x}" for at in range(0, len(data), 2))

@@ -1,9 +1,10 @@
 """All files of one process, read and validated together; what `run` starts from and `check` prints."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from parquet_sink.config.files import read_configuration, this_machine
 from parquet_sink.config.machine import Machine
@@ -17,6 +18,7 @@ from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.worker_config.worker import NO_FILE, PLUGIN_PATH, Worker
 from parquet_sink.worker_config.worker_file import LoadedWorker, load_worker
 
+_ABOUT: Final = re.compile(r"(?:Invalid|Warning) (?:file )?\[([^\]]*)\]")
 NO_OVERRIDES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -125,15 +127,52 @@ def format_report(checked: Checked) -> str:
     return "\n".join([*lines, *checked.shared])
 
 
+def report_fields(checked: Checked, tried: Mapping[str, Sequence[Mapping[str, str]]]) -> dict[str, Any]:
+    """The report as JSON has it. tried: what became of what each connector names, where that was tried."""
+    worker = checked.worker
+    return {
+        "valid": not checked.problems,
+        "worker": {"file": worker.worker.source, **_findings(worker.problems, worker.warnings)},
+        "connectors": [_connector_fields(one, tried) for one in checked.connectors],
+        "shared": _findings(checked.shared, ()),
+    }
+
+
+def _connector_fields(one: Loaded, tried: Mapping[str, Sequence[Mapping[str, str]]]) -> dict[str, Any]:
+    settings = one.settings
+    return {
+        "file": one.source,
+        "name": None if settings is None else settings.name,
+        "summary": None if settings is None else settings.summary(),
+        **_findings(one.problems, one.warnings),
+        "steps": [] if settings is None else _step_texts(settings),
+        "tried": None if settings is None or settings.name not in tried else list(tried[settings.name]),
+    }
+
+
+def _findings(problems: Sequence[str], warnings: Sequence[str]) -> dict[str, Any]:
+    return {"problems": list(map(_finding, problems)), "warnings": list(map(_finding, warnings))}
+
+
+def _finding(text: str) -> dict[str, Any]:
+    """A text, and the key that it is about where it begins with one."""
+    found = _ABOUT.match(text)
+    return {"key": None if found is None else found[1], "text": text}
+
+
 def _steps(settings: ConnectorSettings) -> list[str]:
+    steps = _step_texts(settings)
+    return ["  what happens to a record:", *(f"    {number}. {step}" for number, step in enumerate(steps, 1))]
+
+
+def _step_texts(settings: ConnectorSettings) -> list[str]:
     keys = headers = False
     if settings.transforms:
         from parquet_sink.transform.building import needs_of  # loads Arrow, as transforms did when they were checked
 
         needs = needs_of(settings.transforms)
         keys, headers = needs.keys, needs.headers
-    steps = settings.description(keys=keys, headers=headers)
-    return ["  what happens to a record:", *(f"    {number}. {step}" for number, step in enumerate(steps, 1))]
+    return list(settings.description(keys=keys, headers=headers))
 
 
 def _section(source: str, good: str, problems: Sequence[str], warnings: Sequence[str]) -> list[str]:

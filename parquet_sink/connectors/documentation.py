@@ -77,6 +77,8 @@ _TRANSFORMS_INTRO: Final = """\
 `N` stands for a name that `transforms` or `predicates` lists. What a transform is, and examples of each, are in
 [transforms.md](transforms.md).
 """
+TRANSFORMS: Final = "transforms"
+PREDICATES: Final = "predicates"
 _KINDS: Final = ((plugins.TRANSFORMS, "transforms.N."), (plugins.PREDICATES, "predicates.N."))
 
 
@@ -171,6 +173,14 @@ def _classes(group: str) -> "list[tuple[TransformClass | PredicateClass, list[st
         find_transform(one[0])[0] if group == plugins.TRANSFORMS else find_predicate(one[0]) for one in names.values()
     )
     return list(zip(found, names.values(), strict=True))
+
+
+def steps_of(kind: str) -> Iterator[tuple[Key, str]]:
+    """Keys of transforms, or of predicates, as a file has them with N for a name; and the class, empty for all."""
+    group, prefix = _KINDS[0] if kind == TRANSFORMS else _KINDS[1]
+    yield from ((key, "") for key in _behind(prefix, STEP_KEYS if kind == TRANSFORMS else PREDICATE_KEYS))
+    for found, names in _classes(group):
+        yield from ((key, _title(names)) for key in _behind(prefix, found.keys))
 
 
 def _of_all_steps() -> list[Key]:

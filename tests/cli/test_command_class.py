@@ -168,7 +168,7 @@ def test_the_list_loads_nothing_of_ours() -> None:
     program = "import sys; from parquet_sink.cli.main import parser_for; parser_for([]); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     ours = {name for name in done.stdout.split() if name.startswith("parquet_sink.cli.")}
-    assert ours == {f"parquet_sink.cli.{name}" for name in ("built_in", "command_class", "main")}
+    assert ours == {f"parquet_sink.cli.{name}" for name in ("built_in", "command_class", "main", "parsing")}
 
 
 def test_each_of_ours_is_in_the_registry() -> None:

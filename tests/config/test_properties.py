@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parquet_sink.config.file_syntax import parse_file, parse_json
-from parquet_sink.config.properties import parse_properties
+from parquet_sink.config.properties import as_properties, parse_properties
 from parquet_sink.errors import InvalidConfiguration
 
 CASES = [
@@ -80,6 +80,14 @@ def test_what_java_stores_is_read_back(values: dict[str, str], separator: str, e
         for key, value in values.items()
     )
     assert parse_properties(text, "f").properties == values
+
+
+@given(st.dictionaries(st.text(characters, min_size=1), st.text(characters)))
+def test_what_is_written_is_read_back(values: dict[str, str]) -> None:
+    """Any keys and values, one a line, so that a person can edit them."""
+    text = as_properties(values)
+    assert parse_properties(text, "f").properties == values
+    assert text.count("\n") == len(values)
 
 
 def _problems(data: bytes, source: str) -> list[bool]:

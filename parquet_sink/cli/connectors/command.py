@@ -17,6 +17,7 @@ examples:
   parquet-sink connectors list
   parquet-sink connectors create orders.properties --wait
   parquet-sink connectors update orders.properties             all its keys from the file
+  parquet-sink connectors edit orders                          in $EDITOR
   parquet-sink connectors update orders --set connect.ems.commit.records=5000
   parquet-sink connectors restart orders --include-tasks --only-failed
   parquet-sink connectors flush orders --wait
@@ -36,7 +37,7 @@ _LIFE_CYCLE: Final = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """An action, what it is about, and where the worker is."""
-    parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, EXAMPLE
+    parser.epilog = EXAMPLE
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, title="actions")
 
     def action(name: str, summary: str) -> argparse.ArgumentParser:
@@ -49,6 +50,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_one_name(action("show", "one connector: state, tasks, why they failed, topics, configuration"))
     _add_create(action("create", "a new connector of each file"))
     _add_update(action("update", "another configuration for connectors that are there: a file, or single keys"))
+    made = action("edit", "one connector's configuration in $VISUAL or $EDITOR: validated, shown as a difference, put")
+    _add_one_name(made)
+    made.add_argument("--yes", action="store_true", help="put it without a question, if it is valid")
+    _add_wait(made)
     _add_targets(action("validate", "what the worker says of connector files; nothing is changed"), "+", complete_file)
     for name, what in _LIFE_CYCLE.items():
         made = action(name, f"{name} connectors: {what}")
@@ -73,7 +78,7 @@ def _add_targets(parser: argparse.ArgumentParser, nargs: str, completer: Callabl
         "targets",
         nargs=nargs,
         metavar="FILE" if of_files else "NAME",
-        help="connector files, .properties or .json" if of_files else "names of connectors",
+        help="connector files, .properties or .json; - for standard input" if of_files else "names of connectors",
     )
     targets.completer = completer  # type: ignore[attr-defined]
 
@@ -91,7 +96,10 @@ def _add_create(parser: argparse.ArgumentParser) -> None:
 
 def _add_update(parser: argparse.ArgumentParser) -> None:
     targets = parser.add_argument(
-        "targets", nargs="+", metavar="FILE|NAME", help="connector files; with --set and --unset names of connectors"
+        "targets",
+        nargs="+",
+        metavar="FILE|NAME",
+        help="connector files, - for standard input; with --set and --unset names of connectors",
     )
     targets.completer = complete_target  # type: ignore[attr-defined]
     parser.add_argument("--create", action="store_true", help="a connector that is not there is created")
@@ -157,7 +165,7 @@ def _add_offsets(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """0 when all was done, 1 when the worker refused something or it did not come to be; 2 wrong options."""
     check_options(args)
-    from parquet_sink.cli.connectors import configurations, flush, life_cycle, listing, offsets
+    from parquet_sink.cli.connectors import configurations, edit, flush, life_cycle, listing, offsets
     from parquet_sink.cli.worker_api.api import open_worker, understanding
 
     does = {
@@ -165,6 +173,7 @@ def run(args: argparse.Namespace) -> int:
         "show": listing.print_one,
         "create": configurations.create,
         "update": configurations.update,
+        "edit": edit.edit,
         "validate": configurations.validate,
         "offsets": offsets.offsets,
         "flush": flush.flush,
@@ -205,7 +214,7 @@ def _wrong_choice(args: argparse.Namespace) -> list[str]:
         wrong.append(f"Invalid [--task]. {task} is less than 0; give a task's number.")
     if given("create") and (args.set or args.unset):
         wrong.append("Invalid [--create]. Single keys make no connector; give a connector file, or remove it.")
-    if given("yes") and not (args.to or args.from_file or args.reset):
+    if args.action == "offsets" and given("yes") and not (args.to or args.from_file or args.reset):
         wrong.append("Invalid [--yes]. Nothing is to be changed; remove it, or give --to, --from or --reset.")
     return wrong
 

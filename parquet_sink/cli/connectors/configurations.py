@@ -9,13 +9,16 @@ from typing import Any, Final
 from parquet_sink.cli.connectors.life_cycle import Outcome, each, wait_until
 from parquet_sink.cli.connectors.printing import print_json, print_lines, print_trouble, status_text
 from parquet_sink.cli.worker_api.api import WorkerApi
-from parquet_sink.config.files import read_new_connector
+from parquet_sink.config.file_syntax import parse_file
+from parquet_sink.config.files import LARGEST_BYTES, read_new_connector
+from parquet_sink.config.properties import Parsed
 from parquet_sink.config.report import counted, printable, quoted
 from parquet_sink.connectors.connector_class import DEFAULT_CLASS
 from parquet_sink.errors import InvalidConfiguration, WorkerRefused
 from parquet_sink.worker.herder.values import State
 
 _CLASS: Final = "connector.class"
+_STANDARD_INPUT: Final = "standard input"
 _HEADING: Final = "Connector configuration is invalid and contains the following "
 _ENDING: Final = "You can also find the above list of errors at the endpoint"
 
@@ -40,7 +43,7 @@ def create(args: Namespace, api: WorkerApi) -> bool:
         if state is not State.RUNNING:  # workers before 3.7 do not know the field
             content["initial_state"] = str(state)
         made = _send(api, "POST", ("connectors",), content)
-        return _done(name, "create", made) | _waited(args, api, name, state)
+        return _done(name, "create", made) | waited(args, api, name, state)
 
     return each(args, list(files), post, lambda done: _said(done, "created"))
 
@@ -55,7 +58,7 @@ def update(args: Namespace, api: WorkerApi) -> bool:
         if not args.create and name not in api.get("connectors"):
             raise WorkerRefused(f"Connector {name} not found; to create it, add --create.", 404)
         made = _send(api, "PUT", ("connectors", name, "config"), files[name].config)
-        return _done(name, "update", made) | _waited(args, api, name)
+        return _done(name, "update", made) | waited(args, api, name)
 
     return each(args, list(files), put, lambda done: _said(done, "has the file's configuration"))
 
@@ -71,7 +74,7 @@ def _update_keys(args: Namespace, api: WorkerApi) -> bool:
 
     def patch(name: str) -> Outcome:
         made = _send(api, "PATCH", ("connectors", name, "config"), changes)
-        return _done(name, "update", made) | _waited(args, api, name)
+        return _done(name, "update", made) | waited(args, api, name)
 
     return each(args, args.targets, patch, lambda done: _said(done, f"changed {', '.join(changes)}"))
 
@@ -82,13 +85,13 @@ def _done(name: str, action: str, made: Mapping[str, Any]) -> Outcome:
     return {"name": name, "action": action, "connector": connector, "warnings": list(made.get("warnings", ()))}
 
 
-def _waited(args: Namespace, api: WorkerApi, name: str, wanted: State | None = None) -> Outcome:
+def waited(args: Namespace, api: WorkerApi, name: str, wanted: State | None = None) -> Outcome:
     """The status, if it was waited for. An update leaves a connector in the state it has."""
     if args.wait is None:
         return {}
     if wanted is None:
         wanted = _state_now(api, name)
-    return {"status": wait_until(api, name, wanted, args.wait, stale=args.action == "update")}
+    return {"status": wait_until(api, name, wanted, args.wait, stale=args.action in ("update", "edit"))}
 
 
 def _state_now(api: WorkerApi, name: str) -> State:
@@ -122,7 +125,7 @@ def validate(args: Namespace, api: WorkerApi) -> bool:
         print_json(answers)
     else:
         for one in answers:
-            print_lines(_problem_lines(one))
+            print_lines(problem_lines(one))
     return not any(one["error_count"] for one in answers)
 
 
@@ -138,7 +141,8 @@ def _validated(api: WorkerApi, one: ConnectorFile) -> dict[str, Any]:
     return {"file": one.path, "connector": one.name, **answer}
 
 
-def _problem_lines(answer: Mapping[str, Any]) -> Iterable[str]:
+def problem_lines(answer: Mapping[str, Any]) -> Iterable[str]:
+    """What a worker says of a configuration: how many problems and warnings, then each."""
     problems, warnings = answer["error_count"], answer.get("warnings", ())
     counts = [counted(problems, "problem")] if problems else ["valid"]
     counts += [counted(len(warnings), "warning")] if warnings else []
@@ -177,8 +181,20 @@ def _read(paths: Iterable[str]) -> list[ConnectorFile]:
     return list(found.values())
 
 
+def _from_standard_input() -> Parsed:
+    """Raises InvalidConfiguration."""
+    if sys.stdin.isatty():
+        print("parquet-sink: reading a connector from standard input, to its end (Ctrl-D)", file=sys.stderr)
+    data = sys.stdin.buffer.read(LARGEST_BYTES + 1)
+    if len(data) > LARGEST_BYTES or not data.strip():
+        why = f"larger than {LARGEST_BYTES} bytes" if data.strip() else "empty; write a connector file to it"
+        raise InvalidConfiguration([f"Invalid file [{_STANDARD_INPUT}]. It is {why}."])
+    return parse_file(data, _STANDARD_INPUT)
+
+
 def _read_one(path: str) -> ConnectorFile:
-    parsed = read_new_connector(path)
+    parsed = _from_standard_input() if path == "-" else read_new_connector(path)
+    path = _STANDARD_INPUT if path == "-" else path
     for warning in parsed.warnings:
         print(f"{warning} (in {printable(path)})", file=sys.stderr)
     name = parsed.properties.get("name", "")

@@ -48,7 +48,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--offset", type=_offsets, metavar="N[-M]", help="only the record at this offset, or those from N to M"
     )
-    parser.add_argument("--stage", choices=[str(one) for one in Stage], help="only records that failed there")
+    stages = [str(one) for one in Stage]
+    parser.add_argument(
+        "--stage", choices=stages, metavar="STAGE", help=f"only records that failed there: {', '.join(stages)}"
+    )
     parser.add_argument("--json", action="store_true", help="list, show: one JSON object a line")
     parser.add_argument("--content", action="store_true", help="show: with key, value and headers, which may be secret")
     parser.add_argument("--limit", type=int, metavar="N", help=f"show: at most so many (default {MOST_SHOWN}; 0: all)")

@@ -124,7 +124,6 @@ def _interruptible() -> Iterator[None]:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What is sent, where, how often, and at which pace."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EXAMPLES
     connector = parser.add_argument(
         "--connector",

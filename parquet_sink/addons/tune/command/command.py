@@ -116,7 +116,6 @@ class Lines:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Where the load comes from, what matters, how long things take, and what is wanted back."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.description = (
         "Learns what the topics get, simulates commit.size.bytes, commit.records and commit.interval.ms with the\n"
         "program's own rules, and recommends values for what you say matters."
