@@ -29,6 +29,7 @@ class Reason(StrEnum):
     SCHEMA = "schema"
     INTERVAL = "interval"
     REQUEST = "request"
+    SCHEDULE = "schedule"
     END_OF_INPUT = "end_of_input"
     STOP = "stop"
     END_OF_RANGE = "end_of_range"

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Literal, Protocol
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from parquet_sink.config.checks import PRINTABLE, only
 from parquet_sink.config.declared import Bytes, Milliseconds, declared, filled_by, key, keys_of
@@ -25,6 +26,10 @@ REPLICATION_KEY: Final = "errors.deadletterqueue.topic.replication.factor"
 COMMIT_SIZE: Final = ems("commit.size.bytes")
 COMMIT_RECORDS: Final = ems("commit.records")
 INTERVAL: Final = ems("commit.interval.ms")
+SCHEDULE: Final = ems("rotate.schedule.interval.ms")
+TIMEZONE: Final = "timezone"
+_MINUTE_MS: Final = 60_000
+_DAY_MS: Final = 86_400_000
 SET_ASIDE: Final = "Records that have no row"
 
 _FOR_PATTERNS: Final = " (for a pattern use topics.regex)"
@@ -276,6 +281,20 @@ class DeadLetterSettings:
         return f"dead-letters-{self.topic}"
 
 
+def _schedule(value: Value) -> str | None:
+    if value == -1 or (isinstance(value, int) and _MINUTE_MS <= value <= _DAY_MS):
+        return None
+    return f"{value} ms is neither -1 nor a minute to a day; write one such as 15m, 1h or 24h, or -1 for none."
+
+
+def _time_zone(value: Value) -> str | None:
+    try:
+        ZoneInfo(str(value))
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return f"{quoted(str(value))} is no time zone; write its name in the tz database, such as Europe/Berlin or UTC."
+    return None
+
+
 @declared(group="Flush: when a file is uploaded", origin=Origin.EMS)
 class FlushSettings:
     """When a topic-partition is due, and when a file is full."""
@@ -299,6 +318,24 @@ class FlushSettings:
         "ago, on idle and busy topics alike. The EMS connector wants more than 1000; here 1000 itself is possible.",
         missing="give the age in milliseconds at which a file is uploaded, for example 30s.",
         minimum=1_000,
+    )
+    schedule_interval_ms: Milliseconds = key(
+        SCHEDULE,
+        "End files by the clock, too: at midnight of `timezone`, and each so long after it (`1h`: at full hours). What "
+        "a topic-partition has from before such a time is uploaded then, and what comes later goes into the next file "
+        "([upload.md](upload.md#by-the-clock)). The words are those of Confluent's sinks.",
+        default=-1,
+        default_text="-1: not by the clock",
+        check=Check("`-1`, or `1m` to `24h`", _schedule),
+        origin=Origin.OWN,
+    )
+    timezone: str = key(
+        TIMEZONE,
+        "Time zone of that clock, by its name in the tz database: `Europe/Berlin`.",
+        default="UTC",
+        check=Check("a time zone such as `Europe/Berlin`", _time_zone),
+        needs=SCHEDULE,
+        origin=Origin.OWN,
     )
 
 

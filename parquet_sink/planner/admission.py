@@ -1,9 +1,9 @@
 """Decides which ranges are due, up to which offset and why, and which Spark task reads which: pure functions.
 
 A topic-partition is due when its unflushed records, their estimated Parquet bytes or the age of the oldest of them
-passes a threshold. The range [start, end) then becomes work of the next micro-batch. A range is bounded, so that a
-backlog of any size is worked off in micro-batches of bounded length, which others wait for, and ends where files end if
-it can, so that a backlog makes full files.
+passes a threshold, or when files end by the clock. The range [start, end) then becomes work of the next micro-batch. A
+range is bounded, so that a backlog of any size is worked off in micro-batches of bounded length, which others wait for,
+and ends where files end if it can, so that a backlog makes full files.
 """
 
 from collections.abc import Sequence
@@ -64,14 +64,21 @@ def due_range(
     *,
     draining: bool = False,
     asked_until: int = 0,
+    scheduled_end: int | None = None,
 ) -> Range | None:
     """The range of one topic-partition that is due now, None when nothing is.
 
     start: first unflushed offset. high: high watermark, or last stable offset (exclusive). bytes_per_record: Parquet
     bytes that a record became lately, None when unknown (then size never makes a range due). draining: what is there
     is due, whatever the thresholds say. asked_until: so is all that is there while something below this offset waits:
-    somebody asked for a flush.
+    somebody asked for a flush. scheduled_end: what is below it was seen before the last time at which files end by the
+    clock, and is due because of that, by itself: no file goes on over that time.
     """
+    if scheduled_end is not None and start < scheduled_end <= high:
+        whole = records_per_file(bytes_per_record, flush)
+        return Range(
+            start, scheduled_end, Reason.SCHEDULE, whole if bytes_per_record else min(whole, MOST_RANGE_RECORDS)
+        )
     waiting = high - start
     if waiting <= 0:
         return None

@@ -24,6 +24,7 @@ from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.planner.admission import Candidate, due_range
+from parquet_sink.planner.clock_schedule import last_boundary_ms
 from parquet_sink.planner.context import PartitionOffsets, PlanningContext
 from parquet_sink.planner.discovery import MANY, Discovery
 from parquet_sink.planner.first_timestamps import FirstTimestamps
@@ -358,6 +359,7 @@ class Planner:
         """The ranges that are due; each with the micro-batch that took its topic-partition last."""
         found: list[tuple[int, Candidate]] = []
         learned, sizes, flush = self._state.bytes_per_record(), self._state.sizes(), self._settings.flush
+        boundary_ms = last_boundary_ms(now_ms, flush)
         for key, end in ends.items():
             start = self._offsets.starts[key]
             if end < start:
@@ -371,14 +373,10 @@ class Planner:
             span = (
                 self._plans.repeated(key, start, end)
                 or due_range(
-                    start,
-                    high,
-                    oldest,
-                    per_record,
-                    flush,
-                    now_ms,
+                    *(start, high, oldest, per_record, flush, now_ms),
                     draining=self._drain.active,
                     asked_until=self._flushes.until(key),
+                    scheduled_end=self._ages.end_before(key, start, boundary_ms),
                 )
                 or self._sizes.due(key, start, high, per_record, sizes.get(key[0]))
             )

@@ -94,6 +94,13 @@ class RecordAges:
         self._arrivals[key] = arrivals
         return arrivals.oldest_ms(start)
 
+    def end_before(self, key: PartitionKey, start: int, at_ms: int | None) -> int | None:
+        """Up to where records were seen before a time (exclusive); None where none at or above `start` was."""
+        if at_ms is None:
+            return None
+        marks = self._arrivals.get(key, Arrivals()).marks
+        return max((high for high, ms in marks if ms < at_ms and high > start), default=None)
+
     def seen_ms(self, ranges: Sequence[PlannedRange]) -> dict[PartitionKey, int]:
         """When the first record of each of these ranges arrived."""
         keys = {(one.topic, one.partition): one.start for one in ranges}

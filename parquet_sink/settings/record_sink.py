@@ -35,6 +35,8 @@ class DeliverySettings(FlushSettings):
         default=1_000,
         minimum=1_000,
     )
+    schedule_interval_ms: int = -1
+    timezone: str = "UTC"
 
 
 @declared(group=DELIVERY, origin=Origin.OWN)

@@ -42,7 +42,9 @@ def default_fits(key: Key) -> bool:
     if key.default is None or key.default == ():
         return True
     kinds = {Type.BOOLEAN: bool, Type.INT: int, Type.LONG: int, Type.LIST: tuple}
-    in_range = type(key.default) is not int or (key.minimum or 0) <= key.default <= (key.maximum or 2**63 - 1)
+    in_range = type(key.default) is not int or (key.default if key.minimum is None else key.minimum) <= key.default <= (
+        key.maximum or 2**63 - 1
+    )
     return (
         type(key.default) is kinds.get(key.type, str)
         and (not key.choices or key.default in key.choices)

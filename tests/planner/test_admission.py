@@ -41,6 +41,19 @@ def test_nothing_waiting_is_never_due() -> None:
     assert due_range(10, 10, 0, None, FLUSH, NOW, draining=True) is None
 
 
+@given(st.integers(0, 5_000), st.integers(0, 5_000), flushes, per_record, st.booleans())
+def test_what_was_there_before_the_clocks_time_is_due_by_itself(
+    before: int, after: int, flush: FlushSettings, size: float | None, draining: bool
+) -> None:
+    """All of it and nothing of what came since, however much that is; what came since waits as ever."""
+    high = 100 + before + after
+    found = due_range(100, high, NOW, size, flush, NOW, draining=draining, scheduled_end=100 + before)
+    if before:
+        assert (found and (found.start, found.end, found.reason)) == (100, 100 + before, Reason.SCHEDULE)
+    else:
+        assert found == due_range(100, high, NOW, size, flush, NOW, draining=draining)
+
+
 def test_records_make_a_range_due() -> None:
     """As many records as a file takes are due at once, and one less is not."""
     assert due_range(5, 1_005, NOW, None, FLUSH, NOW) == Range(5, 1_005, Reason.RECORDS)

@@ -20,7 +20,8 @@ from parquet_sink.files.rotation import Reason
 from parquet_sink.kafka.group.committed import RangePlan
 from parquet_sink.kafka.settings import DeadLetterSettings, FlushSettings, Ownership
 from parquet_sink.model.events import OffsetCommitted, OffsetsPassedOver, RangePlanned
-from parquet_sink.model.ranges import Accepted, Again, LearnedSchema, Tries
+from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.model.ranges import Accepted, Again, LearnedSchema, PlannedRange, Tries
 from parquet_sink.model.receipts import Restart
 from parquet_sink.planner.admission import Range
 from parquet_sink.planner.discovery import METADATA_S, named
@@ -145,6 +146,43 @@ def test_what_waits_at_the_start_is_as_old_as_its_record(
     cluster.logs = {KEY: (0, 9), other: (0, 5), ("orders", 2): (0, 3)}
     assert planner.tick({KEY: 7}) == []
     assert cluster.times.asked == [{KEY: 0, other: 0}]
+
+
+def test_files_end_by_the_clock(cluster: Cluster, make: Callable[..., Planner], clock: Clock) -> None:
+    """A trickle over full hours: one file for each hour, with what was seen before its end; none of one record."""
+    flush = FlushSettings(1_000_000, 1_000, 86_400_000, schedule_interval_ms=3_600_000)
+    clock.seconds, cluster.logs[KEY] = 3_600.0 * 1_000 - 600, (0, 0)
+    planner = make(flush=flush)
+    planner.tick(planner.begin())
+    finished: dict[PartitionKey, int] = {}
+    taken: list[PlannedRange] = []
+    seen: list[float] = []
+    for second in range(2 * 3_600):
+        if second % 10 == 0:
+            cluster.logs[KEY] = (0, cluster.logs[KEY][1] + 1)
+            seen.append(clock.seconds)
+        due = planner.tick(finished)
+        finished = {KEY: due[0].end} if due else {}
+        taken += due
+        clock.sleep(1)
+    assert [(one.reason, one.start, one.end) for one in taken] == [("schedule", 0, 60), ("schedule", 60, 420)]
+    assert [seen[one.end - 1] // 3_600 for one in taken] == [999, 1_000]
+    assert [seen[one.end] % 3_600 for one in taken] == [0, 0]
+
+
+def test_a_start_after_a_full_hour_sends_what_waited_before_it(
+    cluster: Cluster, make: Callable[..., Planner], clock: Clock
+) -> None:
+    """By its first record's timestamp; a start within the hour of that record waits for its end."""
+    flush = FlushSettings(1_000_000, 1_000, 86_400_000, schedule_interval_ms=3_600_000)
+    clock.seconds, cluster.logs[KEY] = 3_600.0 * 1_000 + 60, (0, 7)
+    cluster.times.of = {KEY: (3_600 * 1_000 - 1) * 1_000}
+    planner = make(flush=flush)
+    assert spans(planner.tick(planner.begin())) == [(*KEY, Range(0, 7, Reason.SCHEDULE))]
+    cluster.logs[KEY], cluster.group = (0, 7), {}
+    cluster.times.of = {KEY: (3_600 * 1_000 + 1) * 1_000}
+    again = make(flush=flush)
+    assert again.tick(again.begin()) == []
 
 
 def test_a_tick_commits_what_was_accepted(cluster: Cluster, make: Callable[..., Planner]) -> None:

@@ -127,7 +127,7 @@ def _load(found: Sample, measured: dict[str, Measured]) -> Load:
         if one.topic in measured
     )
     described = f"{found.window.offsets:,} records of {duration_text(span_ms / 1000)}"
-    return Load(partitions, described)
+    return Load(partitions, described, found.window.begin_ms)
 
 
 def _arrivals(one: PartitionSample, span_ms: float) -> Arrivals:

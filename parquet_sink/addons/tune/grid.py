@@ -38,7 +38,8 @@ def grid(objectives: Sequence[Objective] = (), present: Thresholds | None = None
         intervals.add(present.commit_interval_ms)
         records.add(present.commit_records)
         sizes.add(present.commit_size_bytes)
-    return [Thresholds(s, r, i) for i in sorted(intervals) for r in sorted(records) for s in sorted(sizes)]
+    by_clock = (-1, "UTC") if present is None else (present.schedule_interval_ms, present.timezone)
+    return [Thresholds(s, r, i, *by_clock) for i in sorted(intervals) for r in sorted(records) for s in sorted(sizes)]
 
 
 def sweep(

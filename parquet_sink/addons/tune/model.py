@@ -168,10 +168,14 @@ class PartitionLoad:
 
 @dataclass(frozen=True)
 class Load:
-    """What all topic-partitions of one connector get. described: where it comes from, in a few words."""
+    """What all topic-partitions of one connector get. described: where it comes from, in a few words.
+
+    began_ms: what the clock showed when simulated time is 0, for files that end by it.
+    """
 
     partitions: tuple[PartitionLoad, ...]
     described: str = ""
+    began_ms: int = 0
 
     @property
     def records_per_second(self) -> float:

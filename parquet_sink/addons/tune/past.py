@@ -60,7 +60,7 @@ def load_of(records: Iterable[UploadRecord], source: str) -> Past:
         for key, files in sorted(partitions.items())
     )
     described = f"the history of {len(timed):,} files in {duration_text(span_ms / 1000)}"
-    return Past(Load(loads, described), len(timed), len(accepted) - len(timed))
+    return Past(Load(loads, described, begin), len(timed), len(accepted) - len(timed))
 
 
 def _counts(one: UploadRecord) -> bool:

@@ -65,7 +65,8 @@ def _cycle_ms(one: PartitionLoad, thresholds: Thresholds) -> float:
     if not rate:
         return 0.0
     full = records_per_file(learned(TYPICAL_RECORDS, one.sizes), thresholds) / rate
-    return max(min(thresholds.commit_interval_ms + 1 / rate, full), 1.0)
+    by_clock = thresholds.schedule_interval_ms if thresholds.schedule_interval_ms > 0 else full
+    return max(min(thresholds.commit_interval_ms + 1 / rate, full, by_clock), 1.0)
 
 
 def _until_ms(thresholds: Thresholds, window: Window) -> float:

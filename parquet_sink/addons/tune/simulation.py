@@ -27,6 +27,7 @@ from parquet_sink.planner.admission import (
     select_batch,
     tick_ms,
 )
+from parquet_sink.planner.clock_schedule import last_boundary_ms, next_boundary_ms
 from parquet_sink.spark.slots import share
 
 TYPICAL_RECORDS: Final = 10_000
@@ -77,6 +78,7 @@ class SimulatedConnector:
         self._numbers = {(one.topic, one.partition): number for number, one in enumerate(load.partitions)}
         self._learned = {one.topic: learned(TYPICAL_RECORDS, one.sizes) for one in load.partitions}
         self._limits = Limits(thresholds.commit_size_bytes, thresholds.commit_records)
+        self._began_ms = load.began_ms
         self._wakes: list[tuple[float, int]] = []
         self.sent: list[Sent] = []
         self.batches_ms: list[tuple[float, float]] = []
@@ -122,20 +124,30 @@ class SimulatedConnector:
     def _due(self, number: int, tick_ms: float, now_ms: float) -> tuple[int, Candidate] | None:
         """As the planner asks for each topic-partition (`Planner.tick`)."""
         one = self.partitions[number]
-        seen_ms = self._seen_ms(one, tick_ms)
+        seen_ms = self._seen_ms(one, tick_ms, one.start)
         oldest = None if seen_ms > now_ms else int(seen_ms)
         high, per_record = one.high(tick_ms + self._durations.look_ms), self._learned[one.load.topic]
-        span = due_range(one.start, high, oldest, per_record, self._flush, int(now_ms))
+        before = None if oldest is None else self._end_before(one, high, tick_ms, int(now_ms))
+        span = due_range(one.start, high, oldest, per_record, self._flush, int(now_ms), scheduled_end=before)
         return None if span is None else (one.last_batch, (one.load.topic, one.load.partition, span))
 
-    def _seen_ms(self, one: _Partition, tick_ms: float) -> float:
-        """When the planner sees the first unflushed record; after the tick at `tick_ms`, no later than it will be.
+    def _end_before(self, one: _Partition, high: int, tick_ms: float, now_ms: int) -> int | None:
+        """Up to where records were seen before the last time at which files end by the clock."""
+        boundary = last_boundary_ms(now_ms + self._began_ms, self._flush)
+        if boundary is None:
+            return None
+        at_ms, offsets = boundary - self._began_ms, range(one.start, high)
+        end = one.start + bisect_left(offsets, at_ms, key=lambda offset: int(self._seen_ms(one, tick_ms, offset)))
+        return end if end > one.start else None
+
+    def _seen_ms(self, one: _Partition, tick_ms: float, offset: int) -> float:
+        """When the planner sees a record; after the tick at `tick_ms`, no later than it will be.
 
         Of what waits at the start it knows the timestamp of the first record.
         """
-        if one.start < one.load.backlog:
+        if offset < one.load.backlog:
             return -one.load.backlog_age_ms
-        found_ms = one.arrived_ms(one.start) - self._durations.look_ms
+        found_ms = one.arrived_ms(offset) - self._durations.look_ms
         return self.ticks.seen_ms(found_ms) if found_ms <= tick_ms else found_ms
 
     def _run(self, chosen: Sequence[Candidate], looked_ms: float, slots: Slots) -> float:
@@ -180,12 +192,14 @@ class SimulatedConnector:
     def _schedule(self, number: int) -> None:
         """Sets when it is to be looked at: when it may be old enough, or there may be enough of it."""
         one = self.partitions[number]
-        seen_ms = self._seen_ms(one, self.ticks.next_ms)
+        seen_ms = self._seen_ms(one, self.ticks.next_ms, one.start)
         if seen_ms == NEVER or one.arrived_ms(one.start) > one.to_ms:
             return
         whole = records_per_file(self._learned[one.load.topic], self._flush)
         enough_ms = one.arrived_ms(one.start + whole - 1) - self._durations.look_ms
-        one.wake_ms = min(enough_ms, seen_ms + self._flush.commit_interval_ms)
+        boundary = next_boundary_ms(int(seen_ms) + self._began_ms, self._flush)
+        by_clock_ms = NEVER if boundary is None else boundary - self._began_ms
+        one.wake_ms = min(enough_ms, seen_ms + self._flush.commit_interval_ms, by_clock_ms)
         heapq.heappush(self._wakes, (one.wake_ms, number))
 
 

@@ -101,14 +101,19 @@ def state(tmp_path: Path) -> Iterator[SqliteStore]:
     found.close()
 
 
+@pytest.mark.parametrize("by_clock", [False, True])
 @pytest.mark.parametrize("seed", range(16))
-def test_it_decides_as_the_planner_does(seed: int, state: SqliteStore) -> None:
+def test_it_decides_as_the_planner_does(seed: int, by_clock: bool, state: SqliteStore) -> None:
     """File by file, with the time to the millisecond: what is simulated is what the planner does when it is asked."""
     chance = random.Random(seed)
-    load = any_load(chance)
+    load = replace(any_load(chance), began_ms=BASE_MS)
     thresholds = Thresholds(
         chance.choice([50_000, 10_000_000]), chance.choice([40, 1_000, 100_000]), chance.choice([1_000, 3_000, 20_000])
     )
+    if by_clock:
+        thresholds = replace(
+            thresholds, commit_interval_ms=chance.choice([20_000, 80_000]), schedule_interval_ms=60_000
+        )
     durations = Durations(look_ms=chance.choice([3, 40]), jitter_ms=chance.choice([0, 0.5, 20]), record_us=20)
     machine = Machine(slots=chance.choice([1, 4]), tasks_max=None)
     reference = Reference(load, thresholds, durations, machine, state)
@@ -117,6 +122,8 @@ def test_it_decides_as_the_planner_does(seed: int, state: SqliteStore) -> None:
     run_together([simulated], machine, [LOOKED_MS])
     assert simulated.sent == expected
     assert expected
+    reasons = {one.reason for one in expected}
+    assert reasons == {Reason.RECORDS} or by_clock == (Reason.SCHEDULE in reasons)
 
 
 def test_connectors_share_slots() -> None:
