@@ -22,6 +22,7 @@ from integration.oracle.oracle import Oracle
 from integration.sink_process import TABLE, SinkProcess, connector, dead_letters_of
 from integration.steps.sitecustomize import SEAMS
 from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.target.client import TargetClient
 from parquet_sink.addons.devkit.target.process import TargetProcess
 
 PARTITIONS = 2
@@ -50,6 +51,8 @@ PROCESS = {
     "after 3": Step("Accumulator._close", "after"),
     "before 4, upload": Step("PushTarget.push", "before"),
     "after 4": Step("PushTarget.push", "after"),
+    "before its notice": Step("TopicNotices.send", "before"),
+    "after its notice": Step("TopicNotices.send", "after"),
     "before 5, removal": Step("after_acceptance", "before"),
     "after 5": Step("after_acceptance", "after"),
     "before 7, acknowledgement": Step("RangeFlush.acknowledge", "before"),
@@ -65,7 +68,9 @@ TOGETHER = {
     "after 1": Step("read_together", "after"),
     **{name: PROCESS[name] for name in ("after 3", "after 4", "before 8, outcome", "after 8", "after 9")},
 }
-WHOLE = {name: replace(PROCESS[name], whole=True) for name in ("after 3", "after 4", "after 9")}
+WHOLE = {
+    name: replace(PROCESS[name], whole=True) for name in ("after 3", "before its notice", "after its notice", "after 9")
+}
 
 
 class Bench:
@@ -86,7 +91,10 @@ class Bench:
             "PARQUET_SINK_TEST_SEAMS": str(self._seams),
             "PYTHONPATH": os.pathsep.join(filter(None, paths)),
         }
-        self.sink = SinkProcess([connector(topic, target.endpoint(), self.tmp)], folder, environment)
+        self._notices = f"{topic}-notices"
+        broker.create_topic(self._notices, 1)
+        notified = {**connector(topic, target.endpoint(), self.tmp), "connect.ems.notify.topic": self._notices}
+        self.sink = SinkProcess([notified], folder, environment)
 
     def produce(self) -> None:
         self._load.more(RECORDS)
@@ -125,10 +133,17 @@ class Bench:
                 self.produce()
                 assert self.sink.run_to_end(WAIT_S, "--until-caught-up") == 0, self.sink.last_words()
             assert self.delivered()
+            self._no_notice_is_missing(client)
             found = letters(self._broker, self._dead_letters)
             judge(self.oracle, client, TABLE, self.group.samples, stop, found)
         assert self.oracle.findings.clean, self.oracle.findings
         assert not list(self.tmp.rglob("*.part"))
+
+    def _no_notice_is_missing(self, client: TargetClient) -> None:
+        """Each file that the target took has one, with its bytes; there are none of others."""
+        files = {(one["name"], one["sha256"]) for one in client.files(TABLE)}
+        told = [json.loads(one.value() or b"") for one in letters(self._broker, self._notices)]
+        assert {(one["file"], one["sha256"]) for one in told} == files
 
     def close(self) -> None:
         self.sink.end_all()

@@ -38,6 +38,7 @@ KEYS = (
     "parquet_sink.history.settings",
     "parquet_sink.kafka.settings",
     "parquet_sink.net.settings",
+    "parquet_sink.notify.settings",
     "parquet_sink.targets.push.settings",
     "parquet_sink.targets.s3.settings",
 )
@@ -234,7 +235,7 @@ def test_configuration_knows_nothing_of_what_it_configures() -> None:
 ROOMS = (
     "api",
     *("model", "process", "config", "plugins", "net", "convert", "transform", "rows", "files", "parked", "targets"),
-    *("state", "history", "archive", "kafka", "planner", "settings", "task", "worker_config", "connectors"),
+    *("state", "history", "archive", "kafka", "notify", "planner", "settings", "task", "worker_config", "connectors"),
     *("validate", "spark", "worker", "distributed", "cli", "addons"),
 )
 """Packages, and one module, in the order in which they may know each other: each imports only those before it, so there

@@ -22,6 +22,7 @@ SEAMS = {
     "parquet_sink.rows.row_builder": ("RowBuilder.shape",),
     "parquet_sink.files.accumulator": ("Accumulator.add", "Accumulator._close"),
     "parquet_sink.targets.push.target": ("PushTarget.push",),
+    "parquet_sink.notify.topic": ("TopicNotices.send",),
     "parquet_sink.targets.uploader": ("after_acceptance",),
     "parquet_sink.task.range_flush": ("RangeFlush.acknowledge", "RangeFlush.outcome"),
     "parquet_sink.parked.files": ("Staged.commit",),

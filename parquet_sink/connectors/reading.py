@@ -5,10 +5,12 @@ from typing import Final
 
 from parquet_sink.config.declared import made
 from parquet_sink.config.report import Report
+from parquet_sink.config.secret import Secret
 from parquet_sink.config.values import Values
 from parquet_sink.files.settings import TMP_DIR
 from parquet_sink.kafka import client_settings
 from parquet_sink.kafka.settings import ADMIN, CONSUMER, NAME_KEY, PRODUCER, DeadLetterSettings, KafkaSettings
+from parquet_sink.notify.settings import NOTIFY_TOPIC
 from parquet_sink.settings.connector import ErrorSettings, tolerates
 from parquet_sink.worker_config.worker import BOOTSTRAP_OPTION, BOOTSTRAP_VARIABLE, Worker
 
@@ -46,6 +48,11 @@ def check_errors(values: Values, worker: Worker, report: Report) -> None:
     name = values.text(NAME_KEY)
     if name is not None:
         _check_dead_letter_topic(name, values, report)
+    notices = values.text(NOTIFY_TOPIC) if values.knows(NOTIFY_TOPIC) else None
+    if name is None and notices is None:
+        others = f" or {NOTIFY_TOPIC}" if values.knows(NOTIFY_TOPIC) else ""
+        for given in sorted(one for one in values.given if one.startswith(PRODUCER)):
+            report.warn(given, f"It has no effect unless {NAME_KEY}{others} is set.")
     for prefix in (PRODUCER, ADMIN):
         override = client_settings.under(prefix, values.texts)
         client_settings.check_policy(worker.override_policy, override, report, prefix)
@@ -67,9 +74,15 @@ def _dead_letters(values: Values, worker: Worker, kafka: KafkaSettings) -> DeadL
     if values.text(NAME_KEY) is None:
         return None
     shared = client_settings.shared_with_consumer(kafka.client)
-    producer = {**shared, **worker.producer, **client_settings.under(PRODUCER, values.texts)}
+    producer = producer_client(values, worker, kafka)
     admin = {**shared, **worker.admin, **client_settings.under(ADMIN, values.texts)}
     return made(DeadLetterSettings, values, worker.machine, producer=producer, admin=admin)
+
+
+def producer_client(values: Values, worker: Worker, kafka: KafkaSettings) -> dict[str, str | Secret]:
+    """Settings of the connector's producer, of dead letters and of notices."""
+    shared = client_settings.shared_with_consumer(kafka.client)
+    return {**shared, **worker.producer, **client_settings.under(PRODUCER, values.texts)}
 
 
 def _check_dead_letter_topic(name: str, values: Values, report: Report) -> None:

@@ -23,6 +23,7 @@ HISTORY_FILE: Final = ".history.db"
 INPUT_FILE: Final = ".standard-input"
 PARKED_FOLDER: Final = ".parked"
 WAITING_FOLDER: Final = ".archive"
+NOTICES_FOLDER: Final = ".notices"
 REPLAY_FOLDER: Final = ".replay"
 REPLAY_JOURNAL_FOLDER: Final = ".replayed"
 
@@ -142,6 +143,11 @@ def parked_folder(base: str, connector: str) -> str:
 def waiting_folder(base: str, connector: str) -> str:
     """Where accepted files wait for the archive, of a connector that does not wait for it."""
     return f"{connector_folder(base, connector)}/{WAITING_FOLDER}"
+
+
+def notices_folder(base: str, connector: str) -> str:
+    """Where notices of accepted files wait for the connector's webhook."""
+    return f"{connector_folder(base, connector)}/{NOTICES_FOLDER}"
 
 
 def replay_folder(base: str, connector: str) -> str:

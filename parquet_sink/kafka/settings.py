@@ -238,10 +238,10 @@ class DeadLetterSettings:
     )
     servers: ClassVar[tuple[str, ...]] = key(
         f"{PRODUCER}bootstrap.servers",
-        "Brokers of the dead-letter topic, if it is in another cluster. Set `admin.override.bootstrap.servers` alike.",
+        "Brokers of the dead-letter topic, and of that for notices, if they are in another cluster. Set "
+        "`admin.override.bootstrap.servers` alike.",
         default_text="the connector's",
         check=SERVERS,
-        needs=NAME_KEY,
     )
     admin_servers: ClassVar[tuple[str, ...]] = key(
         f"{ADMIN}bootstrap.servers",
@@ -259,11 +259,10 @@ class DeadLetterSettings:
     )
     producer_others: ClassVar[str] = key(
         f"{PRODUCER}*",
-        "Any other setting of Kafka's producer under its Java name, for dead letters. It wins over the worker's "
-        "`producer.*`, and those over the consumer's brokers and security settings (`security.*`, `sasl.*`, `ssl.*`), "
-        "which are taken otherwise.",
+        "Any other setting of Kafka's producer under its Java name, for dead letters and notices. It wins over the "
+        "worker's `producer.*`, and those over the consumer's brokers and security settings (`security.*`, `sasl.*`, "
+        "`ssl.*`), which are taken otherwise.",
         default_text="Kafka's",
-        needs=NAME_KEY,
     )
     admin_others: ClassVar[str] = key(
         f"{ADMIN}*",

@@ -70,6 +70,14 @@ class FileArchived(Event):
 
 
 @dataclass(frozen=True)
+class FileNotified(Event):
+    """What became of the notice of an accepted file at the webhook. cause: why it was given up; None: it was taken."""
+
+    notice_id: str
+    cause: str | None = None
+
+
+@dataclass(frozen=True)
 class FileFailed(PartitionEvent):
     """The target refused a file, or did not accept it within the retry budget; `receipt.failure` says why."""
 

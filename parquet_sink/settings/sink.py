@@ -18,6 +18,7 @@ from parquet_sink.files import naming
 from parquet_sink.files.settings import CODEC, ROW_GROUP, FileSettings
 from parquet_sink.history.settings import HistorySettings
 from parquet_sink.kafka.settings import COMMIT_RECORDS, COMMIT_SIZE, FlushSettings, KafkaSettings
+from parquet_sink.notify.settings import NotifySettings
 from parquet_sink.parked.settings import ParkedSettings
 from parquet_sink.rows.settings import ShapeSettings
 from parquet_sink.settings import description
@@ -66,6 +67,7 @@ class SinkSettings(TopicSinkSettings):
     parked: ParkedSettings = field(default_factory=ParkedSettings)
     history: HistorySettings = field(default_factory=HistorySettings)
     archive: ArchiveSettings | None = None
+    notify: NotifySettings | None = None
     restart: RestartSettings = field(default_factory=RestartSettings)
     registry_patience_ms: int = filled_by("errors.retry.timeout", default=0)
     registry_pause_ms: int = filled_by("errors.retry.delay.max.ms", default=60_000)

@@ -137,6 +137,8 @@ class FrameFlush:
         target = target_for(settings.target)
         if settings.archive is not None:
             target = settings.archive.behind(target)
+        if settings.notify is not None:
+            target = settings.notify.behind(target)
         keep_files = self._files.keep_files
         deliverer = Deliverer(settings.name, target, settings.retry, keep_files=keep_files, waits_here=True)
         self._uploader = OrderedUploader(deliverer)

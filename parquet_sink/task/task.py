@@ -8,9 +8,10 @@ For each range [start, end):
      the range is planned again to end before it, or it is diverted
   3. rows become local files, perhaps in a thread behind what is         (`task.write_behind`, `files.accumulator`)
      decoded; a finished file's footer is verified
-  4. the worker's lease is looked at, where it has one; a file is sent,  (`targets.uploader`, `archive.target`)
-     then archived where there is an archive; the next only after both
-     have this one
+  4. the worker's lease is looked at, where it has one; a file is sent,  (`targets.uploader`, `archive.target`,
+     then archived where there is an archive; then its notice is in the  `notify.target`)
+     topic for notices, and waits for the webhook on the disk, where
+     these are; the next file only after all of that
   5. the accepted file is removed from the disk; one that is refused     (`targets.uploader`)
      for what is in it may be passed over: it is removed, and the next goes on
   6. the records of a file that was passed over are read again from      (`task.range_flush`)
@@ -23,7 +24,8 @@ For each range [start, end):
 A crash before 4 leaves nothing behind but local files, which the next attempt or start removes, and perhaps records
 that were diverted. A crash between 4 and 10 sends the same files again, under the same names, with the same rows, and
 diverts the same records again: a range is always repeated as a whole, from what was known when it was planned. So
-what the target has and the archive has not is sent to both again; what either has already is the same file there.
+what the target has and the archive, or the topic for notices, has not is sent to all of them again; what either has
+already is the same file, or notice, there.
 Nothing is committed before 4, or 6, and 7 are done for all below.
 """
 
@@ -151,6 +153,8 @@ class TaskFlush(RangesTask[RangeFlush]):
         target = target_for(settings.target)
         if settings.archive is not None:
             target = settings.archive.behind(target)
+        if settings.notify is not None:
+            target = settings.notify.behind(target)
         keep_files = settings.files.keep_files
         allowed = partial(may_deliver, settings.kafka.owned)
         deliverer = Deliverer(settings.name, target, settings.retry, keep_files=keep_files, allowed=allowed)

@@ -15,6 +15,7 @@ from parquet_sink.convert.registry.settings import RegistrySettings
 from parquet_sink.errors import InvalidConfiguration, RegistryFailed, StorageFailed
 from parquet_sink.files.lock import require_locks
 from parquet_sink.files.storage import free_space, prepare
+from parquet_sink.notify.settings import NotifySettings
 from parquet_sink.plugins import named
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.settings.record_sink import RecordSinkSettings
@@ -41,6 +42,8 @@ def probe_sink(settings: SinkSettings) -> Iterator[Finding]:
     yield probe_target(settings.target)
     if settings.archive is not None:
         yield probe_archive(settings.archive)
+    if settings.notify is not None:
+        yield from probe_notices(settings.notify)
 
 
 def probe_record_sink(settings: RecordSinkSettings) -> Iterator[Finding]:
@@ -99,6 +102,23 @@ def probe_parked(settings: SinkSettings) -> Finding:
     except StorageFailed as error:
         return Finding(Health.FAILED, "parked.dir", str(error))
     return Finding(Health.OK, "parked.dir", f"{folder} can be written, {free_space(folder)}")
+
+
+def probe_notices(settings: NotifySettings) -> Iterator[Finding]:
+    """Whether the topic is there, and the webhook takes an event of another type."""
+    from parquet_sink.notify.topic import TopicNotices
+    from parquet_sink.notify.webhook import Webhook
+
+    try:
+        if settings.topic is not None:
+            found = TopicNotices(settings).probe()
+            yield Finding(found.health, f"topic for notices {settings.topic}", found.text)
+        if settings.url is not None:
+            with closing(Webhook(settings)) as webhook:
+                found = webhook.probe()
+            yield Finding(found.health, f"webhook for notices {settings.url}", found.text)
+    except InvalidConfiguration as error:
+        yield Finding(Health.FAILED, "notices", str(error))
 
 
 def probe_archive(settings: ArchiveSettings) -> Finding:

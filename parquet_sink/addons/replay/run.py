@@ -156,9 +156,11 @@ class Replay:
         self._order, self._options, self._watchers = order, options, watchers
         self._sleep, self._monotonic = sleep, monotonic
         self._pace = Pace(options.rate, sleep=sleep, monotonic=monotonic)
-        self._queue = SendingQueue(options.target, settings.target.target_table, self._pace, self._accepted)
+        notify = settings.notify if options.target == settings.target else None
+        table = settings.target.target_table
+        self._queue = SendingQueue(options.target, table, self._pace, self._accepted, notify)
         kafka = replace(settings.kafka, lost_offsets="STOP")
-        self._settings = replace(settings, kafka=kafka, target=self._queue)
+        self._settings = replace(settings, kafka=kafka, target=self._queue, notify=None)
         archive, target = options.archive, options.target
         dated = "" if target is None else needs_timestamp(target)
         copies = partial(CopySender, self._settings, target=self._queue, sleep=self._rest, dated=dated)

@@ -23,6 +23,7 @@ from parquet_sink.files.rotation import Reason
 from parquet_sink.files.storage import remove_unsent, storage_trouble
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.receipts import Receipt
+from parquet_sink.notify.settings import NotifySettings
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.outcome import Health, Outcome, ProbeResult, Verdict
 from parquet_sink.targets.settings import Target, TargetSettings
@@ -136,11 +137,21 @@ def _first_timestamp(path: str, first_offset: int) -> int | None:
 class SendingQueue:
     """Settings of a target, and the target: files that are not chosen are taken and not sent. Threads may share it.
 
-    settings: of the target they go to; None: nothing is sent. on_file: told of each file that was accepted, at once.
+    settings: of the target they go to; None: nothing is sent. notify: of its files notices are given again, which have
+    the ids of the first ones. on_file: told of each file that was accepted, at once.
     """
 
-    def __init__(self, settings: TargetSettings | None, table: str, pace: Pace, on_file: OnFile) -> None:
+    def __init__(
+        self,
+        settings: TargetSettings | None,
+        table: str,
+        pace: Pace,
+        on_file: OnFile,
+        notify: NotifySettings | None = None,
+    ) -> None:
         self._inner: Target | None = None if settings is None else settings.open()
+        if self._inner is not None and notify is not None:
+            self._inner = notify.behind(self._inner)
         self.target_table, self._pace, self._on_file = table, pace, on_file
         self._wanted: dict[PartitionKey, ReplayRange] = {}
         self._sent: dict[PartitionKey, list[ReplayFile]] = {}

@@ -111,4 +111,5 @@ def settings_for(settings: SinkSettings, work: str, rejected: str) -> SinkSettin
         parked=replace(settings.parked, base=rejected),
         history=replace(settings.history, enabled=False),
         archive=None,
+        notify=None,
     )

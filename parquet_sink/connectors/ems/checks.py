@@ -11,6 +11,7 @@ from parquet_sink.connectors.ems import row_checks
 from parquet_sink.convert.settings import SIDES
 from parquet_sink.files.settings import IN_MEMORY, KEEP, ROW_GROUP, TMP_DIR
 from parquet_sink.kafka.settings import COMMIT_SIZE, NAME_KEY
+from parquet_sink.notify import settings as notices
 from parquet_sink.parked.settings import DIR, MAX_BYTES
 from parquet_sink.rows.settings import FIELDS, MODE, ORDER, PRIMARY_KEYS, RAW_IDENTITY, RAW_ORDER, SHAPE_KEYS
 from parquet_sink.settings.connector import INVALID, TOLERANCE, tolerates
@@ -31,6 +32,7 @@ def check(values: Values, worker: Worker, report: Report) -> None:
     _parked(values, report)
     _target(values, report)
     _archive(values, report)
+    notices.check(values, report)
     _tables(values, report)
     if is_raw(values):
         _raw(values, report)

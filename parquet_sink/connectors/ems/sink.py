@@ -11,14 +11,15 @@ from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values
 from parquet_sink.connectors.connect_keys import CONNECT_KEYS, CONNECTOR_KEYS
 from parquet_sink.connectors.ems import checks
-from parquet_sink.connectors.reading import error_settings, kafka_settings
+from parquet_sink.connectors.reading import error_settings, kafka_settings, producer_client
 from parquet_sink.convert.configuration import build_converter, build_headers
 from parquet_sink.convert.keys import CONVERTER_KEYS, PREFIXES
 from parquet_sink.files import naming
 from parquet_sink.files.settings import CODEC, FileSettings
 from parquet_sink.history.settings import HistorySettings
-from parquet_sink.kafka.settings import OVERRIDE_KEYS, TOPIC_KEYS, FlushSettings
+from parquet_sink.kafka.settings import OVERRIDE_KEYS, TOPIC_KEYS, FlushSettings, KafkaSettings
 from parquet_sink.net.settings import HttpSettings
+from parquet_sink.notify.settings import NOTIFY_TOPIC, NOTIFY_URL, NotifySettings
 from parquet_sink.parked.settings import ParkedSettings
 from parquet_sink.rows.settings import OBFUSCATION_KEYS, PRIMARY_KEYS, RAW_ORDER, SHAPE_KEYS, ShapeSettings
 from parquet_sink.settings.connector import ErrorSettings, RestartSettings
@@ -63,6 +64,7 @@ EMS_KEYS: Final[tuple[Key, ...]] = (
     *keys_of(HistorySettings),
     *OTHER_TARGET_KEYS,
     *keys_of(ArchiveSettings),
+    *keys_of(NotifySettings),
     *keys_of(HttpSettings),
     *OBFUSCATION_KEYS,
     *CONNECT_KEYS,
@@ -93,9 +95,24 @@ class EmsSink:
             files=files,
             target=target.settings(values, machine),
             errors=error_settings(values, worker, kafka),
+            notify=_notices(values, worker, kafka, files.tmp_dir, target.settings(values, machine).target_table),
             archive=made(ArchiveSettings, values, machine, waiting=waiting) if values.text(URL) else None,
             **(_raw_rows(values) if checks.is_raw(values) else _converters(values, worker)),
         )
+
+
+def _notices(values: Values, worker: Worker, kafka: KafkaSettings, tmp_dir: str, table: str) -> NotifySettings | None:
+    if values.text(NOTIFY_TOPIC) is None and values.text(NOTIFY_URL) is None:
+        return None
+    return made(
+        NotifySettings,
+        values,
+        worker.machine,
+        table=table,
+        waiting=naming.notices_folder(tmp_dir, str(values.text("name"))),
+        http=made(HttpSettings, values, worker.machine),
+        producer=producer_client(values, worker, kafka),
+    )
 
 
 def _converters(values: Values, worker: Worker) -> dict[str, Any]:

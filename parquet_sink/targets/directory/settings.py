@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from parquet_sink.config.declared import check as check_keys
-from parquet_sink.config.declared import declared, filled_by, keys_of, made
+from parquet_sink.config.declared import declared, filled_by, keys_of, made, names_of
 from parquet_sink.config.key import ems
 from parquet_sink.config.machine import Machine
 from parquet_sink.config.report import Report, quoted
@@ -80,12 +80,13 @@ class Directory(TargetClass):
     settings_class = DirectorySettings
 
     def check(self, values: Values, report: Report) -> None:
-        """A folder needs nothing of HTTP; an archive in a bucket beside it does."""
+        """A folder needs nothing of HTTP; an archive in a bucket beside it does, and a webhook for notices."""
         check_keys(DirectorySettings, values, report)
         length = {ems("data.fallback.varchar.length")}
         archived = archive_keys(values)
-        used = archived | (length if ems("flattener.jsonblob.chunks") in values.given else set[str]())
-        why = "nothing is sent to a push API" if archived else "nothing is sent over HTTP"
+        posted = names_of(HttpSettings) if ems("notify.url") in values.given else frozenset[str]()
+        used = archived | posted | (length if ems("flattener.jsonblob.chunks") in values.given else set[str]())
+        why = "nothing is sent to a push API" if archived or posted else "nothing is sent over HTTP"
         for one in (*keys_of(PushSettings, TARGET), *keys_of(HttpSettings)):
             if one.name in values.given - used and values.differs(one):
                 report.warn(one.name, f"It has no effect: {ENDPOINT} is a folder, and {why}.")

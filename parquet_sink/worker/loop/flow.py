@@ -5,6 +5,7 @@ goes on is told by what is stored outside (the group's offsets, a source's offse
 """
 
 import logging
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -20,9 +21,10 @@ from parquet_sink.errors import ConnectorError
 from parquet_sink.files import naming, storage
 from parquet_sink.history.writer import HistoryWriter
 from parquet_sink.kafka.group import manual_offsets
-from parquet_sink.model.events import Event, FileArchived
+from parquet_sink.model.events import Event, FileArchived, FileNotified
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.receipts import Archiving
+from parquet_sink.notify.settings import NotifySettings
 from parquet_sink.parked.names import any_parked
 from parquet_sink.planner import learned_topic
 from parquet_sink.settings.connector import ConnectorSettings, TopicSettings
@@ -36,6 +38,8 @@ from parquet_sink.worker.loop.restarts import Positions
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+
+    from parquet_sink.notify.webhook import Settled, WebhookSender
 
 log = logging.getLogger(__name__)
 
@@ -154,7 +158,8 @@ class ParquetFlow(TopicFlow):
         super().__init__(settings)
         self._sink = settings
         self._archiver: Archiver | None = None
-        self._archived: SimpleQueue[FileArchived] = SimpleQueue()
+        self._webhook: WebhookSender | None = None
+        self._news: SimpleQueue[Event] = SimpleQueue()
 
     def make_ready(self) -> None:
         """Folder of parked records, history (a damaged one is created again before the first upload), archive."""
@@ -169,6 +174,9 @@ class ParquetFlow(TopicFlow):
         self._archiver = self._archiver_behind()
         if self._archiver is not None:
             self._archiver.start()
+        if settings.notify is not None and settings.notify.url is not None:
+            self._webhook = _webhook(settings.notify, self._notified)
+            self._webhook.start()
 
     def _archiver_behind(self) -> Archiver | None:
         """Not started yet; None where nothing is archived behind the connector.
@@ -187,20 +195,24 @@ class ParquetFlow(TopicFlow):
 
         def note(file_name: str, outcome: Archiving) -> None:
             history.note_archived(file_name, outcome)
-            self._archived.put(FileArchived(settings.name, outcome.at_ms / 1000, file_name, outcome))
+            self._news.put(FileArchived(settings.name, outcome.at_ms / 1000, file_name, outcome))
 
         return Archiver(archive, settings.retry, _opened, note)
 
     def news(self) -> Sequence[Event]:
-        return [self._archived.get() for _ in range(self._archived.qsize())]
+        return [self._news.get() for _ in range(self._news.qsize())]
+
+    def _notified(self, notice_id: str, cause: str | None) -> None:
+        self._news.put(FileNotified(self._sink.name, time.time(), notice_id, cause))
 
     def at_rest(self, within_s: float) -> bool:
-        finished = self._archiver is None or self._archiver.finished(within_s)
-        return finished and self._archived.empty()
+        finished = [one.finished(within_s) for one in (self._archiver, self._webhook) if one is not None]
+        return all(finished) and self._news.empty()
 
     def close(self) -> None:
-        if self._archiver is not None:
-            self._archiver.close()
+        for one in (self._archiver, self._webhook):
+            if one is not None:
+                one.close()
 
     def waiting_files(self) -> int:
         archive = self._sink.archive
@@ -239,6 +251,12 @@ def _opened(settings: ArchiveSettings) -> Archive:
     from parquet_sink.archive.archive import open_archive  # loads Arrow, for few connectors
 
     return open_archive(settings)
+
+
+def _webhook(settings: NotifySettings, settled: "Settled") -> "WebhookSender":
+    from parquet_sink.notify.webhook import WebhookSender  # loads requests, for few connectors
+
+    return WebhookSender(settings, settled)
 
 
 def flow_of(settings: ConnectorSettings) -> Flow:

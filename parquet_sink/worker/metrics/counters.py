@@ -19,6 +19,7 @@ from parquet_sink.model.events import (
     FileAccepted,
     FileArchived,
     FileFailed,
+    FileNotified,
     FilePassedOver,
     FlushIntervalExceeded,
     OffsetCommitted,
@@ -40,6 +41,8 @@ FILE_BYTES: Final = (1e4, 1e5, 1e6, 4e6, 16e6, 64e6, 256e6, 1e9)
 FAILED: Final = "failed"
 PASSED_OVER: Final = "passed_over"
 ARCHIVED: Final = "archived"
+TAKEN: Final = "taken"
+GIVEN_UP: Final = "given_up"
 REASONS: Final = [reason for reason in Reason if reason is not Reason.BATCH]
 """Files of DataFrames are no connector's."""
 STAGES: Final = sorted({stage_name(stage) for stage in Stage})
@@ -64,6 +67,9 @@ class Counters:
         )
         self.archived = self._counter(
             "archived_files", "Accepted files, by what became of them at the archive.", "outcome", (ARCHIVED, FAILED)
+        )
+        self.notices = self._counter(
+            "notices", "Notices of accepted files, by what became of them at the webhook.", "outcome", (TAKEN, GIVEN_UP)
         )
         self.uploads = self._counter("uploads", "Attempts to upload, by what came of them.", "outcome", Verdict)
         self.answers = self._counter(
@@ -145,6 +151,8 @@ class Counters:
                 self.outages.labels(name).inc()
             case OffsetCommitted():
                 self.commits.labels(name).inc()
+            case FileNotified():
+                self.notices.labels(name, TAKEN if event.cause is None else GIVEN_UP).inc()
             case FlushIntervalExceeded():
                 self.exceeded.labels(name).inc(event.partitions)
             case EventsDropped():

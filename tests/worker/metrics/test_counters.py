@@ -16,6 +16,7 @@ from parquet_sink.model.events import (
     FileAccepted,
     FileArchived,
     FileFailed,
+    FileNotified,
     FilePassedOver,
     FlushIntervalExceeded,
     OffsetCommitted,
@@ -119,6 +120,14 @@ def test_files_are_counted_by_what_became_of_them_at_the_archive() -> None:
     assert after(FileAccepted(*ABOUT, RECEIPT)).all("parquet_sink_archived_files_total", "outcome") == {
         "archived": 0, "failed": 0,
     }  # fmt: skip
+
+
+def test_notices_are_counted_by_what_became_of_them_at_the_webhook() -> None:
+    """What was given up is told apart from what was taken."""
+    page = after(
+        FileNotified("orders", 1.0, "a"), FileNotified("orders", 1.0, "b", "full"), FileNotified("orders", 1.0, "c")
+    )
+    assert page.all("parquet_sink_notices_total", "outcome") == {"taken": 2, "given_up": 1}
 
 
 def test_a_transform_that_is_tried_again_is_no_upload() -> None:
