@@ -12,11 +12,9 @@ from hypothesis import strategies as st
 from parquet_sink.files.parquet import FinishedFile
 from parquet_sink.files.rotation import Reason
 from parquet_sink.notify.notice import TYPE, Notice, notice_of
+from tests.notify.files import FILE
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "notice.schema.json").read_text(encoding="utf-8"))
-FILE = FinishedFile(
-    "/x", "f.parquet", "orders", 3, 10, 19, 9, 12, 345, Reason.SCHEDULE, 0.0, 0.0, 1_000, digest="ab" * 32
-)
 
 
 def of(file: FinishedFile, at_s: float = 1.5) -> Notice:

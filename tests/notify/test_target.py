@@ -18,7 +18,7 @@ from parquet_sink.notify.topic import TopicNotices
 from parquet_sink.notify.waiting import NoticeFolder
 from parquet_sink.targets.outcome import Health, Outcome, ProbeResult, Verdict
 from tests.factories import Clock
-from tests.notify.test_notice import FILE
+from tests.notify.files import FILE
 
 ACCEPTED = Outcome(Verdict.ACCEPTED, "taken")
 
