@@ -190,6 +190,10 @@ class Supervisor:
             self._starting.append((found, now_s + START_S))
         return found
 
+    def warmed_up(self) -> None:
+        """Spark is warm already: the first connector begins as the others do. From any thread."""
+        self._warm, self._side_by_side = True, SIDE_BY_SIDE
+
     @property
     def starting(self) -> bool:
         """Whether a connector is beginning now, or is to."""

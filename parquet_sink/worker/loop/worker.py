@@ -274,6 +274,7 @@ class Worker:
         def finish() -> None:
             try:
                 warm_up.finish(begun.result(WARM_UP_S), WARM_UP_S)
+                self._supervisor.warmed_up()
             except Exception as error:  # the first connector's start takes longer, and no more
                 log.debug("Spark was not warmed up", exc_info=error)
             told()

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from parquet_sink.state.store import WARM_UP
 from parquet_sink.worker.loop import supervisor
 from parquet_sink.worker.loop.connector import Connector
 from parquet_sink.worker.loop.status import Status
@@ -36,3 +37,19 @@ def test_the_first_begins_alone_and_then_several_side_by_side(
     begun.update("bde")
     running()
     assert not loop.supervisor.starting
+
+
+def test_where_spark_is_warm_the_first_is_as_the_others(
+    make_loop: Callable[[], Loop], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It does not begin alone, nor with a micro-batch that loads everything."""
+    monkeypatch.setattr(supervisor, "SIDE_BY_SIDE", 2)
+    monkeypatch.setattr(Connector, "has_started", lambda self: False)
+    loop = make_loop()
+    loop.supervisor.warmed_up()
+    for name in "abc":
+        loop.requests.create(name, {"name": name})
+    loop.round(3)
+    running = [run for run in loop.registry.runs if run.status is Status.RUNNING]
+    assert [run.settings.name for run in running] == ["a", "b"]
+    assert not any(run.state is None or run.state.get(WARM_UP) for run in running)
