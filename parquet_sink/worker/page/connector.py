@@ -10,6 +10,7 @@ from parquet_sink.process.lru_cache import LruCache
 from parquet_sink.worker.herder.protocol import Herder
 from parquet_sink.worker.herder.values import ConnectorProgress
 from parquet_sink.worker.page import words
+from parquet_sink.worker.page.acts import offered
 from parquet_sink.worker.page.charts import timeline
 from parquet_sink.worker.page.facts import Facts
 from parquet_sink.worker.page.frame import File, Shown, View, Visit, link, shows
@@ -57,7 +58,7 @@ class ConnectorScreens:
         self._herder, self._facts, self._clock = herder, facts, clock
         self._kept: LruCache[str, tuple[float, Json]] = LruCache(64)
 
-    @shows(ONE, live=("badge", "fault", "tiles", "partitions", "sent"))
+    @shows(ONE, live=("badge", "acts", "fault", "tiles", "partitions", "sent"))
     def stands(self, visit: Visit) -> View:
         """span: how much time the files are shown of."""
         context = self.head(visit, "stands")
@@ -111,6 +112,8 @@ class ConnectorScreens:
             "error_ago": None if error is None else now_s - error.at_s,
             "warnings": [text for text in one.warnings if not text.startswith(words.LATE)],
             "now_s": now_s,
+            "acts": offered(visit.api, state, one.kind),
+            "may": visit.api.may,
         }
 
     def _of_new(self, name: str) -> ConnectorProgress:

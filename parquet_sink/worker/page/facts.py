@@ -110,7 +110,10 @@ class Facts:
         settings = {name: self._settings(name) for name in names}
         if waiting := self._hours.to_seed(name for name, one in settings.items() if one is not None):
             in_thread(partial(self._seed, [settings[name] for name in waiting]))
-        return {name: {**_thresholds(settings[name]), "hour": self._hours.of(name)} for name in names}
+        return {
+            name: {**_thresholds(settings[name]), "hour": self._hours.of(name), "began_s": self._hours.started(name)}
+            for name in names
+        }
 
     def _settings(self, name: str) -> ConnectorSettings | None:
         try:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from parquet_sink.history.records import Origin, UploadRecord
 from parquet_sink.history.store import percentiles
-from parquet_sink.model.events import Event, FileAccepted, FileFailed, FilePassedOver, RangePostponed
+from parquet_sink.model.events import ConnectorStarting, Event, FileAccepted, FileFailed, FilePassedOver, RangePostponed
 from parquet_sink.worker.page.charts import kind_of
 
 SLOT_S: Final = 300
@@ -40,6 +40,7 @@ class LastHour:
         self._clock = clock
         self._begun_s = clock()
         self._hours: dict[str, _Hour] = {}
+        self._started: dict[str, float] = {}
         self._lock = threading.Lock()
 
     def on_event(self, event: Event) -> None:
@@ -48,12 +49,18 @@ class LastHour:
             at_s = receipt.accepted_at or event.at_s
             fresh_s = None if receipt.oldest_ms is None else at_s - receipt.oldest_ms / 1000
             self._add(event.connector, at_s, kind_of(receipt.reason), fresh_s)
+        elif isinstance(event, ConnectorStarting):
+            self._started[event.connector] = event.at_s
         elif isinstance(event, FileFailed | FilePassedOver | RangePostponed):
             self._add(event.connector, event.at_s, "failed", None)
 
     def _add(self, connector: str, at_s: float, kind: str, fresh_s: float | None) -> None:
         with self._lock:
             self._hours.setdefault(connector, _Hour()).add(at_s, kind, fresh_s)
+
+    def started(self, connector: str) -> float | None:
+        """When it was started last, epoch seconds; None where this process did not start it."""
+        return self._started.get(connector)
 
     def refresh(self, connectors: Sequence[object]) -> None:
         """Nothing is shown."""

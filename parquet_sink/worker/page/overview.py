@@ -52,6 +52,7 @@ class Overview:
             "grouped": grouped,
             "states": words.STATES,
             "means": words.MEANS,
+            "may": visit.api.may,
         }
         return View("overview.html", context, rows={one["id"]: self._html(one) for one in chosen})
 

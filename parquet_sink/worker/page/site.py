@@ -4,8 +4,10 @@ import time
 from collections.abc import Callable
 
 from parquet_sink.worker.herder.protocol import Herder
+from parquet_sink.worker.page.actions import Actions
 from parquet_sink.worker.page.connector import ConnectorScreens
 from parquet_sink.worker.page.facts import Facts
+from parquet_sink.worker.page.forms import Forms
 from parquet_sink.worker.page.frame import Pages, View, Visit, shows
 from parquet_sink.worker.page.hour import LastHour
 from parquet_sink.worker.page.overview import Overview
@@ -26,7 +28,8 @@ class WorkersScreen:
 def make_pages(herder: Herder, hours: LastHour, clock: Callable[[], float] = time.time) -> Pages:
     """All screens. hours: a listener of this worker's events. clock: epoch seconds."""
     facts = Facts(herder, hours, clock)
-    screens = ConnectorScreens(herder, facts, clock), WorkersScreen(herder)
+    of_one = ConnectorScreens(herder, facts, clock)
+    screens = Actions(of_one), Forms(of_one), of_one, WorkersScreen(herder)
     pages = Pages(herder.worker_id, lambda env: (Overview(herder, facts, env, clock), *screens))
     pages.for_workers = facts.endpoints()
     return pages

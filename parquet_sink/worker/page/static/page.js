@@ -115,4 +115,23 @@ document.querySelectorAll("button[data-copy]").forEach((one) => (one.hidden = fa
 new MutationObserver(() => document.querySelectorAll("button[data-copy][hidden]").forEach((one) => (one.hidden = false)))
   .observe(document.getElementById("main"), { childList: true, subtree: true });
 
+// What is wrong and what differs, as one types; the form's own button asks for the same.
+document.querySelectorAll("form[data-check]").forEach((form) => {
+  let timer = 0;
+  let asked = 0;
+  form.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(async () => {
+      const turn = ++asked;
+      const body = new URLSearchParams(new FormData(form));
+      try {
+        const answer = await fetch(form.dataset.check, { method: "POST", body });
+        const text = await answer.text();
+        if (turn === asked && answer.ok) document.getElementById("findings").innerHTML = text;
+      } catch { // the button says what is wrong with the connection
+      }
+    }, 400);
+  });
+});
+
 listen();
