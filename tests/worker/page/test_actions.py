@@ -26,7 +26,12 @@ ROLES: Final = {"viewer": "dmlld2VyOnB3", "operator": "b3BlcmF0b3I6cHc=", "admin
 @pytest.fixture
 def herder(tmp_path: Path) -> scene.SceneHerder:
     """One that is changed here."""
-    found = scene.every_state(tmp_path)
+    found = scene.SceneHerder(tmp_path)
+    found.add("orders", scene.Part(partitions=((812, 21.4, 240.0), (330, 12.1, 96.5), (95, 4.0, 31.0))))
+    found.add("invoices-refused", scene.Part(scene.State.FAILED, trace=scene.REFUSED))
+    for name, target in (("payroll", TargetState.PAUSED), ("archive-2019", TargetState.STOPPED)):
+        found.add(name)
+        found.kept[name].target = target
     found.kept["archive-2019"].offsets = {("orders", 0): 1000, ("orders", 1): 1001}
     return found
 
