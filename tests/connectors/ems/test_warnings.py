@@ -37,7 +37,7 @@ WARNINGS = [
     ("transforms.a.type", 'It has no effect: transforms does not name "a"; list it there, or remove the key.'),
     (
         "producer.override.linger.ms",
-        "It has no effect unless errors.deadletterqueue.topic.name is set.",
+        "It has no effect unless errors.deadletterqueue.topic.name or connect.ems.notify.topic is set.",
     ),
 ]
 
