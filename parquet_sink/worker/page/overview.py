@@ -108,7 +108,8 @@ def trouble(one: ConnectorProgress, state: str) -> str:
     if state in ("retrying", "starting"):
         return one.status.waits_for
     if state == "late":
-        return next((text for text in one.warnings if text.startswith(words.LATE)), "").removeprefix("Warning: ")
+        said = next((text for text in one.warnings if text.startswith(words.LATE)), "").removeprefix("Warning: ")
+        return said[:1].upper() + said[1:]
     error = one.last_error
     return "" if error is None or error.healed_s is not None else _plain(error.message)
 
