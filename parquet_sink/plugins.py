@@ -116,8 +116,8 @@ BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
     COMMANDS: {
         name: f"parquet_sink.cli.built_in:{name.capitalize()}"
         for name in (
-            *("run", "worker", "workers", "connectors", "status", "check", "explain", "try", "parked", "history"),
-            *("archive", "replay", "reshape", "tune", "demo", "target", "kafka", "help"),
+            *("run", "worker", "workers", "connectors", "status", "check", "explain", "try", "test", "parked"),
+            *("history", "archive", "replay", "reshape", "tune", "demo", "target", "kafka", "help"),
         )
     },
 }

@@ -44,7 +44,8 @@ KEYS = (
 )
 """Keys and their checks, of rooms that are not pure themselves."""
 CONVERT_SHELL = frozenset(
-    f"parquet_sink.convert.{name}" for name in ("decoders", "protobuf.compile", "registry.client", "registry.http")
+    f"parquet_sink.convert.{name}"
+    for name in ("decoders", "protobuf.compile", "registry.client", "registry.folder", "registry.http")
 )
 """Where decoders are kept in a process, schemas come over the network, and protoc is run; all else there is pure."""
 CONFIG_SHELL = frozenset({"parquet_sink.config.files"})

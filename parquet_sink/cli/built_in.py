@@ -35,6 +35,9 @@ Check = BuiltIn("parquet_sink.cli.check", "validate connector files; with --conn
 Explain = BuiltIn("parquet_sink.cli.explain", "what a key of connector and worker files means: type, default, limits")
 Help = BuiltIn("parquet_sink.cli.help", "help on a command, or on one of its actions")
 Try = BuiltIn("parquet_sink.cli.try_record", "show what becomes of one record, step by step; nothing is sent")
+Test = BuiltIn(
+    "parquet_sink.addons.cases.command", "compare what becomes of records with what is expected; nothing is sent"
+)
 Parked = BuiltIn("parquet_sink.cli.parked.command", "parked records: list, show, send again, drop")
 History = BuiltIn("parquet_sink.cli.history", "what connectors sent, when, and where a record is")
 Archive = BuiltIn("parquet_sink.cli.archive", "what the archive of a connector has, and whether that is what was sent")

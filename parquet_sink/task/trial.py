@@ -146,7 +146,7 @@ def _ended(found: Sequence[Run | Rejected], watched: "_Watched | None" = None) -
     rejected = next((one for one in found if isinstance(one, Rejected)), None)
     runs = [one for one in found if isinstance(one, Run)]
     rows = tuple(row for run in runs for row in _rows(run))
-    columns = tuple(_column(one) for one in runs[-1].rows.schema) if runs else ()
+    columns = tuple(column_text(one) for one in runs[-1].rows.schema) if runs else ()
     if watched is None:
         return Trial((), rows, columns, rejected)
     return Trial(tuple(watched.seen), rows, columns, rejected, watched.dropped_by, watched.rejected_by)
@@ -240,8 +240,9 @@ def _text(data: bytes) -> str:
 
 
 def _type(arrow: pa.DataType) -> str:
-    return ", ".join(map(_column, arrow)) if pa.types.is_struct(arrow) else str(arrow)
+    return ", ".join(map(column_text, arrow)) if pa.types.is_struct(arrow) else str(arrow)
 
 
-def _column(field: pa.Field) -> str:
+def column_text(field: pa.Field) -> str:
+    """Name and type of a column, and whether it is required."""
     return f"{field.name} {field.type}{'' if field.nullable else ' not null'}"

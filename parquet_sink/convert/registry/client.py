@@ -19,6 +19,7 @@ from parquet_sink.convert.decoded import Decoder
 from parquet_sink.convert.invalid import InvalidValue, show
 from parquet_sink.convert.registry.addresses import Address
 from parquet_sink.convert.registry.converter import RegistryConverter
+from parquet_sink.convert.registry.folder import SCHEME, FolderRegistry
 from parquet_sink.convert.registry.http import (
     BadAnswer,
     ErrorAnswer,
@@ -27,7 +28,7 @@ from parquet_sink.convert.registry.http import (
     basic,
     registry_context,
 )
-from parquet_sink.convert.registry.registered import Referenced, RegisteredDecoder, RegisteredSchema
+from parquet_sink.convert.registry.registered import Referenced, RegisteredDecoder, RegisteredSchema, Schemas
 from parquet_sink.convert.registry.settings import RegistrySettings, SchemaKind
 from parquet_sink.errors import RegistryAway, RegistryFailed
 from parquet_sink.net.exchange import FailureKind, RequestFailed
@@ -301,10 +302,16 @@ class Registry:
         return f"The schema registry did not give {what}. {causes}. {'. '.join(cures)}."
 
 
-_registries: Final = PerProcess(Registry)
+def _opened(settings: RegistrySettings) -> Schemas:
+    if settings.urls and settings.urls[0].startswith(SCHEME):
+        return FolderRegistry(settings.urls[0].removeprefix(SCHEME))
+    return Registry(settings)
 
 
-def registry_for(settings: RegistrySettings) -> Registry:
+_registries: Final = PerProcess(_opened)
+
+
+def registry_for(settings: RegistrySettings) -> Schemas:
     """The process's registry for these settings: made when there is none, kept for later micro-batches."""
     return _registries.get(settings)
 

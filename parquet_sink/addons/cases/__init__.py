@@ -1,0 +1,1 @@
+"""Tests of a connector file: records in, rows, columns, rejected records, tables and file names out."""
