@@ -12,7 +12,7 @@ COPY parquet_sink /src/parquet_sink
 # The C compiler builds the reader of Kafka's records (parquet_sink/kafka/native.py), and is not left in the image.
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends gcc libc6-dev \
-    && pip install --no-cache-dir '/src[target,worker,traces,sql,s3]' \
+    && pip install --no-cache-dir '/src[target,worker,traces,sql,s3,msk]' \
     && apt-get purge --yes --auto-remove gcc libc6-dev \
     && rm -rf /var/lib/apt/lists/* /src
 

@@ -92,7 +92,7 @@ $(DEMO_READY): pyproject.toml parquet_sink/kafka/native_reader.c
 	@touch $@
 
 $(READY): $(DEMO_READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[target,worker,traces,sql,s3,plot,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[target,worker,traces,sql,s3,msk,plot,dev]'
 	@touch $@
 
 clean: ## remove the virtual environment and all caches of tools in this folder

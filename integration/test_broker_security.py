@@ -1,5 +1,6 @@
 """Every way to sign in at a real broker works for reading, committing and dead letters; every refusal is explained."""
 
+import base64
 import json
 import time
 import uuid
@@ -9,6 +10,8 @@ from itertools import permutations
 from pathlib import Path
 
 import pytest
+import requests as requests_library
+from aws_msk_iam_sasl_signer import MSKAuthTokenProvider
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
@@ -154,6 +157,35 @@ def dead_letter(settings: DeadLetterSettings) -> None:
         cache.sweep(10**12)
 
 
+def of_msk(door: Secured) -> Client:
+    """What users of Java write for Amazon's brokers."""
+    package = "software.amazon.msk.auth.iam"
+    return door.client(
+        "LOGIN",
+        sasl_mechanism="AWS_MSK_IAM",
+        sasl_jaas_config=Secret(f"{package}.IAMLoginModule required;"),
+        sasl_client_callback_handler_class=f"{package}.IAMClientCallbackHandler",
+    )
+
+
+@pytest.fixture(autouse=True)
+def signer(monkeypatch: pytest.MonkeyPatch, tokens: dict[str, TokenEndpoint]) -> None:
+    """In place of AWS's, one that asks the token endpoint: this broker knows no tokens of AWS."""
+
+    def asked(region: str) -> tuple[str, int]:
+        basic = base64.b64encode(f"{CLIENT}:{SECRET}".encode()).decode()
+        answer = requests_library.post(
+            tokens["http"].url,
+            data={"grant_type": "client_credentials", "scope": region},
+            headers={"Authorization": f"Basic {basic}"},
+            timeout=10,
+        ).json()
+        return answer["access_token"], int(time.time() + answer["expires_in"]) * 1000
+
+    monkeypatch.setattr(MSKAuthTokenProvider, "generate_auth_token", asked)
+    monkeypatch.setenv("AWS_REGION", "eu-west-1")
+
+
 WAYS: dict[str, Callable[[Secured, dict[str, TokenEndpoint]], Client]] = {
     "PEM": lambda door, _: showing(door, "key.pem", "PEM", ssl_key_password=Secret("mine")),
     "JKS": lambda door, _: showing(door, "key.jks", "JKS", ssl_key_password=Secret("mine")),
@@ -176,6 +208,7 @@ WAYS: dict[str, Callable[[Secured, dict[str, TokenEndpoint]], Client]] = {
     "OAUTHBEARER over TLS": lambda door, tokens: with_tokens(
         door, tokens["https"].url, https_ca_location=str(door.folder / "ca.pem")
     ),
+    "AWS_MSK_IAM": lambda door, _: of_msk(door),
 }
 
 

@@ -1,7 +1,7 @@
 """Settings of the Kafka client under Java's names: the worker's and the connector's together, secrets marked."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from parquet_sink.config.report import Report
@@ -37,10 +37,14 @@ _PRINCIPAL = ("security.protocol", "sasl.jaas.config", "sasl.mechanism")
 
 @dataclass
 class Translation:
-    """Of Java's settings. settings: librdkafka's, secrets revealed. problems: no value of a secret is in them."""
+    """Of Java's settings. settings: librdkafka's, secrets revealed. problems: no value of a secret is in them.
+
+    tokens: what the client calls for a token and when it ends, in epoch seconds; None: it gets tokens itself, or none.
+    """
 
     settings: dict[str, str] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    tokens: Callable[[str], tuple[str, float]] | None = None
 
     def problem(self, name: str, reason: str) -> None:
         """Adds one, once."""

@@ -25,7 +25,7 @@ def test_settings_in_the_documentation_are_taken(block: str) -> None:
 
 def test_words_of_messages_in_the_documentation_are_those_of_the_program() -> None:
     """Of what brokers find wrong with our certificate."""
-    assert len(BLOCKS) == 2
+    assert len(BLOCKS) == 3
     for words in ("the broker wants a certificate of ours", "our certificate has expired"):
         assert f"`{words}" in PAGE
         assert any(text.startswith(words) for text in _ALERTS.values())

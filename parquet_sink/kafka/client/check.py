@@ -113,8 +113,7 @@ def _together(kafka: KafkaSettings) -> list[Problem]:
         if (refusal := _refusal(settings)) is not None:
             return [of_all(kafka.client, refusal)]
     try:
-        quiet: dict[str, Any] = {**client_options.admin_options(offline), "logger": SILENT}
-        AdminClient(quiet)
+        AdminClient(_quiet(client_options.admin_options(offline)))
     except KafkaException as error:
         return [of_all(kafka.client, error.args[0].str())]
     return []
@@ -147,10 +146,15 @@ def _own(client: Client) -> str:
     return next((name for name in names if name in client), names[0])
 
 
+def _quiet(settings: dict[str, Any]) -> dict[str, Any]:
+    """Of a client that says nothing and asks nobody for a token."""
+    return {name: value for name, value in settings.items() if name != client_options.TOKENS} | {"logger": SILENT}
+
+
 def _refusal(settings: dict[str, Any]) -> str | None:
     """What the client says when a consumer is made from these, in vain."""
     try:
-        Consumer({"group.id": "verify", **settings, "logger": SILENT}).close()
+        Consumer(_quiet({"group.id": "verify", **settings})).close()
     except KafkaException as error:
         return str(error.args[0].str()).strip()
     return None
@@ -187,9 +191,8 @@ def _dead_letters_together(client: str, settings: DeadLetterSettings) -> Iterato
     )
     try:
         if client == "producer":
-            Producer({**client_options.producer_options(replace(settings, producer=producer)), "logger": SILENT})
+            Producer(_quiet(client_options.producer_options(replace(settings, producer=producer))))
         else:
-            quiet: dict[str, Any] = {**client_options.admin_options(KafkaSettings(client=admin)), "logger": SILENT}
-            AdminClient(quiet)
+            AdminClient(_quiet(client_options.admin_options(KafkaSettings(client=admin))))
     except KafkaException as error:
         yield of_all(producer if client == "producer" else admin, error.args[0].str())

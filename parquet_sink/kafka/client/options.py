@@ -6,10 +6,11 @@ from typing import Any, Final, TypeVar
 from confluent_kafka import KafkaError, KafkaException
 
 from parquet_sink.config.secret import plain
-from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.errors import InvalidConfiguration, KafkaFailed
 from parquet_sink.kafka.client.doorstep import Doorstep
 from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.client.security import sasl, tls
+from parquet_sink.kafka.client.security.msk import NoToken
 from parquet_sink.kafka.client_settings import Client, Translation
 from parquet_sink.kafka.settings import KafkaSettings, ProducerSettings
 
@@ -71,6 +72,9 @@ DELIVERY_S: Final = 120.0
 TRANSACTION_MS: Final = 10_000
 """After which the brokers end a transaction that nobody ends."""
 
+TOKENS: Final = "oauth_cb"
+"""Where the client has what it calls for a token."""
+
 T = TypeVar("T")
 Build = Callable[..., Any]
 """What makes clients: `build`, or a double of it."""
@@ -88,7 +92,7 @@ def translation(client: Client) -> Translation:
     return found
 
 
-def translate(client: Client, prefix: str = "consumer.") -> dict[str, str]:
+def translate(client: Client, prefix: str = "consumer.") -> dict[str, Any]:
     """Likewise: for the client's constructor and nowhere else. prefix: of the settings, for messages.
 
     Raises InvalidConfiguration with all that is wrong.
@@ -96,7 +100,7 @@ def translate(client: Client, prefix: str = "consumer.") -> dict[str, str]:
     found = translation(client)
     if found.problems:
         raise InvalidConfiguration([f"Invalid [{prefix}{name}]. {reason}" for name, reason in found.problems])
-    return found.settings
+    return found.settings if found.tokens is None else {**found.settings, TOKENS: found.tokens}
 
 
 def reader_options(kafka: KafkaSettings, *, several: bool = False) -> dict[str, Any]:
@@ -224,6 +228,11 @@ def build(
     """
     client_log = client_log or ClientLog(str(settings.get("group.id", "")))
     client_log.look_with(Doorstep(settings))
+    if TOKENS in settings:
+        try:
+            settings[TOKENS]("")  # the client waits 10 s for a token, and does not say why none came
+        except NoToken as error:
+            raise KafkaFailed(f"The Kafka client cannot sign in: {error}") from None
     try:
         return make({**settings, "logger": client_log, "error_cb": client_log.error})
     except KafkaException as error:

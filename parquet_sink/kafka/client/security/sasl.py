@@ -13,14 +13,14 @@ from urllib.parse import quote_plus, urlsplit
 from confluent_kafka import Consumer, KafkaException
 
 from parquet_sink.config.secret import plain
-from parquet_sink.kafka.client.security import stores
+from parquet_sink.kafka.client.security import msk, stores
 from parquet_sink.kafka.client.security.stores import StoreUnusable
 from parquet_sink.kafka.client_settings import Client, Translation
 from parquet_sink.net.tls import environment_authorities
 
 JAAS: Final = "sasl.jaas.config"
 MECHANISM: Final = "sasl.mechanism"
-MECHANISMS: Final = "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER"
+MECHANISMS: Final = "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or AWS_MSK_IAM"
 LOGIN_CALLBACK: Final = "sasl.login.callback.handler.class"
 FLAGS: Final = frozenset({"required", "requisite", "sufficient", "optional"})
 _TOKEN: Final = re.compile(
@@ -89,8 +89,9 @@ class LoginModule:
 
 def translate(client: Client, to: Translation) -> None:
     """Adds librdkafka's settings, and what is wrong."""
+    of_msk = plain(client, MECHANISM) == msk.MECHANISM or _is_of_msk(client, LOGIN_CALLBACK)
     for name in CLASSES:
-        if plain(client, name):
+        if plain(client, name) and not (of_msk and _is_of_msk(client, name)):
             to.problem(name, "A Java class cannot be loaded here; remove it.")
     signs_in = (plain(client, "security.protocol") or "").upper().startswith("SASL_")
     mechanism = plain(client, MECHANISM) or plain(client, "sasl.mechanisms")
@@ -98,6 +99,9 @@ def translate(client: Client, to: Translation) -> None:
         to.problem(MECHANISM, NO_KERBEROS if mechanism else f"It is missing, and Kafka's default, GSSAPI, {_LEFT_OUT}.")
         return
     module = _module(client, to)
+    if of_msk:
+        _msk(client, module, to)
+        return
     if mechanism == OAUTHBEARER:
         _oauth(client, module, to)
         return
@@ -105,6 +109,23 @@ def translate(client: Client, to: Translation) -> None:
         to.problem(LOGIN_CALLBACK, f"A Java class cannot be loaded here; remove it, and write {JAAS}.")
     if module is not None:
         _password(module, to)
+
+
+def _is_of_msk(client: Client, name: str) -> bool:
+    return (plain(client, name) or "").rpartition(".")[2] in msk.HANDLERS
+
+
+def _msk(client: Client, module: LoginModule | None, to: Translation) -> None:
+    """Of AWS_MSK_IAM, or of OAUTHBEARER with AWS's callback handler."""
+    if plain(client, MECHANISM) not in (msk.MECHANISM, OAUTHBEARER):
+        to.problem(LOGIN_CALLBACK, f"It belongs to {MECHANISM}={msk.MECHANISM} or {OAUTHBEARER}; set one of them.")
+        return
+    if module is not None and module.short not in (msk.MODULE, MODULE):
+        to.problem(JAAS, f"{msk.MECHANISM} needs {msk.MODULE}; {module.name} is another login module.")
+        return
+    if plain(client, LOGIN_CALLBACK) and not _is_of_msk(client, LOGIN_CALLBACK):
+        to.problem(LOGIN_CALLBACK, f"A Java class cannot be loaded here; remove it, or write {msk.HANDLERS[1]}.")
+    msk.translate(client, {} if module is None else module.options, JAAS, to)
 
 
 def _module(client: Client, to: Translation) -> LoginModule | None:
