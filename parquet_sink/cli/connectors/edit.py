@@ -7,13 +7,13 @@ import subprocess
 import sys
 import tempfile
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from parquet_sink.cli.connectors.configurations import problem_lines, waited
 from parquet_sink.cli.connectors.life_cycle import Outcome, each
-from parquet_sink.cli.connectors.printing import print_lines, status_text
+from parquet_sink.cli.connectors.printing import status_text
 from parquet_sink.cli.worker_api.api import WorkerApi
 from parquet_sink.config.file_syntax import parse_file
 from parquet_sink.config.files import read_named
@@ -78,9 +78,9 @@ def _edited(args: Namespace, api: WorkerApi, file: Path, before: Mapping[str, st
         after, problems = _judged(api, file)
         if not problems and not list(changes(before, after)):
             return None
-        print_lines(difference(before, after))
+        _tell(args, difference(before, after))
         if problems:
-            print_lines(["It is not valid:", *problems])
+            _tell(args, ["It is not valid:", *problems])
             if args.yes or _asked("Edit it again? [Y/n] ") in ("n", "no"):
                 raise NotPut("What was edited is not valid, and nothing was put.")
             continue
@@ -89,6 +89,12 @@ def _edited(args: Namespace, api: WorkerApi, file: Path, before: Mapping[str, st
             return after
         if answer not in ("e", "edit"):
             raise NotPut("Nothing was put.")
+
+
+def _tell(args: Namespace, lines: Iterable[str]) -> None:
+    """Standard output is for JSON alone where that is wanted."""
+    for line in lines:
+        print(printable(line), file=sys.stderr if args.json else sys.stdout)
 
 
 def _asked(question: str) -> str:
