@@ -44,7 +44,7 @@ altered or alien files, or cannot be read; 2 wrong files or options."""
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The action, the files as for `run`, and what is looked at."""
     parser.epilog = EXAMPLES
-    parser.usage = f"%(prog)s {{{','.join(ACTIONS)}}} [options] [connector.properties ...]"
+    parser.usage = f"%(prog)s {{{','.join(ACTIONS)}}} [options] [FILE ...]"
     parser.add_argument("action", choices=ACTIONS, help="list: each file; verify: compare with the history of uploads")
     add_files(parser, needed=False)
     add_connectors(parser)

@@ -36,7 +36,7 @@ _NEITHER: Final = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The action, the files as for `run`, and which records are meant."""
-    parser.usage = f"%(prog)s {{{','.join(ACTIONS)}}} [options] [connector.properties ...]"
+    parser.usage = f"%(prog)s {{{','.join(ACTIONS)}}} [options] [FILE ...]"
     parser.add_argument(
         "action",
         choices=ACTIONS,
