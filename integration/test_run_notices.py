@@ -104,12 +104,13 @@ def test_each_accepted_file_has_a_notice(
     assert len(found) == 6
     assert named(found) == accepted(run)
     assert {(one["connector"], one["topic"], one["table"]) for _, one in found} == {(sink.name, name, sink.table)}
-    assert sorted(receiver.got, key=str) == sorted(found, key=str)
+    assert dict(receiver.got) == dict(found)  # at least once: an answer that is late has one posted again
     assert [one.cause for one in run.events if isinstance(one, FileNotified)] == [None] * 6
     assert not list(sink.tmp_dir.rglob(".notices/*"))
     status, again = replay(sink.properties(name, **ems), "--from", "0", "--to", "99")
     assert (status, again["same"]) == (0, 6)
-    assert sorted(id_ for id_, _ in told(broker, notices)) == sorted([id_ for id_, _ in found] * 2)
+    ids = [id_ for id_, _ in told(broker, notices)]
+    assert (set(ids), len(ids)) == ({id_ for id_, _ in found}, 12)
 
 
 def test_nothing_is_committed_whose_notice_is_missing(sink: Sink, broker: Broker, topic: TopicFactory) -> None:

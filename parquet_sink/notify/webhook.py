@@ -164,6 +164,7 @@ class WebhookSender:
     def _run(self) -> None:
         webhook: Webhook | None = None
         while not self._ended.is_set():
+            last = self._ending.is_set()  # what came while it waited for more is posted, too
             try:
                 webhook = webhook or self._opened(self._settings)
                 pause_s = self._step(webhook)
@@ -172,8 +173,9 @@ class WebhookSender:
                 pause_s = self._pause(None)
             if pause_s is None:
                 continue
-            if self._ending.is_set() or self._ending.wait(pause_s):
+            if last:
                 break
+            self._ending.wait(pause_s)
         if webhook is not None:
             webhook.close()
 

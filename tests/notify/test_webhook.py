@@ -192,3 +192,16 @@ def test_what_waits_at_a_stop_is_posted_at_the_next_start(receiver: Receiver, se
     assert time.monotonic() - begun < 5
     receiver.answers = [(200, {})]
     assert sent(settings, 0, 1) == [(notice(0).id, None)]
+
+
+def test_what_comes_just_before_a_stop_is_posted(receiver: Receiver, settings: NotifySettings) -> None:
+    """It waits for no next start, though the sender had looked just before."""
+    settled: list[str] = []
+    sender = WebhookSender(settings, lambda id_, cause: settled.append(id_))
+    sender.start()
+    time.sleep(0.1)
+    NoticeFolder(settings.waiting).put(notice(0))
+    while not sender.finished(10.0):
+        time.sleep(0.01)
+    sender.close()
+    assert settled == [notice(0).id]
