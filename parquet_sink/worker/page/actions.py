@@ -44,7 +44,9 @@ class Actions:
     @does(f"{ONE}/do/{{action}}")
     def act(self, visit: Visit) -> Done:
         act = _act(visit)
-        return _done(address(visit.connector), lambda: _said(act, _asked(visit, act)))
+        done = _done(address(visit.connector), lambda: _said(act, _asked(visit, act)))
+        self._screens.changed()
+        return done
 
     @shows(f"{ONE}/offsets")
     def offsets(self, visit: Visit) -> View:

@@ -86,6 +86,10 @@ class ConnectorScreens:
         }
         return View("connector.html", context)
 
+    def changed(self) -> None:
+        """What is shown next is as it is now."""
+        self._facts.changed()
+
     def head(self, visit: Visit, tab: str) -> dict[str, Any]:
         """What each screen of a connector begins with. Raises RestError, HerderError where there is none."""
         look = self._facts.look(visit.api)

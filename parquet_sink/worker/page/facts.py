@@ -86,6 +86,10 @@ class Facts:
             Endpoint("GET", _TUNING, self._answer, "What tune recommends", Role.VIEWER),
         ]
 
+    def changed(self) -> None:
+        """Somebody did something: the next look is a new one."""
+        self._looked_s = -KEPT_S
+
     def look(self, api: Api) -> Look:
         """At all connectors, those of other workers included."""
         with self._lock:

@@ -204,3 +204,20 @@ def test_six_hundred_connectors_come_in_one_request(browser: Browser, tmp_path: 
         herder.parts["connector-300"] = scene.Part(partitions=((123_456, 1.0, 0.0),))
         expect(page.locator("#r-connector-300")).to_contain_text("123k")
         assert wrong == []
+
+
+def test_a_configuration_is_judged_as_one_types(browser: Browser, tmp_path: Path) -> None:
+    """What is wrong appears beside the text, then what differs; only then it can be saved."""
+    herder = scene.every_state(tmp_path)
+    with scene.showing(herder) as client, visiting(browser, f"http://127.0.0.1:{client.port}") as (_, page, wrong):
+        page.goto("/ui/connectors/orders/config/edit")
+        text = page.get_by_role("textbox")
+        before = text.input_value()
+        text.fill(before.replace("30000", "many"))
+        expect(page.get_by_text("Invalid [connect.ems.commit.interval.ms]")).to_be_visible()
+        expect(page.get_by_role("button", name="Save")).to_have_count(0)
+        text.fill(before.replace("30000", "60000"))
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_role("status")).to_contain_text("Saved")
+        assert herder.kept["orders"].config["connect.ems.commit.interval.ms"] == "60000"
+        assert wrong == []
