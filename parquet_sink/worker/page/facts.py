@@ -191,7 +191,7 @@ def _run_tune(settings: SinkSettings, option: Sequence[str], connectors: int) ->
 
 def _said(text: str) -> str:
     """What the command says, without its name and its usage."""
-    lines = [line for line in text.splitlines() if line.strip() and not line.startswith(("usage:", " "))]
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith(("usage:", " ", "`"))]
     said = lines[-1] if lines else "It ended without a word; the worker's log may have more."
     return said.removeprefix("parquet-sink: ").removeprefix("parquet-sink tune: ").removeprefix("error: ")
 
