@@ -206,6 +206,22 @@ def test_six_hundred_connectors_come_in_one_request(browser: Browser, tmp_path: 
         assert wrong == []
 
 
+def test_an_action_is_pressed_and_says_what_it_did(browser: Browser, tmp_path: Path) -> None:
+    """With and without JavaScript; the buttons beside the name follow the state."""
+    for script in (True, False):
+        herder = scene.every_state(tmp_path / str(script))
+        with scene.showing(herder) as client:
+            address = f"http://127.0.0.1:{client.port}"
+            with visiting(browser, address, java_script_enabled=script) as (_, page, wrong):
+                page.goto("/ui/connectors/orders")
+                page.get_by_role("link", name="Pause").click()
+                expect(page.get_by_text("then nothing more is taken")).to_be_visible()
+                page.get_by_role("button", name="Pause").click()
+                expect(page.get_by_role("status")).to_contain_text("until it is resumed")
+                expect(page.get_by_role("link", name="Resume")).to_be_visible()
+                assert wrong == []
+
+
 def test_a_configuration_is_judged_as_one_types(browser: Browser, tmp_path: Path) -> None:
     """What is wrong appears beside the text, then what differs; only then it can be saved."""
     herder = scene.every_state(tmp_path)
