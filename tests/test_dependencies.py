@@ -19,7 +19,7 @@ WITH_SQL = "parquet_sink.addons.sql."
 """What runs with the extra `sql` only."""
 WITH_S3 = "parquet_sink.targets.s3."
 """What runs with the extra `s3` only."""
-WITH_WORKER = ("parquet_sink.worker.rest.", "parquet_sink.worker.metrics.")
+WITH_WORKER = ("parquet_sink.worker.rest.", "parquet_sink.worker.metrics.", "parquet_sink.worker.page.")
 """What runs with the extra `worker` only."""
 WITH_TRACES = "parquet_sink.worker.metrics.traces"
 """What runs with the extra `traces` only."""
@@ -27,8 +27,8 @@ WITH_PLOT = "parquet_sink.addons.tune.plot"
 """What runs with the extra `plot` only."""
 BROUGHT = {"py4j"}
 """PySpark pins the one version that it works with: a bound of ours could only be wrong."""
-PROGRAMS = {"grpcio-tools"}
-"""Run as a process of its own."""
+NOT_IMPORTED = {"grpcio-tools", "tzdata"}
+"""Run as a process of its own; read by Python's zoneinfo."""
 
 
 def normalized(requirement: str) -> str:
@@ -121,4 +121,4 @@ def test_what_is_declared_is_imported() -> None:
     """No dependency is installed for nothing."""
     extras = (WITH_TARGET, WITH_SQL, WITH_S3, WITH_PLOT, *WITH_WORKER)
     needed = {one for module in MODULES if not module.startswith(extras) for one in foreign(module)}
-    assert {normalized(one) for one in PYPROJECT["dependencies"]} - needed == PROGRAMS
+    assert {normalized(one) for one in PYPROJECT["dependencies"]} - needed == NOT_IMPORTED

@@ -44,7 +44,7 @@ CONNECTOR_KEYS: Final = (
         "`Connector`, or the name of an entry point of an installed Python package (see "
         "[connector-classes.md](connector-classes.md) and [plugins.md](plugins.md)). The default is "
         "`com.celonis.kafka.connect.ems.sink.EmsSinkConnector`, also called `parquet_sink.EmsSink`: files written for "
-        "the EMS connector run unchanged. `parquet-sink run --help` names all that are there.",
+        "the EMS connector run unchanged. `parquet-sink run --help-all` names all that are there.",
         default="parquet_sink.EmsSink",
         origin=Origin.CONNECT,
     ),

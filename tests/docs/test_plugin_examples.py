@@ -94,7 +94,7 @@ def test_help_has_their_keys(site: str, tmp_path: Path) -> None:
     """Where it is asked for the keys of a file that names them."""
     file = tmp_path / "orders.properties"
     file.write_text(SINK + CONVERTER + TARGET)
-    said = typed(site, "run", "--help", str(file))[1]
+    said = typed(site, "run", "--help-all", str(file))[1]
     assert "depot.path" in said
 
 

@@ -26,6 +26,8 @@ WITHOUT_CASE = {
     f"{E}obfuscation.sha512.randomsalt": "it is another text each time",
     f"{E}inmemfs.enable": "it says where local files are",
     f"{E}debug.keep.parquet.files": "it says how long local files are there",
+    f"{E}rotate.schedule.interval.ms": "it says when a range is due",
+    "timezone": "likewise",
 }
 OF_THE_REGISTRY = ("schema.registry.", "basic.auth.", "bearer.auth.", "http.", "max.", "apicurio.", "schema.id.")
 PROPERTIES = [one.properties("/folder") for one in CASES.values()]
