@@ -107,7 +107,7 @@ def test_each_accepted_file_has_a_notice(
     assert dict(receiver.got) == dict(found)  # at least once: an answer that is late has one posted again
     assert [one.cause for one in run.events if isinstance(one, FileNotified)] == [None] * 6
     assert not list(sink.tmp_dir.rglob(".notices/*"))
-    status, again = replay(sink.properties(name, **ems), "--from", "0", "--to", "99")
+    status, again = replay(sink.properties(name, **ems), "--last", "6")
     assert (status, again["same"]) == (0, 6)
     ids = [id_ for id_, _ in told(broker, notices)]
     assert (set(ids), len(ids)) == ({id_ for id_, _ in found}, 12)
