@@ -35,11 +35,10 @@ from parquet_sink.worker.page.transport import (
     HtmlRoute,
     as_cookie,
     form_of,
-    log_visit,
     notice_in,
     static_file,
 )
-from parquet_sink.worker.rest.app import Forwarded, Peers
+from parquet_sink.worker.rest.app import Forwarded, NoPeers, Peers, log_request
 from parquet_sink.worker.rest.call import (
     NO_BODY,
     Call,
@@ -230,7 +229,7 @@ class Pages:
         self._lock = threading.Lock()
         self._streams = 0
         self._closing = threading.Event()
-        self._api = Api((), _Nobody())
+        self._api = Api((), NoPeers())
         self._pool = anyio.CapacityLimiter(_THREADS)
         self._live_pool = anyio.CapacityLimiter(_LIVE_THREADS)
 
@@ -266,7 +265,7 @@ class Pages:
             response = self._html(screen, _error(500, _UNCAUGHT), request, token)
         if not cookie:
             response.set_cookie(COOKIE, token, httponly=True, samesite="lax", secure=request.url.scheme == "https")
-        log_visit(request, response)
+        log_request("Page", request, response)
         return response
 
     def _answer(self, screen: Screen, visit: Visit, request: Request, token: str) -> Response:
@@ -415,16 +414,6 @@ def _asked(screen: Screen, visit: Visit) -> Shown:
 
 def _error(status: int, message: str) -> View:
     return View("error.html", {"message": message, "status": status}, status)
-
-
-class _Nobody:
-    """Peers before there are any."""
-
-    def forward(self, elsewhere: Elsewhere, request: Forwarded) -> Reply:
-        raise RestError(409, str(elsewhere))
-
-    def believes(self, request: Forwarded) -> bool:
-        return False
 
 
 def environment() -> Environment:

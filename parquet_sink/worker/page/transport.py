@@ -1,12 +1,11 @@
-"""What the page's frame needs of HTTP: who wants HTML, forms, notices in cookies, files, headers, log lines."""
+"""What the page's frame needs of HTTP: who wants HTML, forms, notices in cookies, files, headers."""
 
 import asyncio
 import base64
 import json
-import logging
 from importlib.resources import files
 from typing import Any, Final
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -14,11 +13,8 @@ from starlette.routing import Match, Route
 from starlette.types import Scope
 
 from parquet_sink import __version__
-from parquet_sink.config.report import printable
-from parquet_sink.process.logs import about
 from parquet_sink.worker.rest.app import BODY_S
 from parquet_sink.worker.rest.call import MOST_BYTES, Reply, RestError, response_of
-from parquet_sink.worker.rest.guards import USER
 
 NOTICE: Final = "parquet_sink_notice"
 _MOST_NOTICE: Final = 1_500
@@ -30,7 +26,6 @@ HEADERS: Final = {
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 _TYPES: Final = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
-log = logging.getLogger(__name__)
 
 
 class HtmlRoute(Route):
@@ -94,15 +89,3 @@ async def static_file(request: Request) -> Response:
         return response_of(Reply({"error_code": 404, "message": "HTTP 404 Not Found"}, 404))
     cached = "public, max-age=86400" if request.query_params.get("v") == __version__ else "no-cache"
     return Response(found.read_bytes(), 200, {**HEADERS, "Cache-Control": cached}, media_type)
-
-
-def log_visit(request: Request, response: Response) -> None:
-    """Who changed what is worth a line; who looks is not."""
-    level = logging.DEBUG if request.method in ("GET", "HEAD") else logging.INFO
-    address = request.client.host if request.client else "an unknown address"
-    user = request.scope.get(USER)
-    who = address if user is None else f"{printable(user)} at {address}"
-    name = request.path_params.get("connector")
-    extra = None if name is None else about(connector=unquote(name))
-    path = printable(request.scope["path"])
-    log.log(level, "Page: %s %s by %s: %d", request.method, path, who, response.status_code, extra=extra)

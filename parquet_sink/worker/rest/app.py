@@ -149,7 +149,7 @@ class _Path:
         except Exception:  # a defect of ours must not end the server, nor show the client what is inside
             log.exception("REST API: %s %s failed", request.method, printable(scope["path"]))
             response = error_response(500, _INTERNAL)
-        _log(request, response)
+        log_request("REST API", request, response)
         await response(scope, receive, send)
 
     async def _answer(self, request: Request) -> Response:
@@ -204,7 +204,7 @@ def http_error(status: int) -> str:
     return f"HTTP {status} {HTTPStatus(status).phrase}"
 
 
-def _log(request: Request, response: Response) -> None:
+def log_request(door: str, request: Request, response: Response) -> None:
     """Who changed what is worth a line; who looks is not."""
     level = logging.DEBUG if request.method in ("GET", "HEAD", "OPTIONS") else logging.INFO
     address = request.client.host if request.client else "an unknown address"
@@ -213,7 +213,7 @@ def _log(request: Request, response: Response) -> None:
     path = printable(request.scope["path"])
     name = request.path_params.get("connector")
     extra = None if name is None else about(connector=unquote(name))
-    log.log(level, "REST API: %s %s by %s: %d", request.method, path, who, response.status_code, extra=extra)
+    log.log(level, "%s: %s %s by %s: %d", door, request.method, path, who, response.status_code, extra=extra)
 
 
 def _decoded(text: str) -> str:
