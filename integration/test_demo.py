@@ -105,7 +105,7 @@ def test_what_is_left_running_can_be_looked_at(tmp_path: Path) -> None:
         demo.send_signal(signal.SIGINT)
         rest, _ = demo.communicate(timeout=90)
     assert re.search(r"connector orders: \d+ files accepted, 1,000 rows", told["history"])
-    assert re.search(r"table ORDERS: unchanged: \d+ rows, \d+ repeated rows absorbed", told["replay"])
+    assert re.search(r"table ORDERS: unchanged: [\d,]+ rows, [\d,]+ repeated rows absorbed", told["replay"])
     assert "connect.ems.commit.interval.ms=" in told["tune"]
     assert demo.returncode == 0, rest
     assert "The sink stopped with exit status 0" in rest

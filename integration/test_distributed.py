@@ -56,6 +56,18 @@ def _arrived(sinks: list[Sink], count: int) -> bool:
     return all(sorted(numbers(sink.rows())) == list(range(count)) for sink in sinks)
 
 
+def _page_with_files(group: WorkerGroup, url: str) -> str:
+    """A worker's first screen, once it has the files of all connectors."""
+    seen: list[str] = []
+
+    def whole() -> bool:
+        seen.append(requests.get(f"{url}/ui", timeout=30).text)
+        return seen[-1].count('<svg class="bars"') == COUNT
+
+    group.until(whole)
+    return seen[-1]
+
+
 def test_a_lost_worker_s_connectors_go_on_at_another(
     group: WorkerGroup, sinks: list[Sink], topics: list[str], group_broker: Broker
 ) -> None:
@@ -72,12 +84,11 @@ def test_a_lost_worker_s_connectors_go_on_at_another(
     group.until(lambda: set(follower.states().values()) == {"RUNNING"})
 
     for worker in group.workers:  # each one's page has all of them, and asks the other for its files
-        first = requests.get(f"{worker.url}/ui", timeout=30).text
+        first = _page_with_files(group, worker.url)
         for sink, topic in zip(sinks, topics, strict=True):
             assert f'href="/ui/connectors/{sink.name}"' in first
             asked = f"/ui/connectors/{sink.name}/files?topic={topic}&partition=0&at=0"
             assert "<b>Accepted</b>" in requests.get(worker.url + asked, timeout=30).text
-        assert first.count('<svg class="bars"') == COUNT
 
     lost, left = follower, next(one for one in group.workers if one is not follower)
     lost.command.signal_all(SIGKILL)

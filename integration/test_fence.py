@@ -21,6 +21,7 @@ from parquet_sink.kafka.group.offsets import FenceTaken, GroupOffsets
 from parquet_sink.kafka.settings import KafkaSettings, Ownership
 from parquet_sink.model.instance import Instance
 from parquet_sink.process.lease import LeaseFile, clock_ns
+from parquet_sink.worker.loop.status import Status
 
 Make = Callable[..., GroupOffsets]
 
@@ -272,7 +273,7 @@ def test_many_offsets_are_one_commit() -> None:
 
 
 def test_a_connector_moves_between_workers(sink: Sink, topic: TopicFactory, tmp_path: Path) -> None:
-    """Without a lease nothing is sent; a second worker goes on where the first stood, which fails then."""
+    """Without a lease nothing is sent; a second worker goes on where the first stood, which fails if it goes on."""
     name, state = topic(), topic(prefix="state", config={"cleanup.policy": "compact"})
     cluster = {"fence": f"parquet-sink-{name}", "state_topic": state}
     mine, others = LeaseFile(str(tmp_path / "mine")), LeaseFile(str(tmp_path / "others"))
@@ -293,6 +294,8 @@ def test_a_connector_moves_between_workers(sink: Sink, topic: TopicFactory, tmp_
     }
     second = sink.make(elsewhere, cluster={**cluster, "lease": others.path}).start().until_records(5)
     assert [row["id"] for row in sink.rows()] == [1] * 5 + [2] * 5
+    assert first.status is Status.RUNNING  # it waits, as one does that may be given its connector again
+    mine.write(clock_ns() + 600_000_000_000)
     first.until_ended()
     assert first.failure.kind == "AnotherInstance"
     sink.broker.produce(name, [(None, b'{"id": 3}')] * 5)

@@ -105,7 +105,7 @@ def test_each_accepted_file_has_a_notice(
     assert named(found) == accepted(run)
     assert {(one["connector"], one["topic"], one["table"]) for _, one in found} == {(sink.name, name, sink.table)}
     assert dict(receiver.got) == dict(found)  # at least once: an answer that is late has one posted again
-    assert [one.cause for one in run.events if isinstance(one, FileNotified)] == [None] * 6
+    assert [one.given_up for one in run.events if isinstance(one, FileNotified)] == [None] * 6
     assert not list(sink.tmp_dir.rglob(".notices/*"))
     status, again = replay(sink.properties(name, **ems), "--last", "6")
     assert (status, again["same"]) == (0, 6)
@@ -142,7 +142,7 @@ def test_a_webhook_that_takes_nothing_holds_nothing_up(
     assert len(run.look() or run.receipts) == 10
     run.until(lambda: len([one for one in run.events if isinstance(one, FileNotified)]) >= 7)
     given_up = [one for one in run.events if isinstance(one, FileNotified)]
-    assert all("notify.max.waiting=2" in (one.cause or "") for one in given_up)
+    assert all("notify.max.waiting=2" in (one.given_up or "") for one in given_up)
     receiver.status, receiver.wait_s = 200, 0.0
     run.stop()
 

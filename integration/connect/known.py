@@ -73,6 +73,16 @@ KNOWN: Final[tuple[Known, ...]] = (
     ),
     Known("*", "body.groups", "The groups of the class's own keys come behind Kafka Connect's."),
     *_all(
+        "The class's own key, by the name that Confluent's sinks gave it.",
+        ("*", "body.timezone"),
+        ("*", "body.configs.timezone"),
+    ),
+    *_all(
+        "A browser is shown the worker's page; all others get JSON, as from Kafka Connect.",
+        ("worker, by a browser", "headers.*"),
+        ("worker, by a browser", "body"),
+    ),
+    *_all(
         "Which classes are installed: ours, and no file connectors.",
         ("*plugins*", "body*"),
         ("*", "body.configs.*converter.value.recommended_values*"),

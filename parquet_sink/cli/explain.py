@@ -200,7 +200,7 @@ def _block(asked: str, one: Place, width: int) -> Iterator[str]:
 
 def _without_links(text: str) -> str:
     """`[errors.md](errors.md)` as `docs/errors.md`."""
-    return re.sub(r"\[[^\]]*\]\(([^)]*)\)", r"docs/\1", text)
+    return re.sub(r"\[[^][]*\]\(([^()]*)\)", r"docs/\1", text)
 
 
 def _wrapped(text: str, width: int, indent: str) -> list[str]:

@@ -2,7 +2,6 @@
 
 import argparse
 import difflib
-import re
 import sys
 import textwrap
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -12,7 +11,8 @@ from parquet_sink.config.report import printable
 from parquet_sink.errors import SetupError
 
 _NEAR: Final = 0.6
-_CHOICE: Final = re.compile(r"invalid choice: ['\"]?(.*?)['\"]? \(choose from")
+_CHOICE, _CHOICES = "invalid choice: ", " (choose from"
+"""What stands before and behind a wrong choice, in argparse's words."""
 _HELP_AT: Final = 26
 """The column where the help of options begins, unless their names are longer."""
 
@@ -51,10 +51,10 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Ends with two lines: what is wrong, and where help is."""
-        choice = _CHOICE.search(message)
-        if choice is not None and message.startswith("argument COMMAND:"):
-            message = f"no such command: {choice[1]}"
-        hint = "" if choice is None else meant(choice[1], self._choices())
+        choice = message.partition(_CHOICE)[2].partition(_CHOICES)[0].strip("'\"")
+        if choice and message.startswith("argument COMMAND:"):
+            message = f"no such command: {choice}"
+        hint = meant(choice, self._choices()) if choice else ""
         print(f"{self.prog}: {printable(message)}{'.' if hint else ''}{hint}", file=sys.stderr)
         print(f"`{self.prog} --help` shows what there is.", file=sys.stderr)
         self.exit(SetupError.exit_status)

@@ -71,10 +71,10 @@ class FileArchived(Event):
 
 @dataclass(frozen=True)
 class FileNotified(Event):
-    """What became of the notice of an accepted file at the webhook. cause: why it was given up; None: it was taken."""
+    """What became of the notice of an accepted file at the webhook. given_up: why; None: it was taken."""
 
     notice_id: str
-    cause: str | None = None
+    given_up: str | None = None
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ RECEIPT = Receipt(
 )
 VALUES: dict[str, Any] = {
     "str": 'words, "quotes" and a\nline',
+    "str | None": "no answer",
     "int": 7,
     "float": 1.25,
     "bool": True,

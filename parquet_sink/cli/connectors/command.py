@@ -138,10 +138,10 @@ def _add_flush(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--wait",
-        type=float,
+        type=duration_s,
         nargs="?",
         const=WAIT_S,
-        metavar="SECONDS",
+        metavar="DURATION",
         help="until all of it is accepted and committed, at most so long, and say what is not "
         f"(without a number: {WAIT_S:g})",
     )

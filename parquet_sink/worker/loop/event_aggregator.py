@@ -157,8 +157,8 @@ class EventAggregator:
         """What went wrong, what is waited for, and what of that is over."""
         if isinstance(event, FileFailed | RangeFailed | ConnectorFailed | ConnectorWaiting):
             _trouble(snapshot, event)
-        elif isinstance(event, FileNotified) and event.cause is not None:
-            _error(snapshot, event.at_s, f"notice {event.notice_id} is given up: {event.cause}")
+        elif isinstance(event, FileNotified) and event.given_up is not None:
+            _error(snapshot, event.at_s, f"notice {event.notice_id} is given up: {event.given_up}")
         if isinstance(event, ConnectorWaiting):
             snapshot.unavailable = event.reason
         elif isinstance(event, ConnectorRunning | ConnectorStarting | ConnectorFailed):

@@ -152,7 +152,7 @@ class Counters:
             case OffsetCommitted():
                 self.commits.labels(name).inc()
             case FileNotified():
-                self.notices.labels(name, TAKEN if event.cause is None else GIVEN_UP).inc()
+                self.notices.labels(name, TAKEN if event.given_up is None else GIVEN_UP).inc()
             case FlushIntervalExceeded():
                 self.exceeded.labels(name).inc(event.partitions)
             case EventsDropped():
