@@ -14,7 +14,9 @@ SCREENS = (
     *("/ui/connectors/orders/files?topic=orders&partition=0&at=1500", "/ui/connectors/clicks/files?outcome=failed"),
     *("/ui/connectors/orders/diverted", "/ui/connectors/clicks/diverted", "/ui/connectors/orders/config"),
     *("/ui/connectors/orders/diverted/record?topic=orders&partition=0&offset=1241", "/ui/connectors/orders/tuning"),
-    "/ui/connectors/orders/config?as=json",
+    *("/ui/connectors/orders/config?as=json", "/ui/connectors/orders/config/edit", "/ui/new", "/ui/new?by=paste"),
+    *("/ui/connectors/orders/do/flush", "/ui/connectors/orders/do/stop", "/ui/connectors/orders/replay"),
+    *("/ui/connectors/orders/offsets", "/ui/connectors/archive-2019/offsets"),
 )
 """All screens that need no answer of another program."""
 

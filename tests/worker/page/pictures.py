@@ -22,6 +22,8 @@ SCREENS: Final = {
     "record": "/ui/connectors/orders/diverted/record?topic=orders&partition=0&offset=1241",
     "configuration": "/ui/connectors/orders/config",
     "tuning": "/ui/connectors/orders/tuning?aim=freshness&value=20s",
+    "stop": "/ui/connectors/orders/do/stop",
+    "new": "/ui/new",
 }
 """By the name of its picture. That of a file is reached by a click."""
 WIDTH, TALLEST = 1400, 1000
