@@ -19,6 +19,7 @@ LINE_END: Final = re.compile(r"\r\n|\n|\r")
 _LAST_END = re.compile(r"(?:\r\n|\n|\r)\Z")
 _HEX = re.compile(r"[0-9A-Fa-f]{4}")
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_HEAD = ("name", "connector.class", "tasks.max", "topics", "topics.regex")
 _WRITTEN = {"\\": "\\\\", **{char: f"\\{letter}" for letter, char in _ESCAPES.items()}}
 
 
@@ -144,8 +145,9 @@ def _join_surrogates(text: str) -> str:
 
 
 def as_properties(config: Mapping[str, str]) -> str:
-    """The text that `parse_properties` reads as this; its lines are in the order of the keys' names."""
-    return "".join(f"{_key_text(key)}={_value_text(config[key])}\n" for key in sorted(config))
+    """The text that `parse_properties` reads as this: keys that say what it is first, the others by name."""
+    keys = sorted(config, key=lambda key: (_HEAD.index(key) if key in _HEAD else len(_HEAD), key))
+    return "".join(f"{_key_text(key)}={_value_text(config[key])}\n" for key in keys)
 
 
 def _key_text(key: str) -> str:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from parquet_sink.worker.page.frame import Api
+from parquet_sink.worker.rest.in_process import Api
 
 FLUSH_S: Final = 5
 """How long a flush is waited for before it is said that it goes on."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
+from parquet_sink.config.properties import as_properties
 from parquet_sink.process.lru_cache import LruCache
 from parquet_sink.worker.herder.protocol import Herder
 from parquet_sink.worker.herder.values import ConnectorProgress
@@ -221,7 +222,7 @@ class ConnectorScreens:
         context = self.head(visit, "config")
         config = self._config(visit)
         form = "json" if visit.query.get("as") == "json" else "properties"
-        text = as_json(config) if form == "json" else words.as_properties(config)
+        text = as_json(config) if form == "json" else as_properties(config)
         pairs = [line.partition("=") for line in text.splitlines()] if form == "properties" else []
         return View("config.html", {**context, "form": form, "text": text, "pairs": pairs, "count": len(config)})
 
@@ -231,7 +232,7 @@ class ConnectorScreens:
         if visit.query.get("as") == "json":
             whole = json.dumps({"name": visit.connector, "config": config}, indent=2, ensure_ascii=False) + "\n"
             return File(f"{visit.connector}.json", whole, "application/json")
-        return File(f"{visit.connector}.properties", words.as_properties(config), "text/plain; charset=utf-8")
+        return File(f"{visit.connector}.properties", as_properties(config), "text/plain; charset=utf-8")
 
     def _config(self, visit: Visit) -> dict[str, str]:
         return dict(visit.api.ask("GET", f"/connectors/{quote(visit.connector, safe='')}/config"))

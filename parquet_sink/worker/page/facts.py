@@ -20,6 +20,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from parquet_sink.config.key import ems
+from parquet_sink.config.properties import as_properties
 from parquet_sink.errors import SinkError
 from parquet_sink.files.settings import TMP_DIR
 from parquet_sink.history.sqlite import read_history
@@ -31,10 +32,10 @@ from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.worker.herder.errors import Elsewhere, HerderError
 from parquet_sink.worker.herder.protocol import Herder
 from parquet_sink.worker.herder.values import ConnectorProgress
-from parquet_sink.worker.page.frame import Api, link
+from parquet_sink.worker.page.frame import link
 from parquet_sink.worker.page.hour import SLOT_S, SLOTS, LastHour
-from parquet_sink.worker.page.words import as_properties
 from parquet_sink.worker.rest.call import Call, Endpoint, Reply, RestError, as_rest_errors
+from parquet_sink.worker.rest.in_process import Api
 from parquet_sink.worker_config.rest.roles import Role
 
 KEPT_S: Final = 0.4

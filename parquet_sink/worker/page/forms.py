@@ -6,12 +6,11 @@ from hashlib import sha256
 from typing import Any, Final
 from urllib.parse import quote
 
-from parquet_sink.config.properties import parse_properties
+from parquet_sink.config.properties import as_properties, parse_properties
 from parquet_sink.connectors.class_keys import keys_of
 from parquet_sink.connectors.connector_class import DEFAULT_CLASS
 from parquet_sink.connectors.hidden import hide
 from parquet_sink.errors import InvalidConfiguration
-from parquet_sink.worker.page import words
 from parquet_sink.worker.page.actions import rest
 from parquet_sink.worker.page.connector import ONE, ConnectorScreens, address
 from parquet_sink.worker.page.frame import Done, Shown, View, Visit, does, shows
@@ -38,7 +37,7 @@ class Forms:
     def edit(self, visit: Visit) -> View:
         require(visit.api.role, Role.ADMIN)
         config = self._stored(visit)
-        return self._edit(visit, {"text": words.as_properties(config), "was": _digest(config), "found": None})
+        return self._edit(visit, {"text": as_properties(config), "was": _digest(config), "found": None})
 
     @does(f"{ONE}/config/edit")
     def save(self, visit: Visit) -> Shown:

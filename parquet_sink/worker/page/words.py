@@ -153,22 +153,3 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "reason": reason,
     "counted": counted,
 }
-
-
-def as_properties(config: Mapping[str, str]) -> str:
-    """A connector file, the keys that say what it is at its head. Java reads it, and so does this program."""
-    order = ("name", "connector.class", "tasks.max", "topics", "topics.regex")
-    first = [key for key in order if key in config]
-    rest = sorted({*config} - {*first})
-    return "".join(f"{_escaped(key)}={_escaped(config[key], value=True)}\n" for key in [*first, *rest])
-
-
-def _escaped(text: str, *, value: bool = False) -> str:
-    """As Java's Properties writes it, but for letters, which stay as they are."""
-    for raw, escape in (("\\", "\\\\"), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t"), ("\f", "\\f")):
-        text = text.replace(raw, escape)
-    if value:
-        return f"\\{text}" if text.startswith(" ") else text
-    for raw in " :=#!":
-        text = text.replace(raw, f"\\{raw}")
-    return text

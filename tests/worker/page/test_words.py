@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.config.properties import parse_properties
 from parquet_sink.worker.page import words
 from tests.worker.page import scene
 
@@ -60,12 +59,3 @@ def test_any_number_has_a_short_form(value: float) -> None:
     assert len(words.short(value)) <= 14
     assert words.size(value)
     assert words.age(value)
-
-
-_TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=20)
-
-
-@given(st.dictionaries(_TEXT, st.text(st.characters(exclude_categories=["Cs"]), max_size=30), max_size=6))
-def test_a_configuration_survives_as_a_file(config: dict[str, str]) -> None:
-    """What is downloaded reads as it was, whatever stands in keys and values."""
-    assert dict(parse_properties(words.as_properties(config), "a file").properties) == config
