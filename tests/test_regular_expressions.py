@@ -41,7 +41,6 @@ NOT_WRITTEN_OUT: Final[Mapping[str, str]] = {
     "addons/replay/survey.py": "topics.regex",
     "notify/settings.py": "topics.regex",
     "worker/page/frame.py": "paths of screens, which are ours",
-    "worker/rest/in_process.py": "paths of endpoints, which are ours",
 }
 """Where a pattern is not written out; a user's own meets names of topics, of 249 characters at most."""
 Key = tuple[str, int]

@@ -369,6 +369,9 @@ class Membership:
             self._look(leads=self._leads and not removed)
 
     def _look(self, leads: bool | None = None) -> None:
+        """Nothing more is seen once it ends: a client that is closed is called back, too."""
+        if self._ended:
+            return
         member_id, leads = self._consumer.memberid() or "", self._leads if leads is None else leads
         self._lease.belongs_to(member_id)
         if (member_id, leads) != (self._member_id, self._leads):
