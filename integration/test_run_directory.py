@@ -2,11 +2,13 @@
 
 import json
 import shutil
-from collections.abc import Mapping
+import time
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+from confluent_kafka import Producer
 
 from integration.conftest import TopicFactory
 from integration.harness import Run, Sink
@@ -18,6 +20,14 @@ from parquet_sink.worker.loop.status import Status
 def numbered(count: int, first: int = 0) -> list[tuple[None, bytes]]:
     """Records {"n": first}, {"n": first + 1} and so on, without keys."""
     return [(None, json.dumps({"n": n}).encode()) for n in range(first, first + count)]
+
+
+def produce_at_one_time(producer: Producer, topic: str, records: Iterable[tuple[None, bytes]]) -> None:
+    """With one timestamp: how many different ones a file has alters its size."""
+    now_ms = int(time.time() * 1_000)
+    for _, value in records:
+        producer.produce(topic, value, timestamp=now_ms)
+    assert producer.flush(30) == 0
 
 
 def properties(sink: Sink, topic: str, folder: Path, **ems: object) -> dict[str, str]:
@@ -103,19 +113,19 @@ def test_another_file_of_the_name_stops_the_connector(
 
 
 def test_a_topic_made_again_is_named_as_the_cause(
-    sink: Sink, broker: Broker, topic: TopicFactory, tmp_path: Path
+    sink: Sink, broker: Broker, topic: TopicFactory, producer: Producer, tmp_path: Path
 ) -> None:
-    """Its offsets begin at 0 again, so a file has the name of an old one; nobody else wrote there."""
+    """Its offsets begin at 0 again, so a file of the same size has the name of an old one; nobody else wrote there."""
     name, out = topic(), tmp_path / "out"
     out.mkdir()
-    broker.produce(name, numbered(40))
+    produce_at_one_time(producer, name, numbered(40))
     keys = properties(sink, name, out, parquet_compression_codec="none")
     assert drain(sink, keys).status is Status.DONE
     [old] = names(out / sink.table)
     broker.delete_topic(name)
     broker.create_topic(name)
     shutil.rmtree(sink.tmp_dir)
-    broker.produce(name, numbered(40, 100))
+    produce_at_one_time(producer, name, numbered(40, 100))
     failed = drain(sink, {**keys, "consumer.override.group.id": f"again-{sink.name}"})
     assert (failed.status, names(out / sink.table)) == (Status.FAILED, [old])
     assert failed.failure.message.startswith(f"Topic {name}, topic-partition 0, offsets 0 to 39: ")

@@ -23,6 +23,8 @@ NEVER: Final = float("inf")
 FRESH_S: Final = 1.9
 """Below `distributed.herder.BARRIER_S`: who answers sooner has read to the topic's end."""
 SHOWN: Final = 8
+UNSEEN: Final = "written, never read"
+"""No configuration's value, and no read's."""
 
 
 class Act(StrEnum):
@@ -142,7 +144,7 @@ def unexplained(history: Sequence[Asked]) -> Asked | None:
 def _alike(history: Sequence[Asked]) -> list[Asked]:
     """Values that may have been written and that nobody has seen are one value: which of them it was is the same."""
     seen = {one.value for one in history if one.act in _READS}
-    return [replace(one, value="") if one.ended_s == NEVER and one.value not in seen else one for one in history]
+    return [replace(one, value=UNSEEN) if one.ended_s == NEVER and one.value not in seen else one for one in history]
 
 
 def _until(history: Sequence[Asked], found: Iterable[Configuration], number: int, unknown: Open) -> set[Configuration]:
