@@ -46,7 +46,7 @@ bench: jars ## throughput, CPU, memory, freshness; sizes by RECORDS=; MODE=raw; 
 crash: jars ## kill -9 under load, checked by an oracle; sizes by KILLS= and RECORDS=; MODE=raw, ARCHIVE=required|behind, TARGET=s3
 	$(BIN)/python -m integration.crash $(ARGS)
 
-faults: jars ## every fault of docs/reliability.md, judged by the oracle; parts by FAULTS=http,disk, rows by ONLY=
+faults: jars ## every fault of docs/explanation/reliability.md, judged by the oracle; parts by FAULTS=http,disk, rows by ONLY=
 	$(BIN)/python -m integration.faults $(ARGS)
 
 cluster-faults: jars ## three workers of a group are killed, frozen, cut off and stopped under load; MINUTES=, SEED=, CONNECTORS=
@@ -62,11 +62,11 @@ lint: $(READY) ## ruff: rules and format
 types: $(READY) ## mypy --strict
 	$(BIN)/mypy
 
-docs: $(READY) ## write docs/configuration.md from the table of keys
-	$(BIN)/python -m parquet_sink.connectors.documentation > docs/configuration.md.new
-	mv docs/configuration.md.new docs/configuration.md
+docs: $(READY) ## write docs/reference/configuration.md from the table of keys
+	$(BIN)/python -m parquet_sink.connectors.documentation > docs/reference/configuration.md.new
+	mv docs/reference/configuration.md.new docs/reference/configuration.md
 
-pictures: $(READY) ## take the pictures of docs/page.md, in Chromium (apt-get install chromium, or CHROMIUM=)
+pictures: $(READY) ## take the pictures of docs/how-to/page.md, in Chromium (apt-get install chromium, or CHROMIUM=)
 	$(BIN)/python -m tests.worker.page.pictures docs/pictures
 
 jars: $(READY) ## fetch Kafka's jars into the user's cache, and make the CDS archives of Java's classes there, once

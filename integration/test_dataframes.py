@@ -1,4 +1,4 @@
-"""The sink for any DataFrame: the program of docs/pyspark.md, twice over one checkpoint, and what ends a batch."""
+"""The sink for any DataFrame: the program of docs/how-to/pyspark.md, twice over one checkpoint; what ends a batch."""
 
 import os
 import re
@@ -50,7 +50,7 @@ def stream(sink: Sink, folder: Path) -> DataFrame:
 
 
 def start(frame: DataFrame, options: Mapping[str, str], checkpoint: Path) -> StreamingQuery:
-    """The program of docs/pyspark.md, that ends when it has caught up."""
+    """The program of docs/how-to/pyspark.md, that ends when it has caught up."""
     writer = frame.writeStream.format("parquet_sink").options(**options)
     return writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
 

@@ -94,8 +94,8 @@ def test_the_table_has_a_line_for_each_fault() -> None:
 
 
 def test_every_row_is_documented() -> None:
-    """docs/reliability.md tells what became of each fault that there is, and of no other."""
-    page = (Path(__file__).parents[1] / "docs" / "reliability.md").read_text(encoding="utf-8")
+    """docs/explanation/reliability.md tells what became of each fault that there is, and of no other."""
+    page = (Path(__file__).parents[1] / "docs" / "explanation" / "reliability.md").read_text(encoding="utf-8")
     told = {line.split(" | ")[0].removeprefix("| ") for line in page.partition("## What was run")[2].splitlines()}
     nowhere = World(*[cast("Any", None)] * 4)
     rows = {f"{act.row.part}: {act.row.fault}" for scenes in SCENES.values() for act in scenes(nowhere)}

@@ -18,7 +18,7 @@ from parquet_sink.addons.devkit.ports import free_port
 from parquet_sink.addons.devkit.target.process import TargetProcess
 from tests.worker.metrics.queries import OF_PROMETHEUS, nodes, queries
 
-PAGE: Final = Path(__file__).parents[1] / "docs" / "monitoring.md"
+PAGE: Final = Path(__file__).parents[1] / "docs" / "how-to" / "monitoring.md"
 GOOD: Final = 990
 BAD: Final = 10
 WAITING: Final = 50
@@ -46,7 +46,7 @@ class Figures:
 
 @pytest.fixture
 def worker(broker: Broker, tmp_path: Path) -> Iterator[WorkerProcess]:
-    """A worker without connectors, whose log lines are JSON, with the listener of docs/monitoring.md."""
+    """A worker without connectors, whose log lines are JSON, with the listener of docs/how-to/monitoring.md."""
     (source,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     (tmp_path / "plugins").mkdir()
     (tmp_path / "plugins" / "shop_audit.py").write_text(source)

@@ -1,4 +1,4 @@
-"""docs/s3.md, executed: its connector files against moto's server, its readers on what they put there."""
+"""docs/how-to/s3.md, executed: its connector files against moto's server, its readers on what they put there."""
 
 import io
 import re
@@ -21,7 +21,7 @@ from parquet_sink.files.rotation import Reason
 from parquet_sink.targets.outcome import Health, Verdict
 from parquet_sink.validate.preflight import inspect
 
-PAGE = (Path(__file__).parents[1] / "docs" / "s3.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[1] / "docs" / "how-to" / "s3.md").read_text(encoding="utf-8")
 DAYS = (30, 31)
 
 

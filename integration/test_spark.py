@@ -46,7 +46,7 @@ def test_a_program_moves_a_topic_to_the_target(sink: Sink, broker: Broker, topic
 
 
 def documented(sink: Sink, file: str, options: Mapping[str, str], checkpoint: Path) -> StreamingQuery:
-    """The program of docs/pyspark.md, started."""
+    """The program of docs/how-to/pyspark.md, started."""
     stream = sink.spark.readStream.format("parquet_sink_kafka").options(**options).load()
     writer = stream.writeStream.format("parquet_sink").options(**options)
     return writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()

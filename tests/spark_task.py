@@ -1,7 +1,8 @@
 """A Spark task without Spark: the real `TaskFlush` on records in memory, in one thread of this process.
 
 Real are the connector file's keys, reader, converters, transforms, rows, files, uploads into a folder, what crosses to
-the driver, and the state file. Doubles are Kafka's clients and the clocks. docs/task-without-spark.md shows its use.
+the driver, and the state file. Doubles are Kafka's clients and the clocks.
+docs/how-to/task-without-spark.md shows its use.
 """
 
 import pickle

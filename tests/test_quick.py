@@ -66,7 +66,7 @@ def test_what_everything_depends_on_runs_everything(path: str) -> None:
 
 def test_pages_are_tested_by_those_of_the_documentation() -> None:
     """What no import reaches, and other files that no test knows run nothing."""
-    assert {Path(one.path).parent.name for one in found("docs/s3.md")} == {"docs"}
+    assert {Path(one.path).parent.name for one in found("docs/how-to/s3.md")} == {"docs"}
     assert found("LICENSE", ".gitignore") == []
 
 

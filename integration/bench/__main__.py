@@ -1,4 +1,4 @@
-"""`make bench`: throughput, CPU time, memory and freshness of the sink on this machine; see docs/benchmark.md.
+"""`make bench`: throughput, CPU time, memory and freshness of the sink; see docs/explanation/benchmark.md.
 
 Everything is printed as it is found; the last line is one JSON object.
 """

@@ -1,4 +1,6 @@
-"""`python -m integration.bench.bad_records [FORMAT...]`: what one bad record in a hundred costs; see docs/benchmark.md.
+"""`python -m integration.bench.bad_records [FORMAT...]`: what one bad record in a hundred costs.
+
+See docs/explanation/benchmark.md.
 
 Blocks of one format go from bytes to rows in this process, as a Spark task does with a range, the clean ones and those
 of each kind of bad record by turns: CPU time of all threads per record, the least of some rounds. No broker is needed.

@@ -1,4 +1,4 @@
-"""`python -m integration.bench.cliffs [NAME...]`: records that are dear to shape; see docs/benchmark.md.
+"""`python -m integration.bench.cliffs [NAME...]`: records that are dear to shape; see docs/explanation/benchmark.md.
 
 Each case is blocks of JSON records that are shaped one after the other, as a Spark task does with a range: CPU time of
 all threads of this process per record, the least of some rounds, and how many runs the records come in. A run is rows

@@ -1,4 +1,4 @@
-"""A transform of one's own that refuses some records, row by row, as docs/own-transforms.md has it."""
+"""A transform of one's own that refuses some records, row by row, as docs/how-to/own-transforms.md has it."""
 
 import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""The table at the end, for readers and for docs/reliability.md, and the last line, for programs.
+"""The table at the end, for readers and for docs/explanation/reliability.md, and the last line, for programs.
 
 `python -m integration.faults.report FILE ...` prints the table of results that runs with `FAULTS_RESULTS=FILE` wrote.
 """

@@ -43,9 +43,9 @@ class ArchiveSettings:
 
     place: StoreSettings = key(
         URL,
-        "Keep each accepted file there, too, see [archive.md](archive.md): `directory:/path/to/folder`, a folder that "
-        "is there, or `s3://bucket/prefix`, reached and signed as the `connect.ems.s3.*` keys say; another place than "
-        "the target's.",
+        "Keep each accepted file there, too, see [archive.md](../how-to/archive.md): `directory:/path/to/folder`, a "
+        "folder that is there, or `s3://bucket/prefix`, reached and signed as the `connect.ems.s3.*` keys say; "
+        "another place than the target's.",
         check=Check("`s3://bucket/prefix`, or `directory:` and a path", lambda value: _wrong(str(value))),
         default_text="no archive",
         type_=str,

@@ -3,6 +3,7 @@
 import argparse
 import difflib
 import os
+import posixpath
 import re
 import shutil
 import sys
@@ -199,8 +200,8 @@ def _block(asked: str, one: Place, width: int) -> Iterator[str]:
 
 
 def _without_links(text: str) -> str:
-    """`[errors.md](errors.md)` as `docs/errors.md`."""
-    return re.sub(r"\[[^][]*\]\(([^()]*)\)", r"docs/\1", text)
+    """`[errors.md](../how-to/errors.md)`, of a page in docs/reference, as `docs/how-to/errors.md`."""
+    return re.sub(r"\[[^][]*\]\(([^()]*)\)", lambda link: posixpath.normpath(f"docs/reference/{link[1]}"), text)
 
 
 def _wrapped(text: str, width: int, indent: str) -> list[str]:

@@ -1,7 +1,7 @@
-"""docs/configuration.md and the help on keys: what a connector class and the worker file have.
+"""docs/reference/configuration.md and the help on keys: what a connector class and the worker file have.
 
-`python -m parquet_sink.connectors.documentation > docs/configuration.md` writes the page; with the name of a connector
-class behind it, the keys of that class.
+`python -m parquet_sink.connectors.documentation > docs/reference/configuration.md` writes the page; with the
+name of a connector class behind it, the keys of that class.
 """
 
 import sys
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from parquet_sink.transform.protocol import PredicateClass, TransformClass
 
 _INTRO: Final = """\
-<!-- Written by `python -m parquet_sink.connectors.documentation > docs/configuration.md`; do not edit. -->
+<!-- Written by `python -m parquet_sink.connectors.documentation > docs/reference/configuration.md`; do not edit. -->
 # Configuration
 
 A connector is one file, in Java's properties form or as JSON (`{"name": ..., "config": {...}}` or one flat object), as
@@ -54,9 +54,9 @@ names the place, in any value:
 | `${directory:PATH:FILE}` | the content of `FILE` in the folder `PATH` |
 
 These are Kafka's config providers by their usual names; for `run` the worker file need not declare them, and may
-declare others ([config-providers.md](config-providers.md)). A placeholder that cannot be filled is an error. Client
-settings are secret by their name: those with `password`, `jaas`, `secret`, `credential` or `token` in it, and those
-that end in `.key` or `.pem`.
+declare others ([config-providers.md](../how-to/config-providers.md)). A placeholder that cannot be filled is an error.
+Client settings are secret by their name: those with `password`, `jaas`, `secret`, `credential` or `token` in it, and
+those that end in `.key` or `.pem`.
 
 ## Brokers
 `--bootstrap-servers` wins over the environment variable `PARQUET_SINK_BOOTSTRAP_SERVERS`, that over

@@ -116,7 +116,7 @@ CONVERTER_KEYS: Final = (
 
 _CONVERTERS: Final = """\
 A short name may be written in any case. Any other name may be that of [a class of your own
-](own-converters.md).
+](../how-to/own-converters.md).
 
 | Converter | Short names | Records are |
 |---|---|---|"""

@@ -10,8 +10,8 @@ class HistorySettings:
 
     enabled: bool = key(
         "enable",
-        "Keep a history of uploads, see [history.md](history.md): for each file its offsets, rows, digest and "
-        "attempts, in `.history.db` in the connector's folder below `connect.ems.tmp.dir`.",
+        "Keep a history of uploads, see [history.md](../how-to/history.md): for each file its offsets, rows, digest "
+        "and attempts, in `.history.db` in the connector's folder below `connect.ems.tmp.dir`.",
         default=True,
     )
     max_files: int = key(

@@ -66,8 +66,8 @@ class NotifySettings:
     topic: str | None = key(
         NOTIFY_TOPIC,
         "Write a notice of each accepted file into this topic, before its offsets are committed, so that none is "
-        "missing; see [notices.md](notices.md). The topic must be there, at the connector's brokers or those of "
-        "`producer.override.bootstrap.servers`, and may not be among the connector's own.",
+        "missing; see [notices.md](../how-to/notices.md). The topic must be there, at the connector's brokers or those "
+        "of `producer.override.bootstrap.servers`, and may not be among the connector's own.",
         default=None,
         default_text="no notices there",
         check=TOPIC,

@@ -17,7 +17,7 @@ class ParkedSettings:
 
     base: LocalPath | None = key(
         DIR,
-        "Folder for diverted records where no dead-letter topic is named, see [errors.md](errors.md); each "
+        "Folder for diverted records where no dead-letter topic is named, see [errors.md](../how-to/errors.md); each "
         "connector has its own folder below. On a cluster it must be one that all machines share.",
         default=None,
         default_text="`.parked` in the connector's folder below `connect.ems.tmp.dir`",

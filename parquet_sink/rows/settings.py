@@ -161,7 +161,7 @@ class ObfuscationSettings:
 
 @declared(group=_SHAPE, origin=Origin.EMS)
 class ShapeSettings:
-    """How a record becomes a row (see docs/data-mapping.md). chunk_bytes: with chunks, the size of each column.
+    """How a record becomes a row (see docs/reference/data-mapping.md). chunk_bytes: of each column, with chunks.
 
     tombstone_column: tombstones become rows, in which this column is true; None: they are skipped. raw: records are
     kept as they came, and of all else only the primary keys count.
@@ -172,7 +172,7 @@ class ShapeSettings:
         "`shaped`: records are decoded and become rows. `raw`: each record is a row as it came, tombstones included: "
         "key, value and headers as bytes, timestamp with its type, topic, partition, offset. No converter, nothing of "
         "this section but `connect.ems.data.primary.key` and `connect.ems.order.field.name` has an effect then. See "
-        "[raw.md](raw.md).",
+        "[raw.md](../how-to/raw.md).",
         default=False,
         absent="shaped",
         type_=Literal["shaped", "raw"],

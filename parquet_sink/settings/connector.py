@@ -56,7 +56,7 @@ class ErrorSettings:
         TOLERANCE,
         "`none`: the connector stops at the first record that has no row, and names it; all before it is delivered. "
         "`all`: such records are diverted, wherever they fail, and the connector goes on: to the dead-letter topic, "
-        "or to parked files where none is named. See [errors.md](errors.md) for what is never diverted.",
+        "or to parked files where none is named. See [errors.md](../how-to/errors.md) for what is never diverted.",
         default=False,
         absent="none",
         type_=Literal["none", "all"],

@@ -41,7 +41,8 @@ TARGET_KEYS: Final = (
         TYPE,
         TARGET,
         Type.STRING,
-        "What takes the files: a push API (or, by its address, a folder), or a bucket of S3, see [s3.md](s3.md).",
+        "What takes the files: a push API (or, by its address, a folder), or a bucket of S3, see "
+        "[s3.md](../how-to/s3.md).",
         default=PUSH,
         choices=tuple(name for name in BUILT_IN[TARGETS] if name != _BY_ADDRESS),
         origin=Origin.OWN,
@@ -52,7 +53,8 @@ TARGET_KEYS: Final = (
         Type.STRING,
         "Full URL of the push API; nothing is appended to its path. Shape: "
         "`https://<team>.<realm>.celonis.cloud/continuous-batch-processing/api/v1/<pool-id>/items`. Or "
-        "`directory:/path/to/folder`: files are put into a folder that is there, see [directory.md](directory.md).",
+        "`directory:/path/to/folder`: files are put into a folder that is there, see "
+        "[directory.md](../how-to/directory.md).",
         default_text="required for a push API or a folder",
         check=ADDRESS,
     ),

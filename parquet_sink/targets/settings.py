@@ -105,7 +105,7 @@ class RetrySettings:
         "connector. A file that the target refuses stops it at once under `THROW`, and is tried again likewise under "
         "`RETRY`. Under `CONTINUE` the records of a file that is refused for what is in it are diverted, as records "
         "that have no row are, and the next file goes on; a wrong key stops the connector all the same. See "
-        "[errors.md](errors.md).",
+        "[errors.md](../how-to/errors.md).",
         default="THROW",
     )
     max_retries: int = key(

@@ -165,7 +165,7 @@ class DistributedSettings:
         GROUP_ID,
         "The cluster's name: workers with the same `group.id` share its connectors, and a worker file that has it is "
         "of distributed mode. It is a consumer group, so no connector may have it. "
-        "See [distributed.md](distributed.md).",
+        "See [distributed.md](../how-to/distributed.md).",
         default_text="none: standalone mode",
         check=PRINTABLE,
     )

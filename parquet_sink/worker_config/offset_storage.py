@@ -33,7 +33,7 @@ class OffsetStorageSettings:
         FILE,
         "The file in which sources keep how far they are in Kafka; made when it is not there, in a folder that is. All "
         "sources of a process share it, and several processes may. Its form is JSON and our own; sinks do not need it. "
-        "See [file-source.md](file-source.md#positions).",
+        "See [file-source.md](../how-to/file-source.md#positions).",
         default=None,
     )
     topic: str | None = key(

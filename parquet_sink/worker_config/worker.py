@@ -120,7 +120,7 @@ class Worker:
         "config.providers",
         "Names of config providers, for placeholders such as `${vault:PATH:KEY}` in all files: `env`, `file` and "
         "`directory`, or any name that has a class. Only those that are listed are there then. See "
-        "[config-providers.md](config-providers.md).",
+        "[config-providers.md](../how-to/config-providers.md).",
         default_text="none in `parquet-sink worker`, as in Kafka Connect; else env, file, directory",
     )
     provider_settings: ClassVar[str] = key(
@@ -133,7 +133,7 @@ class Worker:
     event_listeners: ClassVar[tuple[str, ...]] = key(
         "event.listeners",
         "Names of listeners of your own that receive what happens to files, ranges and connectors, each with a class. "
-        "See [monitoring.md](monitoring.md#listeners-of-your-own).",
+        "See [monitoring.md](../how-to/monitoring.md#listeners-of-your-own).",
         default_text="none",
         origin=Origin.OWN,
     )

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = Path(api.__file__).read_text(encoding="utf-8")
 PAGES = sorted(
     path for name in ("plugins", "connector-classes", "config-providers", "own-converters", "own-transforms")
-    for path in (ROOT / "docs").glob(f"{name}.md")
+    for path in (ROOT / "docs" / "how-to").glob(f"{name}.md")
 )  # fmt: skip
 EXAMPLES = sorted((ROOT / "docs" / "examples").rglob("*.py"))
 FORMER = {

@@ -11,14 +11,14 @@ from parquet_sink.convert.keys import PREFIXES, SETTINGS
 from parquet_sink.convert.settings import CONVERT_SETTINGS
 from parquet_sink.worker_config.worker_keys import WORKER_KEYS
 
-PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "configuration.md"
 SETTING_KEYS = tuple(setting.key for setting in SETTINGS)
 TABLES = (EMS_KEYS, WORKER_KEYS, SETTING_KEYS)
 PAGE_TEXT, HELP_TEXT = markdown(), help_text()
 
 
 def test_the_page_in_the_repository_is_what_the_table_says() -> None:
-    """After a change of the table: python -m parquet_sink.connectors.documentation > docs/configuration.md."""
+    """After a change: python -m parquet_sink.connectors.documentation > docs/reference/configuration.md."""
     assert PAGE.read_text(encoding="utf-8") == markdown()
 
 

@@ -20,7 +20,7 @@ from parquet_sink.worker_config.worker import Worker
 from tests.connectors.packages import install
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "connector-classes.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "connector-classes.md").read_text(encoding="utf-8")
 CANARY = "canary-93ab"
 SHOP = {"connector.class": "ShopSink", "name": "shop", "topics": "orders", "shop.table": "T", "shop.token": CANARY}
 WORKER = Worker(machine=Machine(environ={"TOKEN": CANARY}))

@@ -18,7 +18,7 @@ from parquet_sink.worker_config.worker_file import load_worker
 from tests.connectors.ems.connector_files import CANARY, MACHINE, load_file, settings_of
 
 MODULE = "own_converter_for_a_test"
-PAGE = Path(__file__).parents[2] / "docs" / "own-converters.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "own-converters.md"
 OTHERS = """
 
 from parquet_sink.config.class_settings import WrongSettings

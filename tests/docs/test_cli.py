@@ -18,9 +18,9 @@ from parquet_sink.worker_config.worker_keys import WORKER_KEYS
 
 COMMANDS = plugins.BUILT_IN[plugins.COMMANDS]
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
-CLI = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+CLI = (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
 
 
 def text_of(name: str) -> str:
@@ -48,9 +48,9 @@ def options_of(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
 
 
 def section(command: str) -> str:
-    """What docs/cli.md says of a command."""
+    """What docs/reference/cli.md says of a command."""
     found = re.search(rf"^## {command}\n(.*?)(?=^## |\Z)", CLI, re.MULTILINE | re.DOTALL)
-    assert found is not None, f"docs/cli.md has no section {command}"
+    assert found is not None, f"docs/reference/cli.md has no section {command}"
     return found[1]
 
 
@@ -62,7 +62,7 @@ def rows(text: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_every_option_is_documented(command: str) -> None:
-    """docs/cli.md has one line for each option of each command, and none for an option that is not there."""
+    """docs/reference/cli.md has one line for each option of each command, and none for an option that is not there."""
     documented = [word for cell, _ in rows(section(command)) for word in re.findall(r"--[a-z-]+", cell)]
     assert sorted(documented) == sorted(set(options_of(parser_of(command))) - {"--help"})
 
@@ -82,7 +82,7 @@ def test_every_option_says_what_it_does(command: str) -> None:
 
 
 def test_every_command_is_documented() -> None:
-    """The list of commands in docs/cli.md is the program's."""
+    """The list of commands in docs/reference/cli.md is the program's."""
     assert re.findall(r"^\| \[`(\w+)`\]", CLI, re.MULTILINE) == list(COMMANDS)
 
 
@@ -120,12 +120,12 @@ def test_command_lines_in_the_documentation_are_accepted(name: str, words: list[
 def test_what_is_looked_for_in_the_documentation_is_found() -> None:
     """No pattern of these tests comes to match nothing unnoticed: each finds what is known to be there."""
     assert {words[0] for _, words in EXAMPLES} >= set(COMMANDS) - {"demo"}  # `make demo`
-    assert {"README.md", "docs/cli.md", "docs/operations.md"} <= {name for name, _ in EXAMPLES}
+    assert {"README.md", "docs/reference/cli.md", "docs/how-to/operations.md"} <= {name for name, _ in EXAMPLES}
     everywhere = [(name, text_of(name)) for name in NAMES]
     assert {"README.md", "docs/README.md"} <= {name for name, text in everywhere if links(text)}
-    assert {"README.md", "docs/operations.md"} <= {name for name, text in everywhere if keys_named(text)}
-    assert {"README.md", "docs/development.md"} <= {name for name, text in everywhere if make_targets(text)}
-    assert {"ARCHITECTURE.md", "docs/pyspark.md"} <= {name for name, text in everywhere if modules_named(text)}
+    assert {"README.md", "docs/how-to/operations.md"} <= {name for name, text in everywhere if keys_named(text)}
+    assert {"README.md", "docs/explanation/development.md"} <= {name for name, text in everywhere if make_targets(text)}
+    assert {"ARCHITECTURE.md", "docs/how-to/pyspark.md"} <= {name for name, text in everywhere if modules_named(text)}
     assert all(options_of(parser_of(command)) for command in COMMANDS)
 
 
@@ -166,7 +166,8 @@ def test_extras_are_installed_from_a_copy_of_the_repository() -> None:
 def test_the_index_lists_every_page() -> None:
     """docs/README.md has a line for each page of the documentation."""
     listed = set(re.findall(r"^\| \[[^\]]+\]\(([^)]+)\)", text_of("docs/README.md"), re.MULTILINE))
-    pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    docs = ROOT / "docs"
+    pages = {page.relative_to(docs).as_posix() for page in docs.rglob("*.md")} - {"README.md"}
     assert listed == pages | {"../README.md", "../ARCHITECTURE.md", "../CHANGELOG.md"}
 
 
@@ -175,7 +176,7 @@ def keys_named(text: str) -> list[str]:
     return re.findall(r"`(connect\.ems\.[a-z0-9.]+[a-z0-9])", text)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "docs/configuration.md"])
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "docs/reference/configuration.md"])
 def test_keys_in_the_documentation_exist(name: str) -> None:
     """A key that a page names is in the table of keys."""
     assert [key for key in keys_named(text_of(name)) if find(EMS_KEYS, key) is None and not _is_prefix(key)] == []
@@ -187,8 +188,8 @@ def _is_prefix(name: str) -> bool:
 
 
 def test_consumer_settings_in_the_documentation_are_taken() -> None:
-    """Settings of the worker file in docs/security.md are keys of the worker file."""
-    named = re.findall(r"^(consumer\.[a-z.]+)=", text_of("docs/security.md"), re.MULTILINE)
+    """Settings of the worker file in docs/how-to/security.md are keys of the worker file."""
+    named = re.findall(r"^(consumer\.[a-z.]+)=", text_of("docs/how-to/security.md"), re.MULTILINE)
     assert named
     assert [name for name in named if find(WORKER_KEYS, name) is None] == []
 
@@ -207,16 +208,16 @@ def test_make_targets_in_the_documentation_exist(name: str) -> None:
 
 
 def test_the_log_levels_are_those_documented() -> None:
-    """The levels in docs/cli.md and docs/operations.md are the program's."""
-    for name in ("docs/cli.md", "docs/operations.md"):
+    """The levels in docs/reference/cli.md and docs/how-to/operations.md are the program's."""
+    for name in ("docs/reference/cli.md", "docs/how-to/operations.md"):
         line = next(line for line in text_of(name).splitlines() if logs.LEVEL_VARIABLE in line and "`DEBUG`" in line)
         assert re.findall(r"`([A-Z]+)`", line) == list(logs.LEVELS)
 
 
 def test_exit_statuses_are_those_documented() -> None:
-    """Every exit status that an error of the program has is in docs/cli.md and in docs/operations.md."""
+    """Every exit status of an error of the program is in docs/reference/cli.md and in docs/how-to/operations.md."""
     statuses = {SinkError.exit_status, *(kind.exit_status for kind in all_errors(SinkError))}
-    for name in ("docs/cli.md", "docs/operations.md"):
+    for name in ("docs/reference/cli.md", "docs/how-to/operations.md"):
         table = set(re.findall(r"^\| (\d+)", text_of(name), re.MULTILINE))
         assert {str(status) for status in statuses} | {"0"} <= table
 
@@ -250,8 +251,9 @@ def test_modules_in_the_documentation_exist(name: str) -> None:
 
 
 def test_every_transform_has_a_section() -> None:
-    """docs/transforms.md has a heading for each transform and predicate that is built in."""
-    headings = {line.strip("# ").lower() for line in text_of("docs/transforms.md").splitlines() if line.startswith("#")}
+    """docs/reference/transforms.md has a heading for each transform and predicate that is built in."""
+    page = text_of("docs/reference/transforms.md")
+    headings = {line.strip("# ").lower() for line in page.splitlines() if line.startswith("#")}
     names = {name for group in (plugins.TRANSFORMS, plugins.PREDICATES) for name in plugins.BUILT_IN[group]}
     simple = {name.rpartition(".")[2].partition("$")[0].lower() for name in names}
     assert len(simple) > 20

@@ -1,4 +1,4 @@
-"""docs/connector-tests.md: its files give what it shows."""
+"""docs/how-to/connector-tests.md: its files give what it shows."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 from parquet_sink.cli.main import main
 
-PAGE: Final = (Path(__file__).parents[2] / "docs" / "connector-tests.md").read_text(encoding="utf-8")
+PAGE: Final = (Path(__file__).parents[2] / "docs" / "how-to" / "connector-tests.md").read_text(encoding="utf-8")
 FILES: Final = re.compile(r"`([\w/.]+\.(?:properties|jsonl|json))`:\n\n```\w+\n(.*?)```", re.DOTALL)
 SHOWN: Final = re.compile(r"```text\n(.*?)```", re.DOTALL)
 

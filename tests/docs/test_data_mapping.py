@@ -1,4 +1,4 @@
-"""Every example in docs/data-mapping.md, docs/converters.md and docs/transforms.md gives what the page says.
+"""Every example in data-mapping.md, converters.md and transforms.md gives what the page says.
 
 An example is a row of fenced blocks: settings (`properties`), records (`input`, `hex`), each after the schema that they
 are written with (`avro`, `connect`, `schema`, `json-schema`), with their `keys` (`json` or `text`) and `headers` (one
@@ -37,7 +37,7 @@ from parquet_sink.transform.building import chain_for
 from parquet_sink.worker_config.worker import Worker
 from tests.factories import accepted
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[2] / "docs" / "reference"
 PAGES = ("data-mapping.md", "converters.md", "transforms.md")
 FENCE = re.compile(r"^```(\w+)(?: ([\w-]+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OTHER_TYPES, NEW_FILE = "--- from here on: other types", "--- from here on: a new file"

@@ -257,11 +257,13 @@ def test_the_pod_s_user_is_the_image_s(path: Path) -> None:
 
 
 def test_the_image_has_the_extras() -> None:
-    """All that a connector or a worker may need, as docs/deploy.md lists it; not what draws or develops."""
+    """All that a connector or a worker may need, as docs/how-to/deploy.md lists it; not what draws or develops."""
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     [installed] = re.findall(r"'/src\[([\w,]+)\]'", (ROOT / "Dockerfile").read_text(encoding="utf-8"))
     assert set(installed.split(",")) == set(declared) - {"plot", "dev"}
-    [told] = re.findall(r"the extras ((?:`\w+`[, and]*)+)", (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8"))
+    [told] = re.findall(
+        r"the extras ((?:`\w+`[, and]*)+)", (ROOT / "docs" / "how-to" / "deploy.md").read_text(encoding="utf-8")
+    )
     assert set(re.findall(r"`(\w+)`", told)) == set(installed.split(","))
 
 

@@ -96,8 +96,9 @@ def limits(page: str) -> dict[str, str]:
 
 
 def read(page: str) -> str:
-    """The text of a page."""
-    return (DOCS / page).read_text(encoding="utf-8") + "\n"
+    """The text of a page, by its name alone."""
+    (path,) = DOCS.rglob(page)
+    return path.read_text(encoding="utf-8") + "\n"
 
 
 @pytest.mark.parametrize("page", LIMITS)

@@ -1,4 +1,4 @@
-"""docs/config-providers.md: its package is installed and run as a user would."""
+"""docs/how-to/config-providers.md: its package is installed and run as a user would."""
 
 import re
 import threading
@@ -11,7 +11,7 @@ import pytest
 from tests.docs.program import EXAMPLES, ROOT, install, run
 
 EXAMPLE = EXAMPLES / "own-config-provider"
-PAGE = (ROOT / "docs" / "config-providers.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "config-providers.md").read_text(encoding="utf-8")
 TOKEN = {"VAULT_TOKEN": "canary-token"}
 CONNECTOR = """
 name=orders

@@ -1,4 +1,4 @@
-"""docs/own-converters.md: the converter with declared settings is installed beside the program, reads and writes."""
+"""docs/how-to/own-converters.md: the converter with declared settings is installed, reads and writes."""
 
 import tomllib
 from collections.abc import Iterator
@@ -28,7 +28,10 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
     """The converter of its page, installed by its own pyproject.toml, and the keys that name it there."""
-    example, page = ROOT / "docs" / "examples" / "own-converter", (ROOT / "docs" / "own-converters.md").read_text()
+    example, page = (
+        ROOT / "docs" / "examples" / "own-converter",
+        (ROOT / "docs" / "how-to" / "own-converters.md").read_text(),
+    )
     source = (example / "shop_csv.py").read_text()
     assert f"```python\n{source}```" in page
     (group,) = tomllib.loads((example / "pyproject.toml").read_text())["project"]["entry-points"].items()

@@ -1,4 +1,4 @@
-"""docs/own-transforms.md: its package is installed and run as a user would."""
+"""docs/how-to/own-transforms.md: its package is installed and run as a user would."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from tests.docs.program import EXAMPLES, ROOT, install, run
 
 EXAMPLE = EXAMPLES / "own-transform"
-PAGE = (ROOT / "docs" / "own-transforms.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "own-transforms.md").read_text(encoding="utf-8")
 CONNECTOR = """
 name=orders
 topics=orders

@@ -28,7 +28,7 @@ def typed(site: str, *words: str) -> tuple[int, str]:
 @pytest.mark.parametrize("example", PAGES)
 def test_it_is_on_its_page_word_for_word(example: str) -> None:
     """Its module, and what its pyproject.toml declares."""
-    page = (ROOT / "docs" / f"{PAGES[example]}.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / f"{PAGES[example]}.md").read_text(encoding="utf-8")
     (module,) = (EXAMPLES / example).glob("shop_*.py")
     project = (EXAMPLES / example / "pyproject.toml").read_text(encoding="utf-8")
     declared = re.search(r"^\[project\.entry-points.*?\n\n", project, re.MULTILINE | re.DOTALL)

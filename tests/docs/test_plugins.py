@@ -1,4 +1,4 @@
-"""docs/plugins.md: sink and source are installed beside the program, found by entry point, judged and used."""
+"""docs/how-to/plugins.md: sink and source are installed beside the program, found by entry point, judged and used."""
 
 import re
 import sqlite3
@@ -30,7 +30,7 @@ from tests.connectors.packages import forget, install
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "docs" / "examples" / "own-sink"
 SOURCE = ROOT / "docs" / "examples" / "own-source"
-PAGE = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "plugins.md").read_text(encoding="utf-8")
 
 
 def _block(language: str) -> str:

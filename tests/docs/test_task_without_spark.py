@@ -1,4 +1,4 @@
-"""docs/task-without-spark.md: its test is one of ours, and the places where it stops are on the way."""
+"""docs/how-to/task-without-spark.md: its test is one of ours, and the places where it stops are on the way."""
 
 import os
 import re
@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "task-without-spark.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "task-without-spark.md").read_text(encoding="utf-8")
 JOURNEY = ROOT / "tests" / "task" / "test_journey.py"
 PROFILED = """
 import sys

@@ -1,4 +1,4 @@
-"""What docs/reliability.md promises, checked against the truth: what Kafka had, and what the target has.
+"""What docs/explanation/reliability.md promises, checked against the truth: what Kafka had, and what the target has.
 
 Each record is accepted, set aside, or still to come, or its loss was told; nothing is committed before; offsets never
 go back; a file of one name has the same rows for ever, in offset order; a record that was accepted comes again in the

@@ -1,4 +1,4 @@
-"""Whatever happens to a connector, docs/reliability.md holds."""
+"""Whatever happens to a connector, docs/explanation/reliability.md holds."""
 
 import pytest
 from hypothesis import HealthCheck, Phase, seed, settings

@@ -1,4 +1,4 @@
-"""A record's journey through one Spark task, step by step: what docs/task-without-spark.md shows."""
+"""A record's journey through one Spark task, step by step: what docs/how-to/task-without-spark.md shows."""
 
 from tests.spark_task import SparkTask
 

@@ -1,4 +1,4 @@
-"""docs/plugins.md: a target of another package is checked, described, filled, archived into and replayed to."""
+"""docs/how-to/plugins.md: a target of another package is checked, described, filled, archived into and replayed to."""
 
 import argparse
 import re
@@ -34,7 +34,7 @@ from tests.worker.rest.serving import by_keys
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "docs" / "examples" / "own-target"
 SOURCE = (EXAMPLE / "shop_depot.py").read_text(encoding="utf-8")
-PAGE = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8").partition("\n## A target\n")[2]
+PAGE = (ROOT / "docs" / "how-to" / "plugins.md").read_text(encoding="utf-8").partition("\n## A target\n")[2]
 TYPE, PATH = "connect.ems.target.type", "depot.path"
 
 

@@ -14,7 +14,7 @@ from parquet_sink.worker.loop.events import EventDispatcher, isolated
 from parquet_sink.worker_config.worker_file import LoadedWorker, load_worker
 from tests.connectors.packages import forget, install
 
-PAGE = (Path(__file__).parents[2] / "docs" / "monitoring.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "monitoring.md").read_text(encoding="utf-8")
 CANARY = "canary-77"
 BROKEN = f"""
 class Broken:

@@ -26,7 +26,7 @@ class FileSinkSettings:
     file: LocalPath | None = key(
         FILE,
         "File that gets a line for each record, at its end; made when it is not there. See "
-        "[file-sink.md](file-sink.md).",
+        "[file-sink.md](../how-to/file-sink.md).",
         default_text="standard output",
     )
     stdout: str

@@ -204,7 +204,7 @@ class S3Settings:
         PREFIX,
         "What stands before a file's name in its object's name: a path, with `{topic}`, `{partition}`, "
         "`{first_offset}`, `{table}` and, of the first record's timestamp in UTC, `{yyyy}`, `{MM}`, `{dd}`, `{HH}`. "
-        "Such as `lake/topic={topic}/date={yyyy}-{MM}-{dd}`; see [s3.md](s3.md).",
+        "Such as `lake/topic={topic}/date={yyyy}-{MM}-{dd}`; see [s3.md](../how-to/s3.md).",
         default="{topic}",
         default_text="`{topic}`",
         check=PREFIX_TEMPLATE,

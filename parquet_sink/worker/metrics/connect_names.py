@@ -1,7 +1,7 @@
 """Figures under the names that Kafka Connect's have behind the JMX exporter, for dashboards that know those.
 
-`NAMES` is the table; docs/monitoring.md lists it. A connector's figures stand at its task 0 where Connect has them for
-each task: Spark deals ranges to other tasks each time, so that a task of ours has no figures of its own.
+`NAMES` is the table; docs/how-to/monitoring.md lists it. A connector's figures stand at its task 0 where Connect has
+them for each task: Spark deals ranges to other tasks each time, so that a task of ours has no figures of its own.
 """
 
 from collections import deque

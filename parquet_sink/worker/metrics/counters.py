@@ -49,7 +49,7 @@ STAGES: Final = sorted({stage_name(stage) for stage in Stage})
 
 
 class Counters:
-    """All of them, in one registry. Names and texts are an interface: docs/monitoring.md lists them."""
+    """All of them, in one registry. Names and texts are an interface: docs/how-to/monitoring.md lists them."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry, self._topics = registry, TopicLabels()

@@ -19,7 +19,7 @@ from parquet_sink.worker.metrics import connect_names, gauges, labels
 from tests.worker.metrics.figures import ACCEPTED, RECEIPT, Page, World, connector, watched
 from tests.worker.metrics.queries import DASHBOARD, FILES, OF_PROMETHEUS, ROOT, RULES, nodes, queries
 
-PAGE = (ROOT / "docs" / "monitoring.md").read_text()
+PAGE = (ROOT / "docs" / "how-to" / "monitoring.md").read_text()
 PROMTOOL = shutil.which("promtool")
 OF_THE_TARGET = {"job", "instance"}
 
@@ -81,7 +81,7 @@ def test_every_alert_says_what_to_do(rule: dict[str, Any]) -> None:
     """A summary, a severity that is known, and a section of its own on the page, which its runbook names."""
     assert rule["labels"]["severity"] in {"critical", "warning", "info"}
     assert rule["annotations"]["summary"].endswith(".")
-    assert rule["annotations"]["runbook"] == f"docs/monitoring.md#{rule['alert'].lower()}"
+    assert rule["annotations"]["runbook"] == f"docs/how-to/monitoring.md#{rule['alert'].lower()}"
     section = re.search(rf"^### {rule['alert']}\n\n(.*?)(?=^##)", PAGE, re.MULTILINE | re.DOTALL)
     assert section is not None
     assert len(section[1]) > 150

@@ -1,4 +1,4 @@
-"""`make pictures`: takes the pictures of docs/page.md, each screen light and dark.
+"""`make pictures`: takes the pictures of docs/how-to/page.md, each screen light and dark.
 
 python -m tests.worker.page.pictures docs/pictures
 """

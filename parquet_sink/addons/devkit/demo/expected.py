@@ -1,7 +1,7 @@
 """What the target's table must be: the last value of each key that was not deleted, as a row.
 
-Written from the documented mapping (docs/data-mapping.md) and not with the sink's own code, so that the comparison is
-one of two opinions.
+Written from the documented mapping (docs/reference/data-mapping.md) and not with the sink's own code, so
+that the comparison is one of two opinions.
 """
 
 import json

@@ -25,7 +25,7 @@ def test_what_is_written_is_read_by_another(tmp_path: Path) -> None:
 
 
 def test_the_file_is_the_documented_one(tmp_path: Path) -> None:
-    """Its JSON is as docs/file-source.md shows it, for this user alone, with nothing left beside it."""
+    """Its JSON is as docs/how-to/file-source.md shows it, for this user alone, with nothing left beside it."""
     path = tmp_path / "offsets"
     FileStorage(str(path)).write("one", {PARTITION: {"position": 3}})
     entry = {"partition": {"filename": "a.txt"}, "offset": {"position": 3}}
