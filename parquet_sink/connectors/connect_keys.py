@@ -43,8 +43,8 @@ CONNECTOR_KEYS: Final = (
         "Which connector the file is for: the full name of a connector class, its last part with or without "
         "`Connector`, or the name of an entry point of an installed Python package (see "
         "[connector-classes.md](../how-to/connector-classes.md) and [plugins.md](../how-to/plugins.md)). The default "
-        "is `com.celonis.kafka.connect.ems.sink.EmsSinkConnector`, also called `parquet_sink.EmsSink`: files written for "
-        "the EMS connector run unchanged. `parquet-sink run --help-all` names all that are there.",
+        "is `com.celonis.kafka.connect.ems.sink.EmsSinkConnector`, also called `parquet_sink.EmsSink`: files written "
+        "for the EMS connector run unchanged. `parquet-sink run --help-all` names all that are there.",
         default="parquet_sink.EmsSink",
         origin=Origin.CONNECT,
     ),
