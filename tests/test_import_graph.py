@@ -313,7 +313,10 @@ HEAVY = (
     *("urllib3", "confluent_kafka.schema_registry", "httpx2", "fastavro", "google.protobuf", "grpc_tools"),
     *("defusedxml", "cryptography", "parquet_sink.convert", "parquet_sink.rows"),
 )
-"""Modules, or packages with all that is in them. NumPy is not among them: PyArrow itself loads it."""
+"""Modules, or packages with all that is in them. NumPy is not among them: PyArrow itself loads it.
+
+Each connector has planning processes: what they import is memory once more for each of them.
+"""
 PARENTS = frozenset(
     {"parquet_sink.convert", "parquet_sink.rows"}
     | {f"parquet_sink.convert.{name}" for name in ("connect_values", "json", "plain", "registry")}

@@ -21,7 +21,7 @@ from parquet_sink.kafka.settings import KafkaSettings
 MOST_IDLE: Final = 6
 """Consumers that wait in one process at most, one for each configuration and way of reading.
 
-Each holds connections and up to 1 MiB."""
+Each holds connections and up to 1 MiB. A worker may be killed at any time: a cache must be bounded, and may be lost."""
 UNASSIGN_AFTER_S: Final = 10.0
 """What a consumer fetched ahead is forgotten when it waits for so long."""
 SWEEP_S: Final = 5.0

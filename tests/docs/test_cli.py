@@ -124,7 +124,7 @@ def test_what_is_looked_for_in_the_documentation_is_found() -> None:
     everywhere = [(name, text_of(name)) for name in NAMES]
     assert {"README.md", "docs/README.md"} <= {name for name, text in everywhere if links(text)}
     assert {"README.md", "docs/how-to/operations.md"} <= {name for name, text in everywhere if keys_named(text)}
-    assert {"README.md", "docs/explanation/development.md"} <= {name for name, text in everywhere if make_targets(text)}
+    assert {"README.md", "CONTRIBUTING.md"} <= {name for name, text in everywhere if make_targets(text)}
     assert {"ARCHITECTURE.md", "docs/how-to/pyspark.md"} <= {name for name, text in everywhere if modules_named(text)}
     assert all(options_of(parser_of(command)) for command in COMMANDS)
 
@@ -164,11 +164,18 @@ def test_extras_are_installed_from_a_copy_of_the_repository() -> None:
 
 
 def test_the_index_lists_every_page() -> None:
-    """docs/README.md has a line for each page of the documentation."""
-    listed = set(re.findall(r"^\| \[[^\]]+\]\(([^)]+)\)", text_of("docs/README.md"), re.MULTILINE))
+    """docs/README.md has a line for each page of the documentation, and docs/adr/README.md one for each decision."""
     docs = ROOT / "docs"
-    pages = {page.relative_to(docs).as_posix() for page in docs.rglob("*.md")} - {"README.md"}
-    assert listed == pages | {"../README.md", "../ARCHITECTURE.md", "../CHANGELOG.md"}
+    pages = {page.relative_to(docs).as_posix() for page in docs.rglob("*.md")}
+    decisions = {name for name in pages if name.startswith("adr/")} - {"adr/README.md"}
+    top = {f"../{name}.md" for name in ("README", "ARCHITECTURE", "CHANGELOG", "CONTRIBUTING")}
+    assert linked_first("docs/README.md") == pages - decisions - {"README.md"} | top
+    assert {f"adr/{name}" for name in linked_first("docs/adr/README.md")} == decisions
+
+
+def linked_first(name: str) -> set[str]:
+    """What the first cell of each line of a page's tables links to."""
+    return set(re.findall(r"^\| \[[^\]]+\]\(([^)]+)\)", text_of(name), re.MULTILINE))
 
 
 def keys_named(text: str) -> list[str]:
