@@ -123,7 +123,9 @@ def test_what_is_looked_for_in_the_documentation_is_found() -> None:
     assert {"README.md", "docs/reference/cli.md", "docs/how-to/operations.md"} <= {name for name, _ in EXAMPLES}
     everywhere = [(name, text_of(name)) for name in NAMES]
     assert {"README.md", "docs/README.md"} <= {name for name, text in everywhere if links(text)}
-    assert {"README.md", "docs/how-to/operations.md"} <= {name for name, text in everywhere if keys_named(text)}
+    assert {"docs/how-to/errors.md", "docs/how-to/operations.md"} <= {
+        name for name, text in everywhere if keys_named(text)
+    }
     assert {"README.md", "CONTRIBUTING.md"} <= {name for name, text in everywhere if make_targets(text)}
     assert {"ARCHITECTURE.md", "docs/how-to/pyspark.md"} <= {name for name, text in everywhere if modules_named(text)}
     assert all(options_of(parser_of(command)) for command in COMMANDS)
