@@ -170,7 +170,7 @@ def test_the_index_lists_every_page() -> None:
     docs = ROOT / "docs"
     pages = {page.relative_to(docs).as_posix() for page in docs.rglob("*.md")}
     decisions = {name for name in pages if name.startswith("adr/")} - {"adr/README.md"}
-    top = {f"../{name}.md" for name in ("README", "ARCHITECTURE", "CHANGELOG", "CONTRIBUTING")}
+    top = {f"../{name}.md" for name in ("README", "ARCHITECTURE", "CHANGELOG", "CONTRIBUTING", "SECURITY")}
     assert linked_first("docs/README.md") == pages - decisions - {"README.md"} | top
     assert {f"adr/{name}" for name in linked_first("docs/adr/README.md")} == decisions
 
