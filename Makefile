@@ -62,9 +62,11 @@ lint: $(READY) ## ruff: rules and format
 types: $(READY) ## mypy --strict
 	$(BIN)/mypy
 
-docs: $(READY) ## write docs/reference/configuration.md from the table of keys
+docs: $(READY) ## write docs/reference/configuration.md from the table of keys, and docs/reference/cli.md from the parsers
 	$(BIN)/python -m parquet_sink.connectors.documentation > docs/reference/configuration.md.new
 	mv docs/reference/configuration.md.new docs/reference/configuration.md
+	$(BIN)/python -m parquet_sink.cli.documentation > docs/reference/cli.md.new
+	mv docs/reference/cli.md.new docs/reference/cli.md
 
 pictures: $(READY) ## take the pictures of docs/how-to/page.md, in Chromium (apt-get install chromium, or CHROMIUM=)
 	$(BIN)/python -m tests.worker.page.pictures docs/pictures

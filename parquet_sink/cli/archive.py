@@ -34,11 +34,11 @@ _ONLY: Final = {"quick": "verify", "progress": "verify", "partition": "list", "o
 """Options that one action has."""
 EXAMPLES: Final = """\
 examples:
-  parquet-sink archive list --topic orders --offset 1200 orders.properties     the file that has this offset
-  parquet-sink archive verify orders.properties                                is all there that was accepted?
+  parquet-sink archive list --topic orders --offset 1200 orders.properties     # the file that has this offset
+  parquet-sink archive verify orders.properties                                # is all there that was accepted?
 
-Exit status of verify: 0 the archive has what the history says was accepted, unaltered, and nothing else; 1 it has gaps,
-altered or alien files, or cannot be read; 2 wrong files or options."""
+Exit status of verify: 0 the archive has what the history says was accepted, unaltered, and nothing else; 1 it has \
+gaps, altered or alien files, or cannot be read; 2 wrong files or options."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +51,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--topic", help="only files of this topic")
     parser.add_argument("--partition", type=int, metavar="N", help="list: only files of this topic-partition")
     parser.add_argument("--offset", type=int, metavar="N", help="list: only files with this offset")
-    parser.add_argument("--quick", action="store_true", help="verify: compare names and sizes alone, and read no file")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="verify: compare names and sizes alone, and read no file, whose SHA-256 is compared otherwise",
+    )
     parser.add_argument("--json", action="store_true", help="list: one JSON object a line; verify: one JSON object")
     parser.add_argument(
         "--progress", action="store_true", help="verify: log progress, also where standard error is no terminal"

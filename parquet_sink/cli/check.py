@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from parquet_sink.cli.options import add_files, explain_keys
 from parquet_sink.config.built_in_providers import BUILT_IN
@@ -23,15 +23,24 @@ if TYPE_CHECKING:
     from parquet_sink.validate.probe_kafka import Finding
 
 
+_STATUSES: Final = """\
+example:
+  parquet-sink check --connect orders.properties
+
+Exit status: 0 all is well, 1 something that --connect tried does not work, 2 a file is wrong."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `check`: the files as for `run`, and whether to try what they name."""
     add_files(parser)
     explain_keys(parser)
+    parser.epilog = f"{_STATUSES}\n{parser.epilog}"
     parser.add_argument("--json", action="store_true", help="print one JSON object, in place of words")
     parser.add_argument(
         "--connect",
         action="store_true",
-        help="also try brokers, topics, group, dead-letter topic, registry, folders and target; nothing is read or set",
+        help="also try brokers, topics, group, dead-letter topic, registry, folders and target; no records are read, "
+        "nothing is stored or committed",
     )
 
 

@@ -29,9 +29,11 @@ from parquet_sink.worker_config.worker_keys import WORKER_KEYS
 EXAMPLES: Final = """\
 examples:
   parquet-sink explain connect.ems.commit.interval.ms
-  parquet-sink explain commit.records             its last words are enough
-  parquet-sink explain connect.ems.parquet        all keys that begin so
-  parquet-sink explain RegexRouter                the keys of a transform
+  parquet-sink explain commit.records             # its last words are enough
+  parquet-sink explain connect.ems.parquet        # all keys that begin so
+  parquet-sink explain RegexRouter                # the keys of a transform
+
+Exit status: 0 it was explained or listed; 2 there is no such key, and the nearest one is named.
 """
 FILE: Final = "a connector file"
 WORKER_FILE: Final = "the worker file"

@@ -8,6 +8,7 @@ from parquet_sink.cli.command_class import commands_for
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command, and what it does where it has actions."""
+    parser.epilog = "examples:\n  parquet-sink help run\n  parquet-sink help connectors edit"
     words = parser.add_argument("words", nargs="*", metavar="COMMAND [ACTION]", help="what to explain")
     words.completer = complete  # type: ignore[attr-defined]
 

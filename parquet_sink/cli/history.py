@@ -39,12 +39,14 @@ _TEXTS: Final = frozenset({0, 13, 14})
 MOST_SHOWN: Final = 50
 EXAMPLE: Final = """\
 examples:
-  parquet-sink history orders.properties                             the latest uploads
-  parquet-sink history --tmp-dir /var/lib/sink                       of all connectors that keep their files there
-  parquet-sink history --where orders:3:1200 orders.properties       where is offset 1200 of topic-partition 3?
-  parquet-sink history --summary --since 1d orders.properties        each hour of the last day
-  parquet-sink history --connector orders --url http://worker:8083   of a worker's connector
+  parquet-sink history --where orders:3:1200 orders.properties       # where is offset 1200 of topic-partition 3?
+  parquet-sink history --summary --since 1d orders.properties        # each hour of the last day
   parquet-sink history --outcome refused --attempts orders.properties
+  parquet-sink history --tmp-dir /var/lib/sink                       # of all connectors that keep their files there
+
+It may be asked while the connector runs; neither Kafka nor the target is asked.
+Exit status: 0 it was printed, or the offset of --where is delivered by each connector (in a file, diverted, or \
+without a row); 1 it is not, or a history cannot be read; 2 wrong files or options.
 """
 Where = tuple[str, int, int]
 
@@ -120,7 +122,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--file", action="append", metavar="NAME", help="only files of this name; may be repeated")
     parser.add_argument("--where", type=_where, metavar="TOPIC:N:OFFSET", help="say in one line where this offset is")
-    parser.add_argument("--summary", action="store_true", help="figures of each hour in place of each file")
+    parser.add_argument(
+        "--summary",
+        action="store_true",
+        help="for each hour in place of each file: files, rows, bytes, percentiles of freshness and upload, why files "
+        "ended, how many were not accepted",
+    )
     parser.add_argument("--attempts", action="store_true", help="with each attempt at a file, in a line of its own")
     parser.add_argument("--limit", type=int, metavar="N", help=f"the latest N files (default {MOST_SHOWN}; 0: all)")
     parser.add_argument(

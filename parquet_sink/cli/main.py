@@ -50,12 +50,13 @@ def parser_for(argv: Sequence[str], found: Commands | None = None) -> Parser:
         description="Kafka topics arrive as Parquet files at a push API: at-least-once, on Spark.",
         epilog=_EPILOG,
     )
-    parser.add_argument("--version", action="version", version=f"parquet-sink {__version__}")
+    parser.add_argument("--version", action="version", version=f"parquet-sink {__version__}", help="print the version")
     parser.add_argument(
         "--completion",
         action=ShellCode,
         choices=SHELLS,
-        help='print what lets a shell complete commands, options and names: eval "$(parquet-sink --completion bash)"',
+        help="print what completes commands, options, files and names of connectors; for bash put "
+        'eval "$(parquet-sink --completion bash)" into ~/.bashrc',
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, command in found.usable.items():

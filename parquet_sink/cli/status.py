@@ -34,14 +34,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLE
     names = parser.add_argument("targets", nargs="*", metavar="NAME", help="only these connectors")
     names.completer = complete_name  # type: ignore[attr-defined]
-    parser.add_argument("--partitions", action="store_true", help="with a line for each topic-partition")
+    parser.add_argument(
+        "--partitions",
+        action="store_true",
+        help="with a line for each topic-partition: lag, age of its oldest record, records a second",
+    )
     parser.add_argument(
         "--watch",
         type=duration_s,
         nargs="?",
         const=WATCH_S,
         metavar="DURATION",
-        help=f"show it again and again, until Ctrl-C (without a number: each {WATCH_S:g} s)",
+        help="show it again and again, until Ctrl-C, also while the worker is unavailable "
+        f"(without a number: each {WATCH_S:g} s)",
     )
     add_options(parser)
     parser.add_argument(

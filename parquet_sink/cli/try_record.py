@@ -27,16 +27,30 @@ _WITH_VALUE: Final = ("key", "header", "timestamp")
 _NULL: Final = {"value": None, "type": ""}
 
 
+_EXAMPLES: Final = """\
+examples:
+  parquet-sink try --topic orders --offset 1200 orders.properties
+  parquet-sink try --value order.json --key key.txt --header trace=abc orders.properties
+
+Exit status: 0 the record has rows, or rightly none (a tombstone, or a step drops it); 1 it is rejected or cannot be \
+read; 2 wrong options or files."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The connector file, and which record: one of Kafka, or one of files."""
     parser.description = (
         "Shows one record after each step (decoded, each transform) and the row that it becomes, or why it has none. "
         "Fields that are obfuscated are so in the row alone: the steps before show them in clear."
     )
+    parser.epilog = _EXAMPLES
     parser.add_argument("file", metavar="connector.properties", help="connector file, .properties or .json")
     parser.add_argument("--worker", metavar="FILE", help="worker file: bootstrap.servers, consumer.*, converters")
     parser.add_argument("--bootstrap-servers", metavar="HOST:PORT,…", help="Kafka's address, as for run")
-    parser.add_argument("--topic", help="the record's topic (default: the connector's, if it names one)")
+    parser.add_argument(
+        "--topic",
+        help="the record's topic (default: the connector's, if it reads one); one that it does not read is taken with "
+        "a warning",
+    )
     parser.add_argument("--partition", type=int, default=0, help="the record's topic-partition (default 0)")
     parser.add_argument("--offset", type=int, help="the record's offset: it is read from Kafka, without a group")
     parser.add_argument("--value", metavar="FILE", help="the bytes of a record's value, in place of a record of Kafka")

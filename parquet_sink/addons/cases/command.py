@@ -20,6 +20,13 @@ DIFFERS: Final = 1
 _LISTS: Final = ("columns", "rows", "rejected", "failed")
 
 
+_EXAMPLES: Final = """\
+example:
+  parquet-sink test orders.properties cases/
+
+Exit status: 0 all came as expected, 1 something else came, 2 a file is wrong."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The connector file, its cases, and what is done with what comes."""
     parser.description = (
@@ -27,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "tables and names of files with the case's NAME.expected.json. Nothing is sent; no broker, registry or "
         "Spark is asked."
     )
+    parser.epilog = _EXAMPLES
     parser.add_argument("file", metavar="connector.properties", help="connector file, .properties or .json")
     parser.add_argument("cases", metavar="CASES", nargs="+", help="folder of cases, or one case (.jsonl, .json)")
     parser.add_argument("--worker", metavar="FILE", help="worker file: converters and config providers")

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.broker_files import TOOLS, archive_options, tool_command
@@ -15,6 +15,14 @@ from parquet_sink.addons.devkit.jars import fetch
 from parquet_sink.errors import KafkaFailed
 
 CHECK_INTERVAL_S = 1.0
+_EXAMPLES: Final = """\
+examples:
+  parquet-sink kafka --port 9092
+  parquet-sink kafka --port 9092 --tool topics --list
+  parquet-sink kafka --tool consumer-groups --bootstrap-server localhost:9092 --describe --group connect-orders
+
+Tools work with any broker; for TLS or a login give them --command-config client.properties (the consoles: \
+--producer.config, --consumer.config). The exit status is the tool's."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Start a local Apache Kafka broker on loopback, for trying things out; topics are created on first use. "
         "Ctrl-C or SIGTERM stops it. Kafka is fetched from Maven Central once."
     )
+    parser.epilog = _EXAMPLES
     parser.add_argument("--port", type=_port, default=9092, help="port to listen on (default: 9092)")
     parser.add_argument(
         "--data-dir", type=Path, help="keep topics in this folder (default: a temporary one, removed at the end)"

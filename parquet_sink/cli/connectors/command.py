@@ -14,19 +14,35 @@ OffsetSetting = tuple[str, int, int | None]
 WAIT_S: Final = 60.0
 EXAMPLE: Final = """\
 examples:
-  parquet-sink connectors list
+  parquet-sink connectors list --url https://sink.example:8443 --client-file client.properties
   parquet-sink connectors create orders.properties --wait
-  parquet-sink connectors update orders.properties             all its keys from the file
-  parquet-sink connectors edit orders                          in $EDITOR
+  parquet-sink connectors update orders.properties             # all its keys from the file
   parquet-sink connectors update orders --set connect.ems.commit.records=5000
+  parquet-sink connectors edit orders                          # in $EDITOR
   parquet-sink connectors restart orders --include-tasks --only-failed
   parquet-sink connectors flush orders --wait
   parquet-sink connectors stop orders --wait
-  parquet-sink connectors offsets orders --to orders:0:1200    where it goes on, once it is stopped
-  parquet-sink connectors list --url https://sink.example:8443 --client-file client.properties
+  parquet-sink connectors offsets orders --to orders:0:1200    # where it goes on, once it is stopped
 
+The API is Kafka Connect's, so workers of Kafka Connect answer, too. Placeholders in files are filled by the worker.
+Exit status: 0 all was done; 1 the worker refused something or did not answer, or what was waited for did not come; \
+2 wrong options or files, or the worker cannot be reached.
 parquet-sink connectors ACTION --help explains an action.
 """
+_WARNINGS: Final = "What the worker warns of is printed, and is no failure."
+_MORE: Final = {
+    "list": "Names are cut at 48 characters; --json has them whole.",
+    "create": _WARNINGS,
+    "update": "A file replaces the whole configuration. A value behind --set is seen in the list of processes: give "
+    f"secrets by placeholder. {_WARNINGS}",
+    "edit": "Passwords are shown as [hidden]. What was edited and not put (invalid, not confirmed, or changed by "
+    "somebody else meanwhile) is kept in a file that is named, and the status is 1.",
+    "validate": _WARNINGS,
+    "flush": "With --wait the status is 1 where offsets did not go out: they are listed with the reason, also when the "
+    "worker ended or the connector was restarted meanwhile.",
+    "offsets": "Offsets are changed only while the connector is stopped, and not to more than the end.",
+}
+"""What the help of an action says beside its summary."""
 _LIFE_CYCLE: Final = {
     "pause": "they keep their position and take no records",
     "resume": "they go on",
@@ -41,7 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, title="actions")
 
     def action(name: str, summary: str) -> argparse.ArgumentParser:
-        made = actions.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+        more = f" {_MORE[name]}" if name in _MORE else ""
+        made = actions.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.{more}")
         add_options(made)
         made.add_argument("--json", action="store_true", help="print one JSON document")
         return made
@@ -65,7 +82,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     made = action("delete", "end and forget connectors; the offsets of their groups stay")
     _add_targets(made, "+", complete_name)
     made.add_argument(
-        "--purge", action="store_true", help="also remove what they left on the worker's machine, once they have ended"
+        "--purge",
+        action="store_true",
+        help="also remove what they left on the worker's machine (state, history), once they have ended; refused while "
+        "records are parked there",
     )
     _add_wait(made)
     _add_flush(action("flush", "what waits in a connector goes out now, whatever its thresholds say"))
@@ -90,7 +110,11 @@ def _add_one_name(parser: argparse.ArgumentParser) -> None:
 
 def _add_create(parser: argparse.ArgumentParser) -> None:
     _add_targets(parser, "+", complete_file)
-    parser.add_argument("--initial-state", choices=("running", "paused", "stopped"), help="what it is to do at first")
+    parser.add_argument(
+        "--initial-state",
+        choices=("running", "paused", "stopped"),
+        help="what it is to do at first (default: initial_state of a JSON file, else running)",
+    )
     _add_wait(parser)
 
 
@@ -112,7 +136,9 @@ def _add_update(parser: argparse.ArgumentParser) -> None:
 
 def _add_restart(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--include-tasks", action="store_true", help="their tasks as well")
-    parser.add_argument("--only-failed", action="store_true", help="only what failed")
+    parser.add_argument(
+        "--only-failed", action="store_true", help="only what failed; the others are reported as left as they are"
+    )
     parser.add_argument("--task", type=int, metavar="N", help="only this task")
 
 
@@ -159,7 +185,11 @@ def _add_offsets(parser: argparse.ArgumentParser) -> None:
     )
     change.add_argument("--from", dest="from_file", metavar="FILE", help="where it goes on, as --json printed it")
     change.add_argument("--reset", action="store_true", help="remove all offsets")
-    parser.add_argument("--yes", action="store_true", help="do it also where it skips records or starts over")
+    parser.add_argument(
+        "--yes",
+        action="store_true",
+        help="do it also where it skips records, which are never sent then, or starts over",
+    )
 
 
 def run(args: argparse.Namespace) -> int:

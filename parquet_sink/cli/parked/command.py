@@ -34,8 +34,21 @@ _NEITHER: Final = (
 )
 
 
+_EXAMPLES: Final = """\
+examples:
+  parquet-sink parked show --topic orders --offset 1200-1300 --content orders.properties
+  parquet-sink parked replay --dry-run orders.properties
+
+A replay goes through converter, transforms and table as at first; the connector may run meanwhile, and two replays at \
+once are refused. What is accepted, or needs no row now, leaves the files. Files that cannot be read are named and \
+skipped.
+Exit status: 0 it is done; 1 something of what was chosen stays parked, or cannot be read; 2 wrong files or \
+options."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The action, the files as for `run`, and which records are meant."""
+    parser.epilog = _EXAMPLES
     parser.usage = f"%(prog)s {{{','.join(ACTIONS)}}} [options] [FILE ...]"
     parser.add_argument(
         "action",
@@ -54,7 +67,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--stage", choices=stages, metavar="STAGE", help=f"only records that failed there: {', '.join(stages)}"
     )
     parser.add_argument("--json", action="store_true", help="list, show: one JSON object a line")
-    parser.add_argument("--content", action="store_true", help="show: with key, value and headers, which may be secret")
+    parser.add_argument(
+        "--content",
+        action="store_true",
+        help="show: with key, value and headers, which may be secret; base64 where they are no text",
+    )
     parser.add_argument("--limit", type=int, metavar="N", help=f"show: at most so many (default {MOST_SHOWN}; 0: all)")
     parser.add_argument(
         "--dry-run", action="store_true", help="replay: say what would become of them; nothing is sent or changed"

@@ -17,13 +17,16 @@ _OF_WORKER: Final = {"url": None, "client_file": None, "timeout": DEFAULT_TIMEOU
 
 def add_connectors(parser: argparse.ArgumentParser) -> None:
     """The options that name connectors of a worker in place of files."""
-    group = parser.add_argument_group("connectors of a worker, in place of files")
+    group = parser.add_argument_group(
+        "connectors of a worker, in place of files",
+        "The worker that runs the connector looks at its own files, and answers.",
+    )
     named = group.add_argument(
         "--connector",
         dest="of_worker",
         action="append",
         metavar="NAME",
-        help="this connector of a worker, which looks for itself; may be repeated",
+        help="this connector of a worker; may be repeated",
     )
     named.completer = complete_name  # type: ignore[attr-defined]
     add_options(group)

@@ -80,7 +80,7 @@ def add_options(parser: "ArgumentParser | _ArgumentGroup") -> None:
         type=duration_s,
         metavar="DURATION",
         default=DEFAULT_TIMEOUT_S,
-        help="how long one answer may take (default: %(default)g)",
+        help="how long one answer may take (default: %(default)g); a worker itself gives up after 90 s",
     )
 
 

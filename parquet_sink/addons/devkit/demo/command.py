@@ -25,12 +25,18 @@ MOST_DURATION_S: Final = 3_600.0
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
+_STATUSES: Final = """\
+It needs the extra target: pip install '.[target]' in a copy of the repository.
+Exit status: 0 every check holds, 1 one does not, 2 something is missing on the machine, 130 stopped by Ctrl-C."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `demo`."""
     parser.description = (
         "Start a Kafka broker and the reference target on this machine, send a stream of orders, run the sink on it "
         "with the shipped configuration, and prove that the target's table is what was sent. Everything is temporary."
     )
+    parser.epilog = _STATUSES
     parser.add_argument(
         "--records", type=_records, default=RECORDS, metavar="N", help=f"records in all (default {RECORDS})"
     )

@@ -24,8 +24,16 @@ MOST_TOKEN_S: Final = 86_400
 _NEEDED: Final = ("duckdb", "starlette", "uvicorn", "python_multipart")
 
 
+_EXAMPLE: Final = """\
+example:
+  parquet-sink target --port 8085 --data-dir depot --authorization 'AppKey demo'
+
+It needs the extra target: pip install '.[target]' in a copy of the repository. Ctrl-C ends it with 0."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `parquet-sink target`."""
+    parser.epilog = _EXAMPLE
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
     parser.add_argument("--port", type=_port, default=DEFAULT_PORT, help=f"0: any free one (default {DEFAULT_PORT})")
     parser.add_argument("--data-dir", help="folder for files, journal and tables (default: temporary, removed at exit)")

@@ -20,22 +20,17 @@ from parquet_sink.errors import InvalidConfiguration
 
 EXAMPLES: Final = """\
 examples:
-  parquet-sink replay --connector orders.properties --dry-run
-      what would be sent: ranges, files, rows, bytes, and what Kafka no longer has
+  parquet-sink replay --connector orders.properties --dry-run             # ranges, files, rows, what Kafka lacks
   parquet-sink replay --connector orders.properties --topic orders --partition 0 --from 1200 --to 4999
-  parquet-sink replay --connector orders.properties --since 2h --times 2 --rate 10%
-  parquet-sink replay --connector orders.properties --target https://… --target-key '${env:NEW_KEY}'
-      fills another target with all that Kafka holds
+  parquet-sink replay --connector orders.properties --times 2 --verify    # prove that the target's table did not change
+  parquet-sink replay --connector orders.properties --target https://sink.example/push --target-key '${env:NEW_KEY}'
+  parquet-sink replay --connector orders --url http://worker:8083 --since 2h    # by the worker that has it
 
-  parquet-sink replay --connector orders --url http://worker:8083 --since 2h
-      a connector of a worker, which replays it there
-
-  parquet-sink replay --connector orders.properties --times 2 --verify
-      sends everything twice, and proves that the target's table did not change
-
-Exit status: 0 everything chosen was sent, and with --verify nothing changed; 1 something was not accepted, or with
---verify something changed or could not be shown; 2 wrong options or nothing that Kafka has,
-130 stopped by Ctrl-C (go on with --resume)."""
+Without a choice it is everything that was delivered and that Kafka still holds. Offsets of the group are never \
+changed, and the connector may run meanwhile.
+Exit status: 0 everything chosen was sent, also where files differ from the first time, and with --verify nothing \
+changed; 1 something was not accepted, a record has no row, or with --verify something changed or could not be shown; \
+2 wrong options, or Kafka no longer has what was chosen; 130 stopped by Ctrl-C (go on with --resume)."""
 TIMES_MOST: Final = 1_000
 _SHARE: Final = re.compile(r"(\d+(?:\.\d+)?)%")
 _RECORDS: Final = re.compile(r"(\d+(?:\.\d+)?)/s")
@@ -136,16 +131,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--bootstrap-servers", metavar="HOST:PORT,…", help="Kafka's address, as for run")
     add_options(parser.add_argument_group("with the name of a worker's connector"))
     _add_choice(parser)
-    parser.add_argument("--times", type=int, default=1, metavar="K", help="send all of it so many times (default 1)")
     parser.add_argument(
-        "--target", metavar="URL", help="send to this address, directory:/path or s3://bucket/prefix, instead"
+        "--times",
+        type=int,
+        default=1,
+        metavar="K",
+        help="send all of it so many times, one after the other (default 1)",
+    )
+    parser.add_argument(
+        "--target",
+        metavar="URL",
+        help="send to this address, directory:/path or s3://bucket/prefix (by connect.ems.s3.*), in place of the "
+        "connector's",
     )
     parser.add_argument(
         "--target-key",
         metavar="KEY",
         help="with --target: the value of the Authorization header; ${env:NAME} and the like as in connector files",
     )
-    parser.add_argument("--dry-run", action="store_true", help="say what would be sent; nothing is sent or changed")
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="say what would be sent, what of it from the archive, and what Kafka no longer has; nothing is sent",
+    )
     parser.add_argument(
         "--rate",
         type=_rate,
@@ -171,7 +179,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_choice(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--topic", help="only this topic (default: all of the connector's)")
     parser.add_argument("--partition", type=int, metavar="P", help="only this topic-partition")
-    parser.add_argument("--from", type=int, dest="first", metavar="N", help="offsets from N on")
+    parser.add_argument(
+        "--from",
+        type=int,
+        dest="first",
+        metavar="N",
+        help="offsets from N on; needs one topic-partition, and so does --to",
+    )
     parser.add_argument("--to", type=int, dest="last", metavar="M", help="offsets up to M, which is included")
     parser.add_argument(
         "--since", type=timestamp, metavar="TIME", help=f"from the first record of this time on: {HELP}"

@@ -25,6 +25,15 @@ _NO_FOLDER: Final = (
 )
 
 
+_EXAMPLES: Final = """\
+examples:
+  parquet-sink reshape orders.properties '/data/raw/orders/*.parquet' --out /data/shaped
+  parquet-sink reshape orders.properties s3://lake/raw --out s3://lake/shaped --rejected /data/rejected --json
+
+Exit status: 0 each record has rows, has rightly none, or is diverted; 1 a record has no row, or it could not go on; \
+2 wrong options or files; 130 stopped by Ctrl-C."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The connector file, which raw files, and where to."""
     parser.description = (
@@ -32,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "transformed and shaped by the connector file. Nothing is read from Kafka, and nothing is sent to the "
         "connector's target."
     )
+    parser.epilog = _EXAMPLES
     parser.add_argument("connector", metavar="connector.properties", help="connector file, not in raw mode")
     parser.add_argument(
         "inputs",

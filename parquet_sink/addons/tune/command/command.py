@@ -26,8 +26,10 @@ examples:
   parquet-sink tune --history --file-size 10MB --freshness p95:5m --apply orders.properties
   parquet-sink tune --rate 500/s --record-bytes 300 --partitions 12 --bursts 20000/5m --freshness 30s
 
-Objectives count in the order in which they stand: the first is kept before the second is looked at. Nothing is sent,
+Objectives count in the order in which they stand: the first is kept before the second is looked at. Nothing is sent, \
 committed or changed, but for the file with --apply.
+Exit status: 0 settings were recommended, whether they keep all objectives or not; 2 there is nothing to learn from, \
+or a file or an option is wrong.
 """
 PROGRESS_S: Final = 5.0
 
@@ -117,7 +119,7 @@ class Lines:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Where the load comes from, what matters, how long things take, and what is wanted back."""
     parser.description = (
-        "Learns what the topics get, simulates commit.size.bytes, commit.records and commit.interval.ms with the\n"
+        "Learns what the topics get, simulates commit.size.bytes, commit.records and commit.interval.ms with the "
         "program's own rules, and recommends values for what you say matters."
     )
     parser.epilog = EXAMPLES
