@@ -1,4 +1,6 @@
-"""Every example in data-mapping.md, converters.md and transforms.md gives what the page says.
+"""Every example of the pages on data mapping, converters and transforms gives what the page says.
+
+The files in tests/docs/examples have more of them, which readers do not need.
 
 An example is a row of fenced blocks: settings (`properties`), records (`input`, `hex`), each after the schema that they
 are written with (`avro`, `connect`, `schema`, `json-schema`), with their `keys` (`json` or `text`) and `headers` (one
@@ -38,7 +40,11 @@ from parquet_sink.worker_config.worker import Worker
 from tests.factories import accepted
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference"
-PAGES = ("data-mapping.md", "converters.md", "transforms.md")
+SUBJECTS = ("data-mapping", "converters", "transforms")
+PAGES = (
+    *(path for name in SUBJECTS for path in (DOCS / f"{name}.md", *sorted((DOCS / name).glob("*.md")))),
+    *sorted((Path(__file__).parent / "examples").glob("*.md")),
+)
 FENCE = re.compile(r"^```(\w+)(?: ([\w-]+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OTHER_TYPES, NEW_FILE = "--- from here on: other types", "--- from here on: a new file"
 SCHEMAS = ("avro", "connect", "schema", "json-schema")
@@ -93,9 +99,9 @@ class Example:
     results: dict[str, list[str]] = field(default_factory=dict)
 
 
-def examples(page: str) -> Iterator[Example]:
+def examples(page: Path) -> Iterator[Example]:
     """The examples of a page."""
-    document = (DOCS / page).read_text(encoding="utf-8")
+    document = page.read_text(encoding="utf-8")
     current: Example | None = None
     schema, schema_text = "", ""
     for match in FENCE.finditer(document):
@@ -103,7 +109,7 @@ def examples(page: str) -> Iterator[Example]:
         if name not in RESULTS and (current is None or current.results):
             if current is not None:
                 yield current
-            current = Example(f"{page}-{document.count(chr(10), 0, match.start()) + 1}")
+            current = Example(f"{page.parent.name}/{page.name}-{document.count(chr(10), 0, match.start()) + 1}")
             schema, schema_text = "", ""
         assert current is not None
         if language == "properties":

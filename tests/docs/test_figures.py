@@ -51,7 +51,7 @@ LIMITS = {
 _REGISTRY = RegistrySettings(urls=("http://registry",))
 _REFERRED = references.MOST_CHARACTERS // _MI
 SENTENCES = [
-    ("data-mapping.md", f"bring the topic to more than {MAX_COLUMNS:,} columns"),
+    ("data-mapping/columns.md", f"bring the topic to more than {MAX_COLUMNS:,} columns"),
     (
         "schema-registry.md",
         f"more than {references.MOST_REFERENCES:,}, deeper than {references.DEEPEST} or larger than {_REFERRED} Mi",

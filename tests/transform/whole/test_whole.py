@@ -1,6 +1,6 @@
 """Transforms of whole records and predicates: what they do, and which settings they refuse.
 
-What they do with and without a schema is in docs/reference/transforms.md, where every example is executed.
+What they do with and without a schema is in docs/reference/transforms, where every example is executed.
 """
 
 from collections.abc import Mapping, Sequence
