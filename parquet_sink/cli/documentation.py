@@ -88,7 +88,7 @@ _ENVIRONMENT: Final = (
     ),
     (
         ("PARQUET_SINK_CACHE", "PARQUET_SINK_MAVEN_REPOSITORY"),
-        "where jars and the CDS archive are kept, and jars fetched from ([CONTRIBUTING.md](../../CONTRIBUTING.md#set-up))",
+        "where jars and CDS archives are kept, and jars come from ([CONTRIBUTING.md](../../CONTRIBUTING.md#set-up))",
     ),
 )
 _CODE: Final = re.compile(
