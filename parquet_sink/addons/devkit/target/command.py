@@ -49,7 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         type=_client,
         metavar="ID:SECRET",
-        help=f"a client that POST {TOKEN_PATH} gives access tokens, which uploads are accepted with; may be repeated",
+        help=f"a client that POST {TOKEN_PATH} gives access tokens, which uploads are accepted with, "
+        "in place of the default key; may be repeated",
     )
     parser.add_argument(
         "--oauth-scope", metavar="SCOPE", help="the scope that tokens must be asked for (default: any, or none)"
@@ -87,7 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-remote",
         action="store_true",
-        help="allow a --host other than loopback; read-outs and faults then need the authorization as well",
+        help="allow a --host other than loopback, with --authorization; read-outs and faults then need it as well",
     )
 
 
