@@ -62,11 +62,13 @@ lint: $(READY) ## ruff: rules and format
 types: $(READY) ## mypy --strict
 	$(BIN)/mypy
 
-docs: $(READY) ## write docs/reference/configuration.md from the table of keys, and docs/reference/cli.md from the parsers
+docs: $(READY) ## write the pages of docs/reference that are made of tables of keys, of parsers and of declared figures
 	$(BIN)/python -m parquet_sink.connectors.documentation > docs/reference/configuration.md.new
 	mv docs/reference/configuration.md.new docs/reference/configuration.md
 	$(BIN)/python -m parquet_sink.cli.documentation > docs/reference/cli.md.new
 	mv docs/reference/cli.md.new docs/reference/cli.md
+	$(BIN)/python -m parquet_sink.worker.metrics.documentation > docs/reference/metrics.md.new
+	mv docs/reference/metrics.md.new docs/reference/metrics.md
 
 pictures: $(READY) ## take the pictures of docs/how-to/page.md, in Chromium (apt-get install chromium, or CHROMIUM=)
 	$(BIN)/python -m tests.worker.page.pictures docs/pictures

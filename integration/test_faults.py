@@ -79,24 +79,26 @@ def test_the_last_line_counts_what_was_run() -> None:
     assert [report.passed(some) for some in (rows, rows[:1], rows[2:], [])] == [False, True, False, False]
 
 
-def test_the_table_has_a_line_for_each_fault() -> None:
+def test_the_table_has_a_line_for_faults_with_the_same_figures() -> None:
     """Rows of one fault are summed, of a row that came again the last result counts, and what was not run says so."""
     rows = [
         outcome(BROKE, 5),
         outcome(HELD),
         outcome(HELD, how="attempt 3"),
         Outcome(Row("disk", "full"), NOT_RUN, "why"),
+        Outcome(Row("disk", "read-only"), NOT_RUN, "why"),
     ]
     assert report.markdown(map(report.result, rows))[2:] == [
         "| http: 503 | attempt 1; attempt 3 | 2 of 2 | 600 | 0 | 200 | seen |",
-        "| disk: full |  | not run | 0 | 0 | 0 | why |",
+        "| disk: full; read-only |  | not run | 0 | 0 | 0 | why |",
     ]
 
 
 def test_every_row_is_documented() -> None:
     """docs/explanation/reliability.md tells what became of each fault that there is, and of no other."""
     page = (Path(__file__).parents[1] / "docs" / "explanation" / "reliability.md").read_text(encoding="utf-8")
-    told = {line.split(" | ")[0].removeprefix("| ") for line in page.partition("## What was run")[2].splitlines()}
+    cells = [line.split(" | ")[0].removeprefix("| ") for line in page.partition("## What was run")[2].splitlines()]
+    told = {f"{cell.partition(': ')[0]}: {name}" for cell in cells for name in cell.partition(": ")[2].split("; ")}
     nowhere = World(*[cast("Any", None)] * 4)
     rows = {f"{act.row.part}: {act.row.fault}" for scenes in SCENES.values() for act in scenes(nowhere)}
     rows |= {f"{part}: {fault}" for part, table in PARTS.items() for fault in table}

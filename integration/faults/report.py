@@ -48,22 +48,27 @@ def result(one: Outcome) -> Result:
 
 
 def markdown(results: Iterable[Result]) -> list[str]:
-    """A line for each fault, parts in the order in which they came; where a row came again the last one counts."""
+    """A line for each group of faults of a part with the same figures, parts in the order in which they came.
+
+    Where a row came again the last one counts. Faults of a line are parted by `; `, and its figures are of each.
+    """
     latest = {(one["part"], one["fault"], one["how"]): one for one in results}
     parts = list(dict.fromkeys(part for part, _, _ in latest))
     faults: dict[tuple[str, str], list[Result]] = {}
     for (part, fault, _), one in sorted(latest.items(), key=lambda item: parts.index(item[0][0])):
         faults.setdefault((part, fault), []).append(one)
-    told = [
-        "| Fault | Run with | Held | Records | Missing | Came again | What was seen |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    groups: dict[tuple[str, ...], list[str]] = {}
     for (part, fault), rows in faults.items():
         run = [one for one in rows if one["status"] != NOT_RUN]
         held = f"{sum(one['status'] == HELD for one in run)} of {len(run)}" if run else NOT_RUN
         sums = [f"{sum(one[name] for one in run):,}" for name in ("records", "missing", "repeated")]
         seen = "; ".join(dict.fromkeys(one["seen"] for one in rows if one["seen"]))
-        told.append("| " + " | ".join([f"{part}: {fault}", _how(rows), held, *sums, seen]) + " |")
+        groups.setdefault((part, _how(rows), held, *sums, seen), []).append(fault)
+    told = [
+        "| Faults | Run with | Held | Records | Missing | Came again | What was seen |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    told += [f"| {part}: " + " | ".join(["; ".join(names), *cells]) + " |" for (part, *cells), names in groups.items()]
     return told
 
 

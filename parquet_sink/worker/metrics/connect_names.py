@@ -1,7 +1,7 @@
 """Figures under the names that Kafka Connect's have behind the JMX exporter, for dashboards that know those.
 
-`NAMES` is the table; docs/how-to/monitoring.md lists it. A connector's figures stand at its task 0 where Connect has
-them for each task: Spark deals ranges to other tasks each time, so that a task of ours has no figures of its own.
+`NAMES` is the table; docs/reference/metrics.md is made of it. A connector's figures stand at its task 0 where Connect
+has them for each task: Spark deals ranges to other tasks each time, so that a task of ours has no figures of its own.
 """
 
 from collections import deque
@@ -198,36 +198,40 @@ def _about(one: One) -> Iterable[Sample]:
 
 
 NAMES: Final[Sequence[ConnectName]] = (
-    ConnectName(f"{WORKER}connector_total_task_count", "Tasks.", _tasks_in(None)),
+    ConnectName(f"{WORKER}connector_total_task_count", "Tasks of the connector.", _tasks_in(None)),
     *(
-        ConnectName(f"{WORKER}connector_{state.lower()}_task_count", f"Tasks that are {state}.", _tasks_in(state))
+        ConnectName(
+            f"{WORKER}connector_{state.lower()}_task_count",
+            f"Tasks of the connector that are {state}.",
+            _tasks_in(state),
+        )
         for state in (State.RUNNING, State.PAUSED, State.FAILED, State.UNASSIGNED, State.RESTARTING)
     ),
     ConnectName(CONNECTOR, "1 for the status, the type and the version that the labels name.", _about),
     ConnectName(f"{TASK}running_ratio", "1 if the task is RUNNING now, else 0.", _ratio(State.RUNNING)),
     ConnectName(f"{TASK}pause_ratio", "1 if the task is PAUSED now, else 0.", _ratio(State.PAUSED)),
     _of_sink("partition_count", "Topic-partitions of the connector.", lambda one: len(one.progress.partitions)),
-    _of_sink("sink_record_read_total", "Records read, of ranges that are done.", lambda one: one.sums.read),
+    _of_sink("sink_record_read_total", "Records read, counted when their range is done.", lambda one: one.sums.read),
     _of_sink("sink_record_send_total", "Records in accepted files.", lambda one: one.sums.sent),
     _of_sink(
         "sink_record_read_rate",
-        "The same in a second, over the last minute.",
+        "Records read in a second, over the last minute.",
         lambda one: one.sums.recently_read.rate(one.now_s),
     ),
     _of_sink(
         "sink_record_send_rate",
-        "The same in a second, over the last minute.",
+        "Records in accepted files in a second, over the last minute.",
         lambda one: one.sums.recently_sent.rate(one.now_s),
     ),
     _of_sink(
         "sink_record_lag_max",
-        "The largest lag of its topic-partitions, in records.",
+        "The largest lag of its topic-partitions, up to the end of the topic.",
         lambda one: max((partition.lag for partition in one.progress.partitions), default=0),
     ),
     _of_sink("offset_commit_completion_total", "Offsets committed.", lambda one: one.sums.commits),
     _of_sink(
         "offset_commit_completion_rate",
-        "The same in a second, over the last minute.",
+        "Offsets committed in a second, over the last minute.",
         lambda one: one.sums.recent_commits.rate(one.now_s),
     ),
     _of_sink(
@@ -279,7 +283,9 @@ def families(connectors: Sequence[One]) -> Iterator[Metric]:
     counts = (len(connectors), sum(len(one.progress.status.tasks) for one in connectors))
     for (name, text), count in zip(OF_THE_WORKER, counts, strict=True):
         yield UntypedMetricFamily(name, text, count)
-    app = UntypedMetricFamily(APP, "1, with the worker's id and version.", labels=("client_id", "version"))
+    app = UntypedMetricFamily(
+        APP, "1, with the worker's id as client_id, and its version.", labels=("client_id", "version")
+    )
     for worker_id in sorted({one.progress.status.worker_id for one in connectors}):
         app.add_metric([label(worker_id), __version__], 1)
     yield app

@@ -5,6 +5,7 @@ in a series that begins with 1.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -48,56 +49,88 @@ REASONS: Final = [reason for reason in Reason if reason is not Reason.BATCH]
 STAGES: Final = sorted({stage_name(stage) for stage in Stage})
 
 
+@dataclass(frozen=True)
+class Declared:
+    """A counter or histogram. known: values of its labels beside the connector that are known beforehand."""
+
+    series: Counter | Histogram
+    labels: tuple[str, ...]
+    known: tuple[tuple[str, ...], ...]
+
+
 class Counters:
-    """All of them, in one registry. Names and texts are an interface: docs/how-to/monitoring.md lists them."""
+    """All of them, in one registry. Names and texts are an interface: docs/reference/metrics.md is made of them."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry, self._topics = registry, TopicLabels()
-        self._all: list[tuple[Counter | Histogram, tuple[tuple[str, ...], ...]]] = []
-        self.read = self._by_topic("records_read", "Records read from Kafka, of ranges that are done.")
+        self.declared: list[Declared] = []
+        self.read = self._by_topic("records_read", "Records read from Kafka, counted when their range is done.")
         self.records = self._by_topic("records", "Records in accepted files, or delivered without a file.")
-        self.rows = self._by_topic("rows", "Rows in accepted files.")
+        self.rows = self._by_topic("rows", "Rows in accepted files; more than records where lists are exploded.")
         self.bytes = self._by_topic("uploaded_bytes", "Bytes of accepted files.")
         self.gaps = self._by_topic(
-            "offset_gaps", "Offsets without a record: markers, aborted or compacted records. They are no loss."
+            "offset_gaps", "Offsets without a record: transaction markers, aborted or compacted records. No loss."
         )
-        self.files = self._counter("files", "Accepted files, by why they were closed.", "reason", REASONS)
+        self.files = self._counter("files", "Accepted files, by the reason they were closed for.", "reason", REASONS)
         self.refused = self._counter(
-            "refused_files", "Files that were not accepted, and what followed.", "fate", (FAILED, PASSED_OVER)
+            "refused_files",
+            "Files that were not accepted: the connector failed, or they were passed over (error.policy=CONTINUE).",
+            "fate",
+            (FAILED, PASSED_OVER),
         )
         self.archived = self._counter(
-            "archived_files", "Accepted files, by what became of them at the archive.", "outcome", (ARCHIVED, FAILED)
+            "archived_files",
+            "Accepted files at the archive: archived, or failed (not there, and not tried again).",
+            "outcome",
+            (ARCHIVED, FAILED),
         )
         self.notices = self._counter(
-            "notices", "Notices of accepted files, by what became of them at the webhook.", "outcome", (TAKEN, GIVEN_UP)
+            "notices", "Notices of accepted files at the webhook: taken, or given up.", "outcome", (TAKEN, GIVEN_UP)
         )
-        self.uploads = self._counter("uploads", "Attempts to upload, by what came of them.", "outcome", Verdict)
+        self.uploads = self._counter(
+            "uploads",
+            "Upload attempts. refused: for good; retriable: certainly not taken; unknown: perhaps taken.",
+            "outcome",
+            Verdict,
+        )
         self.answers = self._counter(
-            "upload_answers", "Attempts to upload, by the status that was answered; empty: no answer.", "status"
+            "upload_answers", "Upload attempts by HTTP status; an empty status is no answer.", "status"
         )
         self.upload_retries = self._counter("upload_retries", "Attempts at files that were not accepted before.")
         self.range_retries = self._counter(
-            "range_retries", "Ranges left to be tried again later, by what failed.", "trying", Trying
+            "range_retries",
+            "Ranges put off to be tried again. transform: converters and schema registry, too; put: a record sink.",
+            "trying",
+            Trying,
         )
-        self.rejects = self._counter("rejects", "Records without a row that were diverted.", "stage", STAGES)
-        self.dead_letters = self._counter("dead_letters", "Records written to the dead-letter topic.")
+        self.rejects = self._counter(
+            "rejects",
+            "Records without a row that were diverted, by Kafka Connect's name of the stage.",
+            "stage",
+            STAGES,
+        )
+        self.dead_letters = self._counter(
+            "dead_letters", "Records written to the dead-letter topic; a repeated range writes its own again."
+        )
         self.parked = self._counter("parked_records", "Records that were parked.")
         self.losses = self._counter(
-            "losses", "Times that records were gone before they were delivered.", "cause", LossCause
+            "losses", "Times that records were gone from Kafka before they were delivered.", "cause", LossCause
         )
         self.lost = self._counter(
             "lost_offsets", "Offsets skipped in losses, as far as their number is known.", "cause", LossCause
         )
         self.commits = self._counter("offset_commits", "Offsets of topic-partitions committed to the consumer group.")
-        self.restarts = self._counter("restarts", "Starts of the query after it ended.")
+        self.restarts = self._counter("restarts", "Restarts of the connector's query.")
         self.failures = self._counter("failures", "Times that the connector failed.")
-        self.outages = self._counter("broker_outages", "Reports that no broker answers: one every half minute.")
+        self.outages = self._counter("broker_outages", "Reports that no broker answers, one every 30 s.")
         self.exceeded = self._counter(
-            "flush_interval_exceeded", "Ranges that had waited for more than twice the flush interval."
+            "flush_interval_exceeded", "Ranges that had waited for more than twice the flush interval when taken up."
         )
-        self.dropped = self._counter("dropped_events", "Events lost before they were counted: figures are too low.")
+        self.dropped = self._counter("dropped_events", "Events lost before they were counted: totals are too low.")
         self.freshness = self._histogram(
-            "freshness_seconds", "Age of the oldest record of a file when the file was accepted.", FRESHNESS_S
+            "freshness_seconds",
+            "Age of a file's oldest record, by Kafka's timestamp, when the file was accepted.",
+            FRESHNESS_S,
         )
         self.upload_s = self._histogram(
             "upload_seconds", "Time until a file was accepted, with all attempts and the waits between.", UPLOAD_S
@@ -107,13 +140,13 @@ class Counters:
 
     def begin(self, connector: str) -> None:
         """The series of a connector that are known beforehand: at 0, unless they are there already."""
-        for series, labels in self._all:
-            for values in labels:
-                series.labels(label(connector), *values)
+        for one in self.declared:
+            for values in one.known:
+                one.series.labels(label(connector), *values)
 
     def forget(self, connector: str) -> None:
-        for series, _ in self._all:
-            series.remove_by_labels({"connector": label(connector)})
+        for one in self.declared:
+            one.series.remove_by_labels({"connector": label(connector)})
         self._topics.forget(connector)
 
     def add(self, event: Event) -> None:
@@ -220,18 +253,21 @@ class Counters:
         self.lost.labels(name, event.cause).inc(event.end - event.start)
 
     def _by_topic(self, name: str, text: str) -> Counter:
-        made = Counter(f"parquet_sink_{name}", text, ("connector", "topic"), registry=self._registry)
-        self._all.append((made, ()))
+        labels = ("connector", "topic")
+        made = Counter(f"parquet_sink_{name}", text, labels, registry=self._registry)
+        self.declared.append(Declared(made, labels, ()))
         return made
 
     def _counter(self, name: str, text: str, kind: str | None = None, values: Iterable[str] = ()) -> Counter:
         """kind: its label beside the connector, with these values."""
         labels = ("connector",) if kind is None else ("connector", kind)
         made = Counter(f"parquet_sink_{name}", text, labels, registry=self._registry)
-        self._all.append((made, ((),) if kind is None else tuple((str(value),) for value in values)))
+        known = ((),) if kind is None else tuple((str(value),) for value in values)
+        self.declared.append(Declared(made, labels, known))
         return made
 
     def _histogram(self, name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
-        made = Histogram(f"parquet_sink_{name}", text, ("connector",), registry=self._registry, buckets=buckets)
-        self._all.append((made, ((),)))
+        labels = ("connector",)
+        made = Histogram(f"parquet_sink_{name}", text, labels, registry=self._registry, buckets=buckets)
+        self.declared.append(Declared(made, labels, ((),)))
         return made

@@ -22,9 +22,9 @@ and maxima of connectors are of all."""
 OF_CONNECTOR: Final = ("connector",)
 OF_GROUP: Final = ("group",)
 _OF_PROCESSES: Final = {
-    "memory_bytes": "Memory of the worker and all its processes on this machine; what n share counts 1/n for each.",
-    "open_fds": "File descriptors that the worker and all its processes on this machine have open.",
-    "threads": "Threads of the worker and all its processes on this machine.",
+    "memory_bytes": "Memory of the worker's processes on this machine; what n processes share counts 1/n for each.",
+    "open_fds": "File descriptors that the worker's processes on this machine have open.",
+    "threads": "Threads of the worker's processes on this machine.",
 }
 """By field of `process.usage.Usage`."""
 OF_PARTITION: Final = ("connector", "topic", "partition")
@@ -43,15 +43,17 @@ def families(connectors: Sequence[ConnectorProgress], intervals_s: Mapping[str, 
     yield from _partitions(every[:MOST_PARTITIONS])
     yield GaugeMetricFamily(
         "parquet_sink_unlisted_partitions",
-        "Topic-partitions without series of their own.",
+        "Topic-partitions beyond the bound, which have no series of their own.",
         value=max(len(every) - MOST_PARTITIONS, 0),
     )
 
 
 def of_workers(workers: Workers, worker_id: str) -> Iterator[Metric]:
     """Of the group. worker_id: of this worker."""
-    count = _gauge("workers", "Workers of the group that this one knows of.", OF_GROUP)
-    leads = _gauge("leads", "1 for the worker that leads its group, and for one that is alone.", OF_GROUP)
+    count = _gauge(
+        "workers", "Workers of the group (group.id) that this one knows of; 1 for a standalone worker.", OF_GROUP
+    )
+    leads = _gauge("leads", "1 for the leader of its group, and for a standalone worker.", OF_GROUP)
     waiting = _gauge("unassigned_connectors", "Connectors of the group that no worker has.", OF_GROUP)
     group = [label(workers.group)]
     count.add_metric(group, len(workers.workers))
@@ -62,10 +64,14 @@ def of_workers(workers: Workers, worker_id: str) -> Iterator[Metric]:
 
 def _states(connectors: Sequence[ConnectorProgress]) -> Iterator[Metric]:
     states = GaugeMetricFamily(
-        "parquet_sink_connector_state", "1 for the state that the connector has.", labels=("connector", "state")
+        "parquet_sink_connector_state",
+        "1 for the state that the connector is in, else 0.",
+        labels=("connector", "state"),
     )
     waits = GaugeMetricFamily(
-        "parquet_sink_connector_waiting", "1 while it waits for what heals by itself.", labels=OF_CONNECTOR
+        "parquet_sink_connector_waiting",
+        "1 while it waits for what should recover by itself, or has not begun.",
+        labels=OF_CONNECTOR,
     )
     for one in connectors:
         name = label(one.status.name)
@@ -77,15 +83,21 @@ def _states(connectors: Sequence[ConnectorProgress]) -> Iterator[Metric]:
 
 
 def _sums(connectors: Sequence[ConnectorProgress]) -> Iterator[Metric]:
-    lag = _gauge("lag_records", "Records that Kafka has and the target has not.", OF_CONNECTOR)
+    lag = _gauge("lag_records", "Records that Kafka has and the target has not. Absent while STOPPED.", OF_CONNECTOR)
     oldest = _gauge(
-        "oldest_unflushed_seconds", "Age of the oldest record that is not delivered; 0: none waits.", OF_CONNECTOR
+        "oldest_unflushed_seconds",
+        "Age of the oldest record that is not delivered; 0: none waits. Absent while STOPPED.",
+        OF_CONNECTOR,
     )
-    count = _gauge("partitions", "Topic-partitions.", OF_CONNECTOR)
+    count = _gauge("partitions", "Topic-partitions of the connector.", OF_CONNECTOR)
     away = _gauge("away_partitions", "Topic-partitions without a leader that answers.", OF_CONNECTOR)
-    missing = _gauge("missing_topics", "Topics that it names and that are not there.", OF_CONNECTOR)
-    waiting = _gauge("archive_waiting_files", "Accepted files that wait for the archive.", OF_CONNECTOR)
-    last = _gauge("last_upload_timestamp_seconds", "When a file was accepted last.", OF_CONNECTOR)
+    missing = _gauge("missing_topics", "Topics that the key topics names and that do not exist.", OF_CONNECTOR)
+    waiting = _gauge(
+        "archive_waiting_files",
+        "Accepted files that wait for the archive (connect.ems.archive.required=false).",
+        OF_CONNECTOR,
+    )
+    last = _gauge("last_upload_timestamp_seconds", "When a file was last accepted, epoch seconds.", OF_CONNECTOR)
     for one in connectors:
         name = [label(one.status.name)]
         if one.partitions:  # nobody looks at those of a stopped connector: 0 would say that nothing waits
@@ -101,7 +113,7 @@ def _sums(connectors: Sequence[ConnectorProgress]) -> Iterator[Metric]:
 
 
 def _interval(connectors: Sequence[ConnectorProgress], intervals_s: Mapping[str, float]) -> Metric:
-    interval = _gauge("flush_interval_seconds", "Age at which records are sent at the latest.", OF_CONNECTOR)
+    interval = _gauge("flush_interval_seconds", "The flush interval, connect.ems.commit.interval.ms.", OF_CONNECTOR)
     for one in connectors:
         if (seconds := intervals_s.get(one.status.name)) is not None:
             interval.add_metric([label(one.status.name)], seconds)
@@ -109,14 +121,16 @@ def _interval(connectors: Sequence[ConnectorProgress], intervals_s: Mapping[str,
 
 
 def _partitions(shown: Sequence[tuple[str, PartitionProgress]]) -> Iterator[Metric]:
-    lag = _gauge("partition_lag_records", "Records that Kafka has and the target has not.", OF_PARTITION)
+    lag = _gauge("partition_lag_records", "Lag of the topic-partition.", OF_PARTITION)
     oldest = _gauge(
         "partition_oldest_unflushed_seconds",
-        "Age of the oldest record that is not delivered; 0: none waits.",
+        "Age of the topic-partition's oldest record that is not delivered; 0: none waits.",
         OF_PARTITION,
     )
-    away = _gauge("partition_away", "1 without a leader that answers.", OF_PARTITION)
-    rate = _gauge("partition_records_per_second", "Records accepted in a second, lately.", OF_PARTITION)
+    away = _gauge("partition_away", "1 while the topic-partition has no leader that answers.", OF_PARTITION)
+    rate = _gauge(
+        "partition_records_per_second", "Records accepted in a second, over the last ten seconds.", OF_PARTITION
+    )
     for connector, one in shown:
         labels = [connector, label(one.topic), str(one.partition)]
         lag.add_metric(labels, one.lag)
@@ -159,5 +173,7 @@ class Machine(Collector):
             yield family
         if (limit := memory_limit_bytes()) is not None:
             yield GaugeMetricFamily(
-                "parquet_sink_memory_limit_bytes", "What the control group allows, or the machine has.", value=limit
+                "parquet_sink_memory_limit_bytes",
+                "Memory that the control group allows, or that the machine has.",
+                value=limit,
             )

@@ -15,11 +15,12 @@ import yaml
 from parquet_sink.model.events import RangeFlushed
 from parquet_sink.model.ranges import AttemptCount
 from parquet_sink.worker.herder.values import PartitionProgress, State
-from parquet_sink.worker.metrics import connect_names, gauges, labels
+from parquet_sink.worker.metrics import connect_names, documentation
 from tests.worker.metrics.figures import ACCEPTED, RECEIPT, Page, World, connector, watched
 from tests.worker.metrics.queries import DASHBOARD, FILES, OF_PROMETHEUS, ROOT, RULES, nodes, queries
 
-PAGE = (ROOT / "docs" / "how-to" / "monitoring.md").read_text()
+PAGE = (ROOT / "docs" / "reference" / "metrics.md").read_text(encoding="utf-8")
+ALERTS = (ROOT / "docs" / "reference" / "alerts.md").read_text(encoding="utf-8")
 PROMTOOL = shutil.which("promtool")
 OF_THE_TARGET = {"job", "instance"}
 
@@ -81,8 +82,8 @@ def test_every_alert_says_what_to_do(rule: dict[str, Any]) -> None:
     """A summary, a severity that is known, and a section of its own on the page, which its runbook names."""
     assert rule["labels"]["severity"] in {"critical", "warning", "info"}
     assert rule["annotations"]["summary"].endswith(".")
-    assert rule["annotations"]["runbook"] == f"docs/how-to/monitoring.md#{rule['alert'].lower()}"
-    section = re.search(rf"^### {rule['alert']}\n\n(.*?)(?=^##)", PAGE, re.MULTILINE | re.DOTALL)
+    assert rule["annotations"]["runbook"] == f"docs/reference/alerts.md#{rule['alert'].lower()}"
+    section = re.search(rf"^### {rule['alert']}\n\n(.*?)(?=^##|\Z)", ALERTS, re.MULTILINE | re.DOTALL)
     assert section is not None
     assert len(section[1]) > 150
 
@@ -98,14 +99,19 @@ def test_what_alerts_ask_for_is_on_the_dashboard() -> None:
 
 def test_the_page_has_no_alert_that_is_not_there() -> None:
     """Sections are of alerts, in the order of the rules, and each one is played through."""
-    assert re.findall(r"^### (ParquetSink\w+)$", PAGE, re.MULTILINE) == [rule["alert"] for rule in RULES]
+    assert re.findall(r"^### (ParquetSink\w+)$", ALERTS, re.MULTILINE) == [rule["alert"] for rule in RULES]
     played = yaml.safe_load((FILES / "alerts_test.yml").read_text())["tests"]
     fires = {case["alertname"] for one in played for case in one.get("alert_rule_test", ()) if case.get("exp_alerts")}
     assert fires == {rule["alert"] for rule in RULES}
 
 
+def test_the_page_is_made_of_the_declared_figures() -> None:
+    """After a change: python -m parquet_sink.worker.metrics.documentation > docs/reference/metrics.md."""
+    assert documentation.markdown() == PAGE
+
+
 def test_the_page_lists_every_figure() -> None:
-    """With its labels, and none that is not there."""
+    """A running worker has each figure of the page, with its labels, and none beside them."""
     listed = dict(re.findall(r"^\| `(parquet_sink_\w+)` \| ([\w, ]*)\|", PAGE, re.MULTILINE))
     found: dict[str, set[str]] = {}
     for family in page().families:
@@ -117,12 +123,6 @@ def test_the_page_lists_every_figure() -> None:
     assert theirs == {family.name for family in page().families if family.name.startswith("kafka_connect_")}
     of_worker = {connect_names.APP, *(name for name, _ in connect_names.OF_THE_WORKER)}
     assert theirs == {one.name for one in connect_names.NAMES} | of_worker
-
-
-def test_the_page_has_the_bounds() -> None:
-    """As they are in the program."""
-    assert f"at most {labels.MOST_TOPICS} topics" in PAGE.replace("\n", " ")
-    assert f"at most {gauges.MOST_PARTITIONS:,} topic-partitions" in PAGE.replace("\n", " ")
 
 
 def test_the_dashboard_is_laid_out() -> None:
