@@ -13,9 +13,15 @@ unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 DEMO_READY := $(VENV)/demo-ready
 READY := $(VENV)/ready
+RELEASE_READY := $(VENV)/release-ready
+# Empty: the newest packages that the lower bounds of pyproject.toml allow, as users get them. LOCKED=1: those of
+# requirements-dev.txt, to build an old commit as it was then.
+LOCKED ?=
+EXTRAS := target,worker,traces,sql,s3,msk,plot,dev
+LOCK := requirements-dev.txt
 
 .DEFAULT_GOAL := help
-.PHONY: demo quick unit test slow soak bench crash faults cluster-faults pauses lint types docs pictures jars clean help
+.PHONY: demo quick unit test slow soak bench crash faults cluster-faults pauses lint types docs pictures jars lock release clean help
 
 # The archives of Java's classes that `jars` makes cost more than they save at a first start.
 demo: $(DEMO_READY) ## see it work: broker, target, an order stream, the sink, and the proof
@@ -92,12 +98,24 @@ $(DEMO_READY): pyproject.toml parquet_sink/kafka/native_reader.c
 	  [ "$${version:-0}" -ge 17 ] || { \
 	  echo "Java 17 or newer is needed, and $$java is version $${version:-unknown}. Install a newer one, or set JAVA_HOME." >&2; exit 2; }
 	"$(PYTHON)" -m venv "$(VENV)"
-	$(BIN)/python -m pip install --disable-pip-version-check -e '.[target]'
+	$(if $(LOCKED),$(BIN)/python -m pip install --disable-pip-version-check --require-hashes -r $(LOCK))
+	$(BIN)/python -m pip install --disable-pip-version-check $(if $(LOCKED),--no-deps -e .,-e '.[target]')
 	@touch $@
 
 $(READY): $(DEMO_READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[target,worker,traces,sql,s3,msk,plot,dev]'
+	$(if $(LOCKED),,$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS)]')
 	@touch $@
+
+$(RELEASE_READY): $(READY)
+	$(if $(LOCKED),,$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS),release]')
+	@touch $@
+
+lock: $(RELEASE_READY) ## write requirements-dev.txt: the newest of all packages, with hashes, for each version of Python
+	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --all-extras --upgrade --quiet \
+	  --no-config --default-index https://pypi.org/simple --custom-compile-command "make lock" pyproject.toml -o $(LOCK)
+
+release: $(RELEASE_READY) ## sdist, wheel and SBOM of this commit in dist/, built twice and compared; uploads nothing
+	@$(BIN)/python -m integration.release
 
 clean: ## remove the virtual environment and all caches of tools in this folder
 	rm -rf "$(VENV)" build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .grimp_cache
