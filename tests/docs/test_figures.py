@@ -44,7 +44,7 @@ LIMITS = {
         "levels of records, lists and maps, the record being the first": f"{MAX_DEPTH}",
         "columns of one record": f"{MAX_COLUMNS:,}",
         "characters in the name of a column": f"{MAX_NAME:,}",
-        "bytes of one record's JSON text": f"{LONGEST_TEXT:,}, judged by what its content may need at the most",
+        "bytes of one record's JSON text": f"{LONGEST_TEXT:,}, estimated from the most that its content may need",
     },
 }
 
