@@ -34,6 +34,7 @@ log = logging.getLogger(__name__)
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The files, and how to run them."""
     parser.usage = "%(prog)s [options] connector.properties ..."
+    parser.description = "Run connectors in one process. Where one file is wrong nothing starts."
     add_files(parser)
     explain_keys(parser)
     add_hosting(parser, local_master(1))
