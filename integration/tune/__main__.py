@@ -1,4 +1,4 @@
-"""`python -m integration.tune`: predicted against measured, five loads; see docs/how-to/tuning.md.
+"""`python -m integration.tune`: predicted against measured, five loads; see docs/explanation/tuning.md.
 
 DURATION_S: how long each group of loads runs (120). RUNS: how often (1). The last line is one JSON object.
 """

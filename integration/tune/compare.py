@@ -97,7 +97,7 @@ def measured(stamps: Stamps, files: Sequence[Accepted], base_s: float, window: W
 
 
 def table(compared: Sequence[Compared]) -> str:
-    """For people: Markdown, as docs/how-to/tuning.md has it."""
+    """For people: Markdown, as docs/explanation/tuning.md has it."""
     lines = [
         "| Load | Records | p50 s | p95 s | p99 s | max s | Files an hour | Furthest off |",
         "|---|---|---|---|---|---|---|---|",
