@@ -96,7 +96,7 @@ def _by_rest(worker: WorkerProcess, scene: Scene) -> None:
 
 
 def _with_shop_sink(site: Path) -> dict[str, str]:
-    """The environment in which the package of docs/how-to/plugins.md is installed."""
+    """The environment in which the package of docs/how-to/own-sinks.md is installed."""
     declared = tomllib.loads((SHOP / "pyproject.toml").read_text())["project"]["entry-points"]
     (found,) = declared["parquet_sink.connectors"].items()
     info = site / "shop_sink-1.0.dist-info"

@@ -9,7 +9,7 @@ import pytest
 
 from tests.docs.program import EXAMPLES, ROOT, install, run
 
-PAGES = {"own-command": "plugins", "own-converter": "own-converters", "own-target": "plugins"}
+PAGES = {"own-command": "own-commands", "own-converter": "own-converters", "own-target": "own-targets"}
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""docs/how-to/plugins.md: sink and source are installed beside the program, found by entry point, judged and used."""
+"""docs/how-to/own-sinks.md, own-sources.md: the packages are installed, found by entry point, validated and used."""
 
 import re
 import sqlite3
@@ -30,12 +30,14 @@ from tests.connectors.packages import forget, install
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "docs" / "examples" / "own-sink"
 SOURCE = ROOT / "docs" / "examples" / "own-source"
-PAGE = (ROOT / "docs" / "how-to" / "plugins.md").read_text(encoding="utf-8")
+SINK_PAGE, SOURCE_PAGE = (
+    (ROOT / "docs" / "how-to" / f"own-{kind}.md").read_text(encoding="utf-8") for kind in ("sinks", "sources")
+)
 
 
-def _block(language: str) -> str:
-    """The page's first block in a language."""
-    found = re.search(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+def _block(language: str, page: str = SINK_PAGE) -> str:
+    """A page's first block in a language."""
+    found = re.search(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     assert found is not None
     return found[1]
 
@@ -139,17 +141,15 @@ def source_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pat
 def test_the_source_is_on_the_page_word_for_word() -> None:
     """And it is as short as the page says."""
     text = (SOURCE / "shop_source.py").read_text()
-    assert f"```python\n{text}```" in PAGE
+    assert _block("python", SOURCE_PAGE) == text
+    assert _block("toml", SOURCE_PAGE).strip() in (SOURCE / "pyproject.toml").read_text()
     assert len([line for line in text.splitlines() if line.strip()]) <= 50
 
 
 def test_a_source_goes_on_behind_what_is_in_kafka(source_site: Path) -> None:
     """Its class is a source, its file is judged like any, and its task is told where it stood."""
     assert type_of(find_class("ShopSource")) == "source"
-    keys = dict(
-        line.split("=", 1)
-        for line in PAGE.partition("## A source")[2].partition("```properties\n")[2].partition("```")[0].splitlines()
-    )
+    keys = dict(line.split("=", 1) for line in _block("properties", SOURCE_PAGE).splitlines())
     machine = Machine(working_dir=str(source_site))
     worker = load_worker({"offset.storage.file.filename": "/tmp/offsets"}, source="worker", machine=machine).require()
     settings = load(keys, worker, source="shop.properties").settings

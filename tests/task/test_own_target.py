@@ -1,4 +1,4 @@
-"""docs/how-to/plugins.md: a target of another package is checked, described, filled, archived into and replayed to."""
+"""docs/how-to/own-targets.md: a target of another package is checked, described, filled, archived to, replayed to."""
 
 import argparse
 import re
@@ -34,7 +34,7 @@ from tests.worker.rest.serving import by_keys
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "docs" / "examples" / "own-target"
 SOURCE = (EXAMPLE / "shop_depot.py").read_text(encoding="utf-8")
-PAGE = (ROOT / "docs" / "how-to" / "plugins.md").read_text(encoding="utf-8").partition("\n## A target\n")[2]
+PAGE = (ROOT / "docs" / "how-to" / "own-targets.md").read_text(encoding="utf-8")
 TYPE, PATH = "connect.ems.target.type", "depot.path"
 
 
@@ -69,7 +69,7 @@ def stored(path: Path) -> dict[str, int]:
 
 
 def block(language: str) -> str:
-    """The first block of the section in a language."""
+    """The page's first block in a language."""
     found = re.search(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     assert found is not None
     return found[1]
