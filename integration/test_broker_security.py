@@ -395,7 +395,7 @@ def test_making_the_dead_letter_topic_needs_a_right_of_its_own(door: Secured) ->
 @pytest.mark.slow
 def test_the_commands_of_the_documentation_give_what_is_needed(door: Secured) -> None:
     """By Kafka's own tool, to a user who had no right before."""
-    text = (Path(__file__).parents[1] / "docs" / "how-to" / "security.md").read_text()
+    text = (Path(__file__).parents[1] / "docs" / "how-to" / "kafka-security.md").read_text()
     commands = [line.split()[3:] for line in text.splitlines() if line.startswith("    kafka-acls --bootstrap-server ")]
     user, number = door.user(()), uuid.uuid4().hex[:8]
     names = {"User:sink": f"User:{user}", "connect-orders": f"connect-{number}", "orders-dead": f"dead-{number}"}

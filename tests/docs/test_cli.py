@@ -174,8 +174,8 @@ def _is_prefix(name: str) -> bool:
 
 
 def test_consumer_settings_in_the_documentation_are_taken() -> None:
-    """Settings of the worker file in docs/how-to/security.md are keys of the worker file."""
-    named = re.findall(r"^(consumer\.[a-z.]+)=", text_of("docs/how-to/security.md"), re.MULTILINE)
+    """Settings of the worker file in docs/how-to/kafka-security.md are keys of the worker file."""
+    named = re.findall(r"^(consumer\.[a-z.]+)=", text_of("docs/how-to/kafka-security.md"), re.MULTILINE)
     assert named
     assert [name for name in named if find(WORKER_KEYS, name) is None] == []
 

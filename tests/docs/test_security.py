@@ -1,4 +1,4 @@
-"""What docs/how-to/security.md shows as settings is what the Kafka client takes."""
+"""What docs/how-to/kafka-security.md shows as settings is what the Kafka client takes."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from confluent_kafka import Consumer
 from parquet_sink.kafka.client.causes import _ALERTS
 from parquet_sink.kafka.client.options import translation
 
-PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "security.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "kafka-security.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```properties\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 
 
