@@ -14,6 +14,7 @@ import pytest
 
 from integration import certificates, kubernetes_api
 from integration.commands import Command
+from parquet_sink import __version__
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.ports import free_port
 from tests.docs import deployments
@@ -165,7 +166,10 @@ def test_the_driver_asks_for_executors(tmp_path: Path) -> None:
         (found,) = one["spec"]["containers"]
         told = {each["name"]: each.get("value") for each in found["env"]}
         assert told["SPARK_DRIVER_URL"] == f"spark://CoarseGrainedScheduler@127.0.0.2:{port}"
-        assert (found["image"], found["args"]) == ("registry.example/parquet-sink-executor:0.1.0", ["executor"])
+        assert (found["image"], found["args"]) == (
+            f"registry.example/parquet-sink-executor:{__version__}",
+            ["executor"],
+        )
         assert found["resources"]["limits"]["memory"] == "3072Mi"
         assert [owner["name"] for owner in one["metadata"]["ownerReferences"]] == [api.pod]
     (rule,) = role["rules"]

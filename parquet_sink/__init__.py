@@ -9,7 +9,7 @@ from importlib.util import spec_from_loader
 from types import ModuleType
 from typing import Final
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _MOVED: Final = {
     "connectors.provider_class": "worker_config.provider_class",

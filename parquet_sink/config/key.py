@@ -85,7 +85,7 @@ class Key:
     may_be_empty: bool = False
     unit: Unit | None = None
     origin: Origin = Origin.EMS
-    since: str = "0.1.0"
+    since: str = "0.2.0"
 
     @property
     def secret(self) -> bool:

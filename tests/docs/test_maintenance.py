@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from integration import release
+from parquet_sink import __version__
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -98,3 +99,11 @@ def test_a_release_with_strange_files_is_refused(tmp_path: Path, name: str) -> N
     path = sdist(tmp_path / "x-1.tar.gz", 0, 0, ["README.md", name])
     with pytest.raises(release.Wrong, match=re.escape(name)):
         release.check_contents(path, path)
+
+
+def test_images_are_of_this_version() -> None:
+    """Each tag of an image of ours in deploy/ is the version of the package."""
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "deploy").rglob("*.yaml")]
+    tags = [tag for text in texts for tag in re.findall(r'parquet-sink[\w-]*(?:, newTag: "|:)(\d[\w.]*)', text)]
+    assert len(tags) > 2
+    assert set(tags) == {__version__}
