@@ -21,7 +21,7 @@ EXTRAS := target,worker,traces,sql,s3,msk,plot,dev
 LOCK := requirements-dev.txt
 
 .DEFAULT_GOAL := help
-.PHONY: demo quick unit test slow soak bench crash faults cluster-faults pauses lint types docs pictures jars lock release clean help
+.PHONY: demo quick unit test slow soak bench crash faults cluster-faults pauses lint types docs docs-site pictures jars lock release clean help
 
 # The archives of Java's classes that `jars` makes cost more than they save at a first start.
 demo: $(DEMO_READY) ## see it work: broker, target, an order stream, the sink, and the proof
@@ -76,6 +76,9 @@ docs: $(READY) ## write the pages of docs/reference that are made of tables of k
 	$(BIN)/python -m parquet_sink.worker.metrics.documentation > docs/reference/metrics.md.new
 	mv docs/reference/metrics.md.new docs/reference/metrics.md
 
+docs-site: $(VENV)/docs-ready ## build the pages as a site with search, in site/; look: python3 -m http.server -d site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --site-dir site
+
 pictures: $(READY) ## take the pictures of docs/how-to/page.md, in Chromium (apt-get install chromium, or CHROMIUM=)
 	$(BIN)/python -m tests.worker.page.pictures docs/pictures
 
@@ -117,8 +120,12 @@ lock: $(RELEASE_READY) ## write requirements-dev.txt: the newest of all packages
 release: $(RELEASE_READY) ## sdist, wheel and SBOM of this commit in dist/, built twice and compared; uploads nothing
 	@$(BIN)/python -m integration.release
 
+$(VENV)/docs-ready: $(DEMO_READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	@touch $@
+
 clean: ## remove the virtual environment and all caches of tools in this folder
-	rm -rf "$(VENV)" build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .grimp_cache
+	rm -rf "$(VENV)" build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .grimp_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help: ## this list

@@ -138,7 +138,8 @@ def test_extras_are_installed_from_a_copy_of_the_repository() -> None:
     files = [*PAGES, *(ROOT / "parquet_sink").rglob("*.py"), *(ROOT / "deploy").rglob("*.*"), ROOT / "Dockerfile"]
     texts = {path: path.read_text(encoding="utf-8") for path in files}
     assert [path for path, text in texts.items() if re.search(r"parquet[-_]sink\[", text)] == []
-    named = {name for text in texts.values() for name in re.findall(r"pip install '\.\[([\w,]+)\]'", text)}
+    lists = [found for text in texts.values() for found in re.findall(r"pip install '\.\[([\w,]+)\]'", text)]
+    named = {name for found in lists for name in found.split(",")}
     assert {"worker", "target", "s3", "sql", "traces", "plot"} <= named <= set(extras)
 
 
@@ -147,14 +148,14 @@ def test_the_index_lists_every_page() -> None:
     docs = ROOT / "docs"
     pages = {page.relative_to(docs).as_posix() for page in docs.rglob("*.md")}
     decisions = {name for name in pages if name.startswith("adr/")} - {"adr/README.md"}
-    top = {f"../{name}.md" for name in ("README", "ARCHITECTURE", "CHANGELOG", "CONTRIBUTING", "SECURITY")}
+    top = {f"../{name}.md" for name in ("ARCHITECTURE", "CHANGELOG", "CONTRIBUTING", "SECURITY")}
     assert linked_first("docs/README.md") == pages - decisions - {"README.md"} | top
     assert {f"adr/{name}" for name in linked_first("docs/adr/README.md")} == decisions
 
 
 def linked_first(name: str) -> set[str]:
-    """What the first cell of each line of a page's tables links to."""
-    return set(re.findall(r"^\| \[[^\]]+\]\(([^)]+)\)", text_of(name), re.MULTILINE))
+    """What each item of a page's lists, or the first cell of each line of its tables, links to."""
+    return set(re.findall(r"^[-|] \[[^\]]+\]\(([^)#]+)\)", text_of(name), re.MULTILINE))
 
 
 def keys_named(text: str) -> list[str]:
