@@ -121,7 +121,7 @@ release: $(RELEASE_READY) ## sdist, wheel and SBOM of this commit in dist/, buil
 	@$(BIN)/python -m integration.release
 
 $(VENV)/docs-ready: $(DEMO_READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	$(if $(LOCKED),,$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]')
 	@touch $@
 
 clean: ## remove the virtual environment and all caches of tools in this folder
