@@ -110,8 +110,12 @@ class InferredColumns:
 Piece = SchemaColumns | Untyped | InferredColumns
 """Decoded records of one kind."""
 
-Typed, Trees, Inferred = SchemaColumns, Untyped, InferredColumns
-"""Their former names, by which plug-ins import them."""
+Typed = SchemaColumns
+"""Its former name, by which plug-ins import it."""
+Trees = Untyped
+"""Its former name, by which plug-ins import it."""
+Inferred = InferredColumns
+"""Its former name, by which plug-ins import it."""
 
 
 @dataclass(frozen=True)
