@@ -1,24 +1,22 @@
 """What one does to a connector from its page: each action says what will happen, then what happened."""
 
+import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
 
 from parquet_sink.worker.herder.values import OFFSET, PARTITION, TOPIC
 from parquet_sink.worker.page import words
 from parquet_sink.worker.page.acts import ACTS, Act
-from parquet_sink.worker.page.connector import ONE, ConnectorScreens, address
+from parquet_sink.worker.page.connector import ONE, ConnectorScreens, address, rest
 from parquet_sink.worker.page.frame import Done, Shown, View, Visit, does, shows
 from parquet_sink.worker.rest.call import RestError
 
+_as_json: Final = partial(json.dumps, ensure_ascii=False)
 _REST: Final = "/connectors/{connector}"
-_BEGINS: Final = "it begins where consumer.auto.offset.reset says"
-
-
-def rest(visit: Visit, path: str = "") -> str:
-    """The connector's address in REST."""
-    return f"/connectors/{quote(visit.connector, safe='')}{path}"
+_BEGINS: Final = {False: "it begins where consumer.auto.offset.reset says", True: "its source is read from its start"}
 
 
 class Actions:
@@ -44,30 +42,27 @@ class Actions:
     @does(f"{ONE}/do/{{action}}")
     def act(self, visit: Visit) -> Done:
         act = _act(visit)
-        done = _done(address(visit.connector), lambda: _said(act, _asked(visit, act)))
+        target = rest(visit, f"/{act.name}{act.query}")
+        done = _done(address(visit.connector), lambda: _said(act, visit.api.ask(act.method, target)))
         self._screens.changed()
         return done
 
     @shows(f"{ONE}/offsets")
     def offsets(self, visit: Visit) -> View:
-        """Where the group stands; fields to move it where the connector is stopped."""
-        context = self._screens.head(visit, "offsets")
-        found = visit.api.ask("GET", rest(visit, "/offsets?ends=true"))["offsets"]
-        may = visit.api.may("PATCH", f"{_REST}/offsets")
-        context |= {"rows": None, "of_source": found, "moves": may and context["state"] == "stopped", "may_move": may}
-        with suppress(KeyError, TypeError):  # those of a source have a form of their own
-            context["of_group"] = [_stands(one) for one in found]
-        return View("offsets.html", {"of_group": None, **context})
+        """Where it stands; fields to move it where the connector is stopped."""
+        context, may = self._screens.head(visit, "offsets"), visit.api.may("PATCH", f"{_REST}/offsets")
+        moves = may and context["state"] == "stopped"
+        stands = _stands(visit, context)
+        return View("offsets.html", {**context, "stands": stands, "moves": moves, "may_move": may})
 
     @does(f"{ONE}/offsets")
     def move(self, visit: Visit) -> Shown:
-        """Asks what is to become of it, and at the second time moves the group."""
+        """Asks what is to become of it, and at the second time moves it."""
         context = self._screens.head(visit, "offsets")
-        stands = [_stands(one) for one in visit.api.ask("GET", rest(visit, "/offsets?ends=true"))["offsets"]]
-        moves = list(_moves(stands, visit.form))
+        moves = list(_moves(_stands(visit, context), visit.form))
         back = f"{address(visit.connector)}/offsets"
         if not moves:
-            return Done(back, "No offset differs from where the group stands, so nothing was changed.")
+            return Done(back, "No offset differs from where it stands, so nothing was changed.")
         as_seen = all(visit.form.get(f"was.{one['id']}") == str(one["at"]) for one in moves)
         if visit.form.get("sure") != "yes" or not as_seen:
             return View("offsets_ask.html", {**context, "moves": moves})
@@ -132,10 +127,6 @@ def _act(visit: Visit) -> Act:
     return found
 
 
-def _asked(visit: Visit, act: Act) -> Any:
-    return visit.api.ask(act.method, rest(visit, f"/{act.name}{act.query}"))
-
-
 def _done(to: str, do: Any) -> Done:
     """What an action says, or what kept it from being done."""
     try:
@@ -159,32 +150,43 @@ def _given(visit: Visit, *names: str) -> dict[str, str]:
     return {name: text for name in names if (text := visit.form.get(name, "").strip())}
 
 
-def _stands(one: Mapping[str, Any]) -> dict[str, Any]:
-    """A topic-partition of a group. at: its offset, None for none."""
-    topic, number = one["partition"][TOPIC], one["partition"][PARTITION]
-    at, end = None if one["offset"] is None else one["offset"][OFFSET], one["end"]
+def _stands(visit: Visit, context: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Topic-partitions of its group, or partitions of its source. at: the offset, a source's as JSON, None for none."""
+    source = context["one"].kind == "source"
+    return [_row(one, source) for one in visit.api.ask("GET", rest(visit, "/offsets?ends=true"))["offsets"]]
+
+
+def _row(one: Mapping[str, Any], source: bool) -> dict[str, Any]:
+    partition, offset, end = one["partition"], one["offset"], one["end"]
+    if source:
+        names = {"id": _as_json(partition), "name": _as_json(partition), "number": ""}
+        at = None if offset is None else _as_json(offset)
+    else:
+        topic, number = partition[TOPIC], partition[PARTITION]
+        names, at = {"id": f"{topic}:{number}", "name": topic, "number": number}, offset and offset[OFFSET]
     lag = None if at is None or end is None else max(end - at, 0)
-    return {"id": f"{topic}:{number}", "topic": topic, "partition": number, "at": at, "end": end, "lag": lag}
+    return {**names, "partition": partition, "at": at, "end": end, "lag": lag, "source": source}
 
 
 def _moves(stands: Iterable[Mapping[str, Any]], form: Mapping[str, str]) -> Iterable[dict[str, Any]]:
     """Those that are to be elsewhere, with what that means. Raises RestError."""
     for one in stands:
         text = form.get(f"to.{one['id']}", "").strip()
-        if text in ("", str(one["at"])):
-            continue
-        partition = {TOPIC: one["topic"], PARTITION: one["partition"]}
-        if text == "none":
-            yield {**one, "to": text, "means": _BEGINS, "entry": {"partition": partition, "offset": None}}
-            continue
-        if not (text.isascii() and text.isdigit() and len(text) <= 18):
-            raise RestError(400, f"{one['id']}: {text[:40]} is no offset; write a whole number, or none.")
-        by = int(text) - (one["at"] or 0)
-        means = f"{words.counted(abs(by), 'record')} {'are skipped, and never sent' if by > 0 else 'are sent again'}"
-        yield {
-            **one,
-            "to": text,
-            "skips": by > 0,
-            "means": means,
-            "entry": {"partition": partition, "offset": {OFFSET: int(text)}},
-        }
+        if text not in ("", str(one["at"])):
+            offset, means = (None, _BEGINS[one["source"]]) if text == "none" else _wanted(one, text)
+            entry = {"partition": one["partition"], "offset": offset}
+            yield {**one, "to": text, "skips": "never sent" in means, "means": means, "entry": entry}
+
+
+def _wanted(one: Mapping[str, Any], text: str) -> tuple[dict[str, Any], str]:
+    """An offset, and what it means to go on there. Raises RestError."""
+    if one["source"]:
+        with suppress(ValueError, RecursionError):
+            if isinstance(found := json.loads(text), dict):
+                return found, "its source is read from there"
+        raise RestError(400, f"{one['id']}: {text[:40]} is no offset; write a JSON object like the one there, or none.")
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+        raise RestError(400, f"{one['id']}: {text[:40]} is no offset; write a whole number, or none.")
+    by = int(text) - (one["at"] or 0)
+    means = f"{words.counted(abs(by), 'record')} {'are skipped, and never sent' if by > 0 else 'are sent again'}"
+    return {OFFSET: int(text)}, means

@@ -15,7 +15,7 @@ from parquet_sink.worker.page.acts import offered
 from parquet_sink.worker.page.charts import timeline
 from parquet_sink.worker.page.facts import Facts
 from parquet_sink.worker.page.frame import File, Shown, View, Visit, link, shows
-from parquet_sink.worker.page.overview import oldest, trouble
+from parquet_sink.worker.page.overview import oldest, trouble, whole_trouble
 from parquet_sink.worker.rest.call import RestError, as_rest_errors
 
 ONE: Final = "/ui/connectors/{connector}"
@@ -50,6 +50,16 @@ Json = Mapping[str, Any]
 def address(name: str) -> str:
     """Where a connector's screens begin."""
     return f"/ui/connectors/{quote(name, safe='')}"
+
+
+def rest(visit: Visit, path: str = "") -> str:
+    """The connector's address in REST."""
+    return f"/connectors/{quote(visit.connector, safe='')}{path}"
+
+
+def stored(visit: Visit) -> dict[str, str]:
+    """Its configuration, passwords hidden."""
+    return dict(visit.api.ask("GET", rest(visit, "/config")))
 
 
 class ConnectorScreens:
@@ -100,7 +110,7 @@ class ConnectorScreens:
         now_s = self._clock()
         message = trouble(one, state) if state in ("retrying", "starting", "late") else ""
         if state == "failed" or (not message and error is not None and error.healed_s is None):
-            message = _whole_trouble(one, state)
+            message = whole_trouble(one, state)
         cause, cure = words.cause_and_cure(message)
         return {
             "name": visit.connector,
@@ -138,7 +148,7 @@ class ConnectorScreens:
         """Files by REST; what is no defect of the page is said where they would be."""
         more = [("outcome", one) for one in _NOT_ACCEPTED] if query.pop("outcome", "") == "failed" else []
         try:
-            target = link(f"/connectors/{quote(visit.connector, safe='')}/history", **query)
+            target = link(rest(visit, "/history"), **query)
             for name, text in more:
                 target += f"{'&' if '?' in target else '?'}{name}={text}"
             found = visit.api.ask("GET", target)
@@ -180,8 +190,8 @@ class ConnectorScreens:
 
     def _where(self, visit: Visit, topic: str, partition: str, offset: str) -> Json:
         """Of one topic that is named, or of the only one."""
-        target = f"/connectors/{quote(visit.connector, safe='')}/history/where"
-        found = visit.api.ask("GET", link(target, topic=topic, partition=partition, offset=offset))
+        target = link(rest(visit, "/history/where"), topic=topic, partition=partition, offset=offset)
+        found = visit.api.ask("GET", target)
         location: Json = found["location"] or {"place": "nothing", "file": None, "delivered": False, "bounds": None}
         return location
 
@@ -198,7 +208,7 @@ class ConnectorScreens:
     def diverted(self, visit: Visit) -> View:
         context = self.head(visit, "diverted")
         try:
-            found = visit.api.ask("GET", f"/connectors/{quote(visit.connector, safe='')}/parked")
+            found = visit.api.ask("GET", rest(visit, "/parked"))
         except RestError as error:
             if error.status == 404:
                 raise
@@ -210,8 +220,7 @@ class ConnectorScreens:
         """topic, partition, offset: which."""
         context = self.head(visit, "diverted")
         wanted = {name: visit.query.get(name, "") for name in ("topic", "partition", "offset")}
-        target = f"/connectors/{quote(visit.connector, safe='')}/parked/content"
-        found = visit.api.ask("GET", link(target, **wanted, limit=5))
+        found = visit.api.ask("GET", link(rest(visit, "/parked/content"), **wanted, limit=5))
         if not found["records"]:
             raise RestError(404, "This record is not parked any more; it was replayed, or dropped.")
         return View("record.html", {**context, "records": [_record(one) for one in found["records"]], **wanted})
@@ -220,7 +229,7 @@ class ConnectorScreens:
     def config(self, visit: Visit) -> View:
         """as: `properties` or `json`."""
         context = self.head(visit, "config")
-        config = self._config(visit)
+        config = stored(visit)
         form = "json" if visit.query.get("as") == "json" else "properties"
         text = as_json(config) if form == "json" else as_properties(config)
         pairs = [line.partition("=") for line in text.splitlines()] if form == "properties" else []
@@ -228,14 +237,11 @@ class ConnectorScreens:
 
     @shows(f"{ONE}/config/download")
     def download(self, visit: Visit) -> Shown:
-        config = self._config(visit)
+        config = stored(visit)
         if visit.query.get("as") == "json":
             whole = json.dumps({"name": visit.connector, "config": config}, indent=2, ensure_ascii=False) + "\n"
             return File(f"{visit.connector}.json", whole, "application/json")
         return File(f"{visit.connector}.properties", as_properties(config), "text/plain; charset=utf-8")
-
-    def _config(self, visit: Visit) -> dict[str, str]:
-        return dict(visit.api.ask("GET", f"/connectors/{quote(visit.connector, safe='')}/config"))
 
     @shows(f"{ONE}/tuning")
     def tuning(self, visit: Visit) -> View:
@@ -255,14 +261,6 @@ class ConnectorScreens:
 def as_json(config: Mapping[str, str]) -> str:
     """A configuration as REST takes it."""
     return json.dumps(config, indent=2, ensure_ascii=False)
-
-
-def _whole_trouble(one: ConnectorProgress, state: str) -> str:
-    """All lines of what went wrong."""
-    traces = [one.status.trace, *(task.trace for task in one.status.tasks)] if state == "failed" else []
-    text = next(filter(None, traces), "") or ("" if one.last_error is None else one.last_error.message)
-    head, colon, rest = text.partition(": ")
-    return rest if colon and head.startswith("parquet_sink.errors.") else text
 
 
 def _partitions(one: ConnectorProgress, known: Json, files: Iterable[Json], now_ms: int) -> list[dict[str, Any]]:

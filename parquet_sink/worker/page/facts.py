@@ -113,6 +113,7 @@ class Facts:
     def _own(self) -> dict[str, Any]:
         names = [one.status.name for one in self._herder.own_progress()]
         settings = {name: self._settings(name) for name in names}
+        self._hours.keep(self._herder.names())
         if waiting := self._hours.to_seed(name for name, one in settings.items() if one is not None):
             in_thread(partial(self._seed, [settings[name] for name in waiting]))
         return {

@@ -11,8 +11,7 @@ from parquet_sink.connectors.class_keys import keys_of
 from parquet_sink.connectors.connector_class import DEFAULT_CLASS
 from parquet_sink.connectors.hidden import hide
 from parquet_sink.errors import InvalidConfiguration
-from parquet_sink.worker.page.actions import rest
-from parquet_sink.worker.page.connector import ONE, ConnectorScreens, address
+from parquet_sink.worker.page.connector import ONE, ConnectorScreens, address, rest, stored
 from parquet_sink.worker.page.frame import Done, Shown, View, Visit, does, shows
 from parquet_sink.worker.rest.call import RestError, require
 from parquet_sink.worker_config.rest.roles import Role
@@ -36,15 +35,15 @@ class Forms:
     @shows(f"{ONE}/config/edit")
     def edit(self, visit: Visit) -> View:
         require(visit.api.role, Role.ADMIN)
-        config = self._stored(visit)
+        config = stored(visit)
         return self._edit(visit, {"text": as_properties(config), "was": _digest(config), "found": None})
 
     @does(f"{ONE}/config/edit")
     def save(self, visit: Visit) -> Shown:
         """What is wrong and what differs; with `do` it is done, where nothing is wrong."""
-        stored, text = self._stored(visit), visit.form.get("text", "")
-        found = self._judged(visit, lambda: _parsed(text, visit.connector), stored)
-        if visit.form.get("do") == "yes" and not found["problems"] and _digest(stored) != visit.form.get("was"):
+        before, text = stored(visit), visit.form.get("text", "")
+        found = self._judged(visit, lambda: _parsed(text, visit.connector), before)
+        if visit.form.get("do") == "yes" and not found["problems"] and _digest(before) != visit.form.get("was"):
             found["problems"] = [_CHANGED]
         elif visit.form.get("do") == "yes" and not found["problems"]:
             try:
@@ -53,7 +52,7 @@ class Forms:
                 return Done(f"{address(visit.connector)}/config", said)
             except RestError as error:
                 found["problems"] = error.message.splitlines()
-        return self._edit(visit, {"text": text, "was": _digest(stored), "found": found})
+        return self._edit(visit, {"text": text, "was": _digest(before), "found": found})
 
     def _edit(self, visit: Visit, context: Mapping[str, Any]) -> View:
         return View("edit.html", {**self._screens.head(visit, "config"), **context, "makes": False})
@@ -62,8 +61,8 @@ class Forms:
     def check(self, visit: Visit) -> View:
         """The same for who types: only what is wrong and what differs. connector: the one that is edited, if any."""
         name = visit.form.get("connector", "")
-        stored = dict(visit.api.ask("GET", f"/connectors/{quote(name, safe='')}/config")) if name else {}
-        found = self._judged(visit, lambda: _of_form(visit.form, name), stored)
+        before = visit.api.ask("GET", f"/connectors/{quote(name, safe='')}/config") if name else {}
+        found = self._judged(visit, lambda: _of_form(visit.form, name), before)
         return View("findings.html", {"found": found, "makes": not name})
 
     @shows("/ui/new")
@@ -99,9 +98,6 @@ class Forms:
             "makes": True,
         }
         return View("new.html", context)
-
-    def _stored(self, visit: Visit) -> dict[str, str]:
-        return dict(visit.api.ask("GET", rest(visit, "/config")))
 
     def _judged(self, visit: Visit, parse: Any, stored: Config) -> dict[str, Any]:
         """problems, warnings, and what differs from what is stored, passwords hidden. config: as it would be sent."""

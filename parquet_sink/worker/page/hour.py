@@ -68,6 +68,13 @@ class LastHour:
     def close(self, connectors: Sequence[object]) -> None:
         """Nothing ends."""
 
+    def keep(self, names: Iterable[str]) -> None:
+        """Forgets all others: they were deleted."""
+        with self._lock:
+            for gone in {*self._hours, *self._started}.difference(names):
+                self._hours.pop(gone, None)
+                self._started.pop(gone, None)
+
     def to_seed(self, names: Iterable[str]) -> list[str]:
         """Connectors whose history was not looked at yet; they count as looked at from now on."""
         with self._lock:

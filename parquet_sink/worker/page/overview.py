@@ -101,24 +101,21 @@ def oldest(one: ConnectorProgress) -> float | None:
 
 def trouble(one: ConnectorProgress, state: str) -> str:
     """In one line what keeps a connector from delivering; empty when nothing does."""
-    if state == "failed":
-        traces = [one.status.trace, *(task.trace for task in one.status.tasks)]
-        text = next(filter(None, traces), "") or (one.last_error.message if one.last_error else "")
-        return _plain(text)
     if state in ("retrying", "starting"):
         return one.status.waits_for
     if state == "late":
         said = next((text for text in one.warnings if text.startswith(words.LATE)), "").removeprefix("Warning: ")
         return said[:1].upper() + said[1:]
-    error = one.last_error
-    return "" if error is None or error.healed_s is not None else _plain(error.message)
+    healed = state != "failed" and (one.last_error is None or one.last_error.healed_s is not None)
+    return "" if healed else (whole_trouble(one, state).splitlines() or [""])[0]
 
 
-def _plain(trace: str) -> str:
-    """Without the class of the error, which is for machines."""
-    head, colon, text = trace.partition(": ")
-    first = text if colon and head.startswith("parquet_sink.errors.") else trace
-    return (first.splitlines() or [""])[0]
+def whole_trouble(one: ConnectorProgress, state: str) -> str:
+    """All lines of what went wrong, without the class of the error, which is for machines."""
+    traces = [one.status.trace, *(task.trace for task in one.status.tasks)] if state == "failed" else []
+    text = next(filter(None, traces), "") or (one.last_error.message if one.last_error else "")
+    head, colon, plain = text.partition(": ")
+    return plain if colon and head.startswith("parquet_sink.errors.") else text
 
 
 def _ago(seconds: float) -> str:

@@ -1,7 +1,7 @@
 """Buttons and forms without a script: what they say before and after, what is refused, and to whom they are shown."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import pytest
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.worker.herder.values import TargetState
+from parquet_sink.worker.herder.values import ConnectorProgress, StoredOffset, TargetState
 from parquet_sink.worker.page.frame import COOKIE, TOKEN
 from parquet_sink.worker_config.rest.roles import Role
 from parquet_sink.worker_config.rest.settings import RestSettings
@@ -129,6 +129,41 @@ def test_offsets_are_asked_twice(page: Client, herder: scene.SceneHerder) -> Non
     assert kept.offsets == {("orders", 0): 900, ("orders", 1): 1005}
     assert "nothing was changed" in said(page, send(page, path, form))
     assert send(page, path, {"to.orders:0": "soon"}).status == 400
+
+
+class OfSource(scene.SceneHerder):
+    """Has the positions of a stopped source."""
+
+    def progress(self) -> tuple[ConnectorProgress, ...]:
+        return tuple(replace(one, kind="source") for one in super().progress())
+
+    def offsets(self, name: str) -> tuple[StoredOffset, ...]:
+        return (
+            StoredOffset({"filename": "/ä.txt"}, {"position": 13}),
+            StoredOffset({"filename": "/b"}, {"position": 2}),
+        )
+
+    def alter_offsets(self, name: str, offsets: Sequence[StoredOffset]) -> None:
+        self.asked.append(("alter", *offsets))
+
+
+def test_offsets_of_a_source_are_moved_as_they_are_stored(tmp_path: Path) -> None:
+    """As JSON, which is shown as it stands; what is no JSON object is refused, and nothing is moved."""
+    herder, path = OfSource(tmp_path), "/ui/connectors/lines/offsets"
+    herder.add("lines", connector__class="FileStreamSource")
+    herder.kept["lines"].target = TargetState.STOPPED
+    first, second = 'to.{"filename": "/ä.txt"}', 'to.{"filename": "/b"}'
+    with scene.showing(herder) as page:
+        assert f'name="{first}" value="{{"position": 13}}"' in look(page, path)
+        form = {first: '{"position": 6}', second: "none"}
+        asked = unescape(send(page, path, form).raw.decode())
+        assert ("is read from there" in asked, "is read from its start" in asked) == (True, True)
+        assert send(page, path, {first: "[6]"}).status == send(page, path, {first: "soon"}).status == 400
+        assert herder.asked == []
+        seen = {first.replace("to", "was", 1): '{"position": 13}', second.replace("to", "was", 1): '{"position": 2}'}
+        assert "2 offsets moved" in said(page, send(page, path, {**form, **seen, "sure": "yes"}))
+    moved = StoredOffset({"filename": "/ä.txt"}, {"position": 6}), StoredOffset({"filename": "/b"}, None)
+    assert herder.asked == [("alter", *moved)]
 
 
 def test_a_configuration_is_saved_once_its_difference_was_seen(page: Client, herder: scene.SceneHerder) -> None:

@@ -1,6 +1,6 @@
 """Files of the last hour: by events, by the history of the time before, and forgotten after it."""
 
-from parquet_sink.model.events import FileAccepted, FileFailed
+from parquet_sink.model.events import ConnectorStarting, FileAccepted, FileFailed
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.worker.page.hour import SLOT_S, SLOTS, LastHour
 from tests.factories import Clock
@@ -43,3 +43,16 @@ def test_the_time_before_the_worker_is_from_the_history() -> None:
     hours.seed("orders", records)
     found = hours.of("orders")
     assert found["files"] + found["failed"] == sum(one.at_ms < begun for one in records)
+
+
+def test_a_deleted_connector_is_forgotten() -> None:
+    """Also as one that had been started; the others stay, and one made again under the name begins with nothing."""
+    hours = LastHour(Clock(NOW_S))
+    for name in ("orders", "clicks"):
+        hours.on_event(ConnectorStarting(name, NOW_S))
+        hours.on_event(FileAccepted(name, NOW_S, "t", 0, receipt(NOW_S)))
+    hours.to_seed(["orders", "clicks"])
+    hours.keep(["clicks", "another"])
+    assert (hours.of("orders")["files"], hours.started("orders")) == (0, None)
+    assert (hours.of("clicks")["files"], hours.started("clicks")) == (1, NOW_S)
+    assert hours.to_seed(["orders", "clicks"]) == ["orders"]
