@@ -91,10 +91,13 @@ class Archiver:
     def _run(self) -> None:
         archive: Archive | None = None
         while not self._ended.is_set():
+            last = self._ending.is_set()  # what came while it waited for more is archived, too
             archive = archive or self._opened()
-            settled = archive is not None and self._settled_some(archive)
-            if not settled and self._ending.wait(LOOK_S if archive is not None else self._pause_s):
+            if archive is not None and self._settled_some(archive):
+                continue
+            if last:
                 break
+            self._ending.wait(LOOK_S if archive is not None else self._pause_s)
         if archive is not None:
             archive.close()
 

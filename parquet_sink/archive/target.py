@@ -96,7 +96,7 @@ class ArchivedTarget(_BeforeArchive):
 class ThenArchivedTarget(_BeforeArchive):
     """Implements `targets.settings.Target`: an accepted file is handed to the connector's program, which archives it.
 
-    Where that is not on this machine (an executor, a PySpark program) it is tried once, here and now.
+    Where that is not on this machine (an executor elsewhere) it is tried once, here and now.
     """
 
     def __init__(self, target: Target, archive: Archive, waiting: WaitingFolder) -> None:

@@ -13,6 +13,7 @@ from parquet_sink.convert.configuration import build_converter, build_headers
 from parquet_sink.convert.json.settings import PLAIN_JSON
 from parquet_sink.convert.keys import CONVERTER_KEYS
 from parquet_sink.kafka.settings import NAME_KEY, OVERRIDE_KEYS, TOPIC_KEYS
+from parquet_sink.notify.settings import NOTIFY_TOPIC, NOTIFY_URL
 from parquet_sink.settings.connector import TOLERANCE, ErrorSettings
 from parquet_sink.settings.record_sink import DELIVERY, RecordSinkSettings
 from parquet_sink.targets.settings import ERRORS, RecordSinkSetup
@@ -45,6 +46,9 @@ def check(values: Values, worker: Worker, report: Report) -> None:
             "leave none.",
         )
     reading.check_folder(values, worker, report)
+    for name in (NOTIFY_TOPIC, NOTIFY_URL):
+        if name in values.given and not values.knows(name):
+            report.problem(name, "Notices are of files, and this class sends records to its target; leave it out.")
 
 
 def settings(values: Values, worker: Worker, sink: RecordSinkSetup) -> RecordSinkSettings:

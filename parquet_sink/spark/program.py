@@ -26,7 +26,7 @@ DataFrames with columns of your own:
 import logging
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Final
 
@@ -38,9 +38,11 @@ from parquet_sink.connectors.check import check_files
 from parquet_sink.connectors.loading import load
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.files.lock import ConnectorLock
+from parquet_sink.notify.settings import NOTIFY_TOPIC
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.spark import handoff
+from parquet_sink.spark.behind_commit import behind_commit
 from parquet_sink.spark.sink import PushSink
 from parquet_sink.spark.source import KafkaRanges
 from parquet_sink.state.sqlite import SqliteStore
@@ -52,12 +54,13 @@ __all__ = ["connector", "dataframes", "register"]
 
 log = logging.getLogger(__name__)
 
+_NO_BROKERS: Final = "none:9092"
 _STANDS_IN: Final = {
     "topics": "none",
     "value.converter": "org.apache.kafka.connect.json.JsonConverter",
     "value.converter.schemas.enable": "false",
     ems("commit.interval.ms"): "1000",
-    "consumer.override.bootstrap.servers": "none:9092",
+    "consumer.override.bootstrap.servers": _NO_BROKERS,
 }
 """Keys without which no connector file is whole, and which mean nothing for a DataFrame."""
 _NO_EFFECT: Final = ("topics", "topics.regex", "value.converter", "key.converter", "consumer.override.", "tasks.max")
@@ -82,9 +85,18 @@ def connector(
     """
     settings = check_files([file], worker, bootstrap_servers=bootstrap_servers).require()[0]
     lock = ConnectorLock(settings.files.tmp_dir, settings.name)
-    with lock, tempfile.TemporaryDirectory(prefix="parquet-sink-") as folder, _state(settings) as state:
+    with (
+        lock,
+        _behind(settings),
+        tempfile.TemporaryDirectory(prefix="parquet-sink-") as folder,
+        _state(settings) as state,
+    ):
         handoff.write(settings, Path(folder), state.ids)
         yield {handoff.RUN_FOLDER: folder}
+
+
+def _behind(settings: ConnectorSettings) -> AbstractContextManager[None]:
+    return behind_commit(settings) if isinstance(settings, SinkSettings) else nullcontext()
 
 
 def _state(settings: ConnectorSettings) -> closing[SqliteStore]:
@@ -103,6 +115,7 @@ def dataframes(file: str, *, worker: str | None = None) -> Iterator[dict[str, st
     settings = _frame_settings(file, worker)
     with (
         ConnectorLock(settings.files.tmp_dir, settings.name),
+        behind_commit(settings),
         tempfile.TemporaryDirectory(prefix="parquet-sink-") as folder,
     ):
         handoff.write(settings, Path(folder))
@@ -126,7 +139,24 @@ def _frame_settings(file: str, worker: str | None) -> SinkSettings:
     loaded = load({**given, **_STANDS_IN}, defaults, source=file)
     for warning in (*parsed.warnings, *loaded.warnings, *_without_effect(parsed.properties)):
         log.warning("%s (in %s)", warning, file)
-    return for_frame(loaded.require())
+    settings = loaded.require()
+    _check_notices(settings, file)
+    return for_frame(settings)
+
+
+def _check_notices(settings: SinkSettings, file: str) -> None:
+    """Raises InvalidConfiguration where nobody says at which brokers the topic of notices is."""
+    notify = settings.notify
+    if notify is None or notify.topic is None or notify.producer.get("bootstrap.servers") != _NO_BROKERS:
+        return
+    raise InvalidConfiguration(
+        [
+            (
+                f'Invalid [{NOTIFY_TOPIC}]. A DataFrame has no brokers at which topic "{notify.topic}" would be; name '
+                f"them in producer.override.bootstrap.servers. (in {file})"
+            )
+        ]
+    )
 
 
 def _is_about_kafka(name: str) -> bool:

@@ -4,11 +4,8 @@ import base64
 import hashlib
 import hmac
 import json
-import threading
 import time
-from collections.abc import Iterator
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -19,52 +16,10 @@ from parquet_sink.notify.notice import TYPE, Notice
 from parquet_sink.notify.settings import NotifySettings
 from parquet_sink.notify.waiting import NoticeFolder
 from parquet_sink.notify.webhook import Webhook, WebhookSender, signature
+from tests.notify.receiver import Receiver, receiver
 
+__all__ = ["receiver"]
 KEY = "whsec_" + base64.b64encode(b"k" * 24).decode()
-
-
-class Receiver(ThreadingHTTPServer):
-    """Answers with what `answers` has, the last one for ever, after `wait_s`; keeps what came."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.answers: list[tuple[int, dict[str, str]]] = [(204, {})]
-        self.wait_s = 0.0
-        self.got: list[tuple[dict[str, str], bytes]] = []
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/notices"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Receiver
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["content-length"]))
-        self.server.got.append(({name.lower(): value for name, value in self.headers.items()}, body))
-        time.sleep(self.server.wait_s)
-        status, headers = self.server.answers[0] if len(self.server.answers) == 1 else self.server.answers.pop(0)
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.send_header("content-length", "0")
-        self.end_headers()
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name in the base class
-        """Says nothing."""
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    """One of this test."""
-    made = Receiver()
-    yield made
-    made.shutdown()
-    made.server_close()
 
 
 @pytest.fixture

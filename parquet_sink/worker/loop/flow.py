@@ -5,30 +5,24 @@ goes on is told by what is stored outside (the group's offsets, a source's offse
 """
 
 import logging
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from queue import SimpleQueue
 from typing import TYPE_CHECKING, Protocol
 
-from parquet_sink.archive.archive import Archive
-from parquet_sink.archive.archiver import Archiver
-from parquet_sink.archive.settings import ArchiveSettings
 from parquet_sink.archive.waiting import WaitingFolder
 from parquet_sink.connectors.kinds import part
 from parquet_sink.errors import ConnectorError
-from parquet_sink.files import naming, storage
+from parquet_sink.files import storage
 from parquet_sink.history.writer import HistoryWriter
 from parquet_sink.kafka.group import manual_offsets
-from parquet_sink.model.events import Event, FileArchived, FileNotified
+from parquet_sink.model.events import Event
 from parquet_sink.model.instance import Instance
-from parquet_sink.model.receipts import Archiving
-from parquet_sink.notify.settings import NotifySettings
 from parquet_sink.parked.names import any_parked
 from parquet_sink.planner import learned_topic
 from parquet_sink.settings.connector import ConnectorSettings, TopicSettings
 from parquet_sink.settings.sink import SinkSettings
+from parquet_sink.spark.behind_commit import BehindCommit
 from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import DRAINED, SETTLED
 from parquet_sink.worker.herder.values import OFFSET, PARTITION, TOPIC, StoredOffset
@@ -38,8 +32,6 @@ from parquet_sink.worker.loop.restarts import Positions
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
-
-    from parquet_sink.notify.webhook import Settled, WebhookSender
 
 log = logging.getLogger(__name__)
 
@@ -157,9 +149,7 @@ class ParquetFlow(TopicFlow):
     def __init__(self, settings: SinkSettings) -> None:
         super().__init__(settings)
         self._sink = settings
-        self._archiver: Archiver | None = None
-        self._webhook: WebhookSender | None = None
-        self._news: SimpleQueue[Event] = SimpleQueue()
+        self._behind = BehindCommit(settings)
 
     def make_ready(self) -> None:
         """Folder of parked records, history (a damaged one is created again before the first upload), archive."""
@@ -171,48 +161,16 @@ class ParquetFlow(TopicFlow):
         history = HistoryWriter(settings.name, Path(settings.history_file), settings.history)
         history.check()
         history.close()
-        self._archiver = self._archiver_behind()
-        if self._archiver is not None:
-            self._archiver.start()
-        if settings.notify is not None and settings.notify.url is not None:
-            self._webhook = _webhook(settings.notify, self._notified)
-            self._webhook.start()
-
-    def _archiver_behind(self) -> Archiver | None:
-        """Not started yet; None where nothing is archived behind the connector.
-
-        Also for what waits of a time when the archive was not required; without an archive it waits for nothing.
-        """
-        settings, archive = self._sink, self._sink.archive
-        waiting = WaitingFolder(naming.waiting_folder(settings.files.tmp_dir, settings.name))
-        if archive is None:
-            if count := waiting.clear():
-                log.warning("connector %s: %d files waited for an archive, and there is none now", settings.name, count)
-            return None
-        if archive.required and not waiting.files():
-            return None
-        history = HistoryWriter(settings.name, Path(settings.history_file), settings.history)
-
-        def note(file_name: str, outcome: Archiving) -> None:
-            history.note_archived(file_name, outcome)
-            self._news.put(FileArchived(settings.name, outcome.at_ms / 1000, file_name, outcome))
-
-        return Archiver(archive, settings.retry, _opened, note)
+        self._behind.start()
 
     def news(self) -> Sequence[Event]:
-        return [self._news.get() for _ in range(self._news.qsize())]
-
-    def _notified(self, notice_id: str, cause: str | None) -> None:
-        self._news.put(FileNotified(self._sink.name, time.time(), notice_id, cause))
+        return self._behind.news()
 
     def at_rest(self, within_s: float) -> bool:
-        finished = [one.finished(within_s) for one in (self._archiver, self._webhook) if one is not None]
-        return all(finished) and self._news.empty()
+        return self._behind.at_rest(within_s)
 
     def close(self) -> None:
-        for one in (self._archiver, self._webhook):
-            if one is not None:
-                one.close()
+        self._behind.close()
 
     def waiting_files(self) -> int:
         archive = self._sink.archive
@@ -245,18 +203,6 @@ class ParquetFlow(TopicFlow):
             with suppress(OSError):
                 (folder / name).unlink()
         storage.remove_empty(str(folder))
-
-
-def _opened(settings: ArchiveSettings) -> Archive:
-    from parquet_sink.archive.archive import open_archive  # loads Arrow, for few connectors
-
-    return open_archive(settings)
-
-
-def _webhook(settings: NotifySettings, settled: "Settled") -> "WebhookSender":
-    from parquet_sink.notify.webhook import WebhookSender  # loads requests, for few connectors
-
-    return WebhookSender(settings, settled)
 
 
 def flow_of(settings: ConnectorSettings) -> Flow:

@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 from parquet_sink.addons.file_sink.settings import FileSinkSettings
+from parquet_sink.config.files import this_machine
+from parquet_sink.connectors.loading import load
 from parquet_sink.errors import RecordSinkFailed
 from parquet_sink.targets.outcome import Health
+from parquet_sink.worker_config.worker import Worker
 
 HOST = socket.gethostname()
 
@@ -55,3 +58,14 @@ def test_standard_output_of_another_machine_is_refused() -> None:
     """A path there leads to some other process here."""
     with pytest.raises(RecordSinkFailed, match="Standard output is that of elsewhere, and tasks of"):
         FileSinkSettings(None, "/dev/null", "elsewhere").open()
+
+
+def test_lines_give_no_notices_of_files(tmp_path: Path) -> None:
+    """As of any sink of records: who asks for notices is refused, not left without them."""
+    keys = {"connector.class": "FileStreamSink", "name": "lines", "topics": "t", "value.converter": "StringConverter"}
+    notices = {"connect.ems.notify.topic": "n", "connect.ems.notify.url": "https://example.com"}
+    why = "Notices are of files, and this class sends records to its target; leave it out."
+    loaded = load(
+        {**keys, **notices, "file": str(tmp_path / "out.txt")}, Worker(machine=this_machine()), source="lines"
+    )
+    assert loaded.problems == tuple(f"Invalid [{name}]. {why}" for name in notices)

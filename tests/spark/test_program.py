@@ -1,0 +1,59 @@
+"""What a PySpark program does beside its queries; without Spark, which others show."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from parquet_sink.archive.archive import LocalFile
+from parquet_sink.archive.waiting import WaitingFolder
+from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.files import naming
+from parquet_sink.notify.notice import TYPE, Notice
+from parquet_sink.notify.waiting import NoticeFolder
+from parquet_sink.spark import dataframes
+from tests.notify.receiver import Receiver, receiver
+
+__all__ = ["receiver"]
+NOTICE = Notice(
+    {"specversion": "1.0", "id": f"{7:032x}", "source": "/connectors/c", "type": TYPE, "subject": "s"}, "{}"
+)
+
+
+def connector_file(folder: Path, **ems: object) -> str:
+    """Of a connector that sends DataFrames into a folder."""
+    (folder / "lake").mkdir()
+    keys = {"endpoint": f"directory:{folder / 'lake'}", "target_table": "t", "tmp_dir": folder / "tmp", **ems}
+    size = {"commit_records": 10, "commit_size_bytes": 1_000_000}
+    lines = {f"connect.ems.{key.replace('_', '.')}": value for key, value in {**keys, **size}.items()}
+    file = folder / "c.properties"
+    file.write_text("".join(f"{key}={value}\n" for key, value in {"name": "c", **lines}.items()))
+    return str(file)
+
+
+def test_what_waits_for_webhook_and_archive_goes_there(tmp_path: Path, receiver: Receiver) -> None:
+    """While the options are held, and before they are let go: Spark's processes leave it to the program."""
+    archive, sent, tmp_dir = tmp_path / "archive", tmp_path / "f.parquet", str(tmp_path / "tmp")
+    archive.mkdir()
+    sent.write_bytes(b"rows")
+    behind = {"archive_url": f"directory:{archive}", "archive_required": "false", "notify_url": receiver.url}
+    with dataframes(connector_file(tmp_path, **behind)):
+        notices = NoticeFolder(naming.notices_folder(tmp_dir, "c"))
+        files = WaitingFolder(naming.waiting_folder(tmp_dir, "c"), 1_000)
+        assert (notices.tended, files.tended) == (True, True)
+        notices.put(NOTICE)
+        assert files.put(LocalFile(str(sent), "topic=q/f.parquet", 4, hashlib.sha256(b"rows").hexdigest())) is None
+    assert receiver.taken == [(NOTICE.id, {})]
+    assert [one.read_bytes() for one in archive.rglob("f.parquet")] == [b"rows"]
+    assert (notices.notices(), files.files()) == ([], [])
+
+
+def test_a_topic_of_notices_needs_brokers(tmp_path: Path) -> None:
+    """A DataFrame has none, so who names a topic for notices names where it is; key and cure are told."""
+    file = connector_file(tmp_path, notify_topic="files")
+    with pytest.raises(InvalidConfiguration, match=r"\[connect\.ems\.notify\.topic\].*producer\.override\.bootstrap"):
+        dataframes(file).__enter__()
+    with Path(file).open("a") as more:
+        more.write("producer.override.bootstrap.servers=localhost:1\n")
+    with dataframes(file):
+        pass
