@@ -1,0 +1,47 @@
+"""Pages stay short enough to be read: what grows is cut, or becomes a page of its own."""
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README_WORDS = 900
+WORDS = 56_000
+"""Of all pages below docs/ that are written by hand."""
+LINES = 400
+"""Of each of them."""
+
+
+def by_hand() -> list[str]:
+    """The pages below docs/ that no program writes; those that one writes say so at the top."""
+    pages = [page.relative_to(ROOT).as_posix() for page in sorted((ROOT / "docs").rglob("*.md"))]
+    return [page for page in pages if "<!-- Written by" not in text_of(page)[:400]]
+
+
+def text_of(page: str) -> str:
+    """A page."""
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def test_the_readme_is_short() -> None:
+    """README.md is read in a few minutes; what needs more words has a page."""
+    assert len(text_of("README.md").split()) <= README_WORDS
+
+
+def test_pages_that_programs_write_are_left_out() -> None:
+    """What is counted by hand lacks the pages of keys and commands, and has the home page."""
+    pages = by_hand()
+    assert {"docs/reference/configuration.md", "docs/reference/cli.md"}.isdisjoint(pages)
+    assert "docs/README.md" in pages
+    assert len(pages) > 50
+
+
+def test_all_pages_together_are_short() -> None:
+    """Pages written by hand have fewer words together than the bound: who adds a page cuts another."""
+    assert sum(len(text_of(page).split()) for page in by_hand()) <= WORDS
+
+
+@pytest.mark.parametrize("page", by_hand())
+def test_no_page_is_long(page: str) -> None:
+    """A page has no more lines than the bound."""
+    assert text_of(page).count("\n") <= LINES
