@@ -77,7 +77,7 @@ docs: $(READY) ## write the pages of docs/reference that are made of tables of k
 	mv docs/reference/metrics.md.new docs/reference/metrics.md
 
 docs-site: $(VENV)/docs-ready ## build the pages as a site with search, in site/; look: python3 -m http.server -d site
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --site-dir site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --site-dir site
 
 pictures: $(READY) ## take the pictures of docs/how-to/page.md, in Chromium (apt-get install chromium, or CHROMIUM=)
 	$(BIN)/python -m tests.worker.page.pictures docs/pictures

@@ -30,6 +30,10 @@ _FENCE: Final = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
 _LANGUAGES: Final = {"py": "python", "yml": "yaml", "yaml": "yaml", "json": "json", "toml": "toml", "service": "ini"}
 
 
+_LABEL: Final = re.compile(r"^( *```\w+) ([^`{=\n]+)$", re.MULTILINE)
+"""A fence whose language is followed by what it is: `json input`."""
+
+
 def site_path(path: str) -> str:
     """Where the site has a file or folder of the repository."""
     if path.startswith("docs/") and path.endswith((".md", *_PICTURES)):
@@ -54,7 +58,7 @@ def linked(path: str, text: str) -> Iterator[str]:
 
 
 def with_links(path: str, text: str) -> str:
-    """The page with links that lead to the same files on the site."""
+    """The page with links that lead to the same files on the site, and with labels of its fences as MkDocs has them."""
 
     def moved(found: re.Match[str]) -> str:
         target, mark, anchor = found[1].partition("#")
@@ -65,7 +69,7 @@ def with_links(path: str, text: str) -> str:
 
     parts = _FENCE.split(text)
     parts[::2] = [_LINK.sub(moved, part) for part in parts[::2]]
-    return "".join(parts)
+    return _LABEL.sub(r'\1 title="\2"', "".join(parts))
 
 
 def navigation(home: str) -> list[Any]:

@@ -71,6 +71,13 @@ def test_links_are_rewritten_and_code_is_not() -> None:
     assert HOOK.with_links("ARCHITECTURE.md", "[a](docs/how-to/s3.md)") == "[a](../how-to/s3.md)"
 
 
+def test_labels_of_fences_are_titles() -> None:
+    """What stands behind a fence's language, by which tests find examples, is shown above the code."""
+    assert HOOK.with_links("docs/a.md", "```json input\n{}\n```\n```json\n```") == (
+        '```json title="input"\n{}\n```\n```json\n```'
+    )
+
+
 def test_a_file_that_is_no_page_becomes_one() -> None:
     """A configuration is shown as it stands, under its path; a folder lists its files."""
     assert "name=orders" in HOOK.page_of("config/orders.properties")
