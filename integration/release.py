@@ -31,7 +31,7 @@ from parquet_sink import __version__
 ROOT: Final = Path(__file__).parents[1]
 DIST: Final = ROOT / "dist"
 NAME: Final = f"parquet_sink-{__version__}"
-NOT_DELIVERED: Final = {"dev", "release"}
+NOT_DELIVERED: Final = {"dev", "release", "docs"}
 """Extras for those who change the package: no part of an installation."""
 _LINK: Final = "120000"
 UNFIT: Final = re.compile(r"\.so$|\.pyc$|^(tests|integration|build|dist|\.venv)/|\.(parquet|sqlite|log|jar|pem)$")
