@@ -89,7 +89,7 @@ def test_a_setting_that_brokers_do_not_know_is_refused_by_its_keys(broker: Broke
     ("key", "value", "reason"),
     [
         ("send.buffer.bytes", "-1", "-1 is out of range; give 0 to 100000000."),
-        ("security.protocol", "PLAIN", "PLAIN is no protocol; write one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL."),
+        ("security.protocol", "PLAIN", "PLAIN is not a protocol; write one of PLAINTEXT, SSL, SASL_PLAINTEXT,"),
         ("ssl.truststore.location", "/nowhere.pem", "/nowhere.pem"),
         ("sasl.jaas.config", "canary", ""),
     ],

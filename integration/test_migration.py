@@ -325,7 +325,7 @@ def test_kafka_connect_s_worker_does_not_join_ours(seen: Seen) -> None:
 
 def test_a_connector_of_a_class_that_is_not_here_is_left_alone(seen: Seen) -> None:
     """It is FAILED and says what is wrong; its records and its offset stay, and Kafka Connect goes on with it."""
-    assert seen.trace.startswith(f'Invalid [connector.class]. "{OTHER_CLASS}" is no connector class known here;')
+    assert seen.trace.startswith(f'Invalid [connector.class]. "{OTHER_CLASS}" is not a known connector class;')
     before, after = seen.other
     assert before == after
     assert seen.scene.missing(OTHER) == set()

@@ -164,7 +164,7 @@ def test_the_same_range_gives_the_same_files(oracle: Oracle) -> None:
     oracle.names([(named(0, 9), "a"), (named(9, 19), "b")])
     assert oracle.findings.recut == 1
     assert not oracle.findings.clean
-    with pytest.raises(ValueError, match="is no name of a file of the sink"):
+    with pytest.raises(ValueError, match="is not a name of a file of the sink"):
         oracle.names([("f.parquet", "a")])
 
 

@@ -540,7 +540,7 @@ def test_check_tells_what_run_would_fail_with(server: RegistryServer) -> None:
     assert found == Finding(
         Health.FAILED,
         "schema registry",
-        "Invalid [schema.registry.url]. An address is no valid URL; write it as https://<host>:<port>.",
+        "Invalid [schema.registry.url]. An address is not a valid URL; write it as https://<host>:<port>.",
     )
 
 

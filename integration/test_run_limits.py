@@ -68,7 +68,7 @@ def test_a_target_that_is_away_fills_no_disk(
 
 @pytest.mark.parametrize("value", [b"", b" ", b"7"])
 def test_the_smallest_values_are_named(sink: Sink, topic: TopicFactory, broker: Broker, value: bytes) -> None:
-    """A value that is no object stops the connector at its offset, however small."""
+    """A value that is not an object stops the connector at its offset, however small."""
     name = topic()
     broker.produce(name, [*numbered(2), (None, value)])
     run = sink.drain(name)

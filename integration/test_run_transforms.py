@@ -256,7 +256,7 @@ def test_misspelt_transforms_at_the_command_line(sink: Sink, topic: TopicFactory
     }
     status, out, _ = command.run("check", properties | wrong)
     assert status == 2
-    assert 'Invalid [transforms.rename.type]. "RepalceField" is no transform known here' in out
+    assert 'Invalid [transforms.rename.type]. "RepalceField" is not a known transform' in out
     assert "Invalid [transforms.text.spec]." in out
     assert 'Invalid [transforms.at.predicate]. "latr" is not among predicates' in out
     assert "Did you mean later?" in out

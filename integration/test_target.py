@@ -275,7 +275,7 @@ def test_bad_orders_are_refused(target: TargetProcess) -> None:
 
 
 def test_a_client_that_goes_away_leaves_nothing(target: TargetProcess) -> None:
-    """Half a body is no file."""
+    """Half a body is not a file."""
     url = urlsplit(target.endpoint())
     with socket.create_connection((str(url.hostname), int(url.port or 0))) as connection:
         head = (

@@ -182,7 +182,7 @@ def test_a_target_that_is_away_or_is_none_to_ask(target: TargetProcess) -> None:
     """Each with its cause."""
     with pytest.raises(NotVerified, match="could not be asked: no connection"):
         Verification(settings("http://127.0.0.1:9"), ["orders"])
-    with pytest.raises(InvalidConfiguration, match=r"Invalid \[--verify\]. The target is no push API"):
+    with pytest.raises(InvalidConfiguration, match=r"Invalid \[--verify\]. The target is not a push API"):
         Verification(DirectorySettings("/nowhere", "orders"), ["orders"])
 
 

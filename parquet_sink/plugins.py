@@ -241,7 +241,7 @@ def _unknown(kind: Kind[Any], name: str) -> str:
         one = full.rpartition(".")[2].partition("$")[0] if kind.called else full
         shown.setdefault(one.lower(), one)
     return (
-        f"{quoted(name)} is no {kind.what} known here; known are {', '.join(map(printable, shown.values()))}. "
+        f"{quoted(name)} is not a known {kind.what}; known are {', '.join(map(printable, shown.values()))}. "
         f"Write one of them, or install the Python package that has it.{hint}"
     )
 
@@ -259,7 +259,7 @@ def load(kind: Kind[T], located: Located) -> T:
         ) from error
     if not isinstance(made, kind.protocol):
         raise PluginUnusable(
-            f"{quoted(name)} at {path} is no {kind.what}: it has no {_missing(kind, made)}; correct the package."
+            f"{quoted(name)} at {path} is not a {kind.what}: it has no {_missing(kind, made)}; correct the package."
         )
     return made
 

@@ -178,7 +178,7 @@ def _fits(tree: Any, char: str) -> bool:
 
 def feed(patterns: Mapping[Key, set[str]]) -> None:
     """Give each pattern its runs, and say which one is tried: the first that takes too long ends the process."""
-    gc.disable()  # its time is no pattern's
+    gc.disable()  # its time is not a pattern's
     for (pattern, flags), uses in patterns.items():
         compiled = re.compile(pattern, flags)
         for run in sorted(attacks(pattern, flags)):

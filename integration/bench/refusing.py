@@ -9,7 +9,7 @@ from parquet_sink.transform.records import Origin
 
 
 class Refusing(FieldTransform):
-    """Refuses records whose code is no number."""
+    """Refuses records whose code is not a number."""
 
     keys: tuple[Key, ...] = ()
 
@@ -32,5 +32,5 @@ class _Typed(TypedChange):
 
 def _judged(value: object) -> object:
     if isinstance(value, dict) and not value["code"].isdigit():
-        raise RecordFault("field code is no number")
+        raise RecordFault("field code is not a number")
     return value

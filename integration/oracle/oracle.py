@@ -246,7 +246,7 @@ def span(name: str) -> tuple[int, int, int]:
     """Partition, first and last offset, as a file's name tells them."""
     found = _NAME.search(name)
     if found is None:
-        raise ValueError(f"{name} is no name of a file of the sink")
+        raise ValueError(f"{name} is not a name of a file of the sink")
     return int(found[1]), int(found[2]), int(found[3])
 
 

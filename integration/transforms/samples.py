@@ -74,7 +74,7 @@ class Shape:
 
 
 def schema_shape(rng: Random) -> Shape:
-    """Records with a schema; now and then a value that is no record."""
+    """Records with a schema; now and then a value that is not a record."""
     if rng.random() < 0.1:
         schema = _any_schema(rng, 1)
         return Shape({}, schema)

@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="list: one JSON object a line; verify: one JSON object")
     parser.add_argument(
-        "--progress", action="store_true", help="verify: log progress, also where standard error is no terminal"
+        "--progress", action="store_true", help="verify: log progress, also where standard error is not a terminal"
     )
 
 

@@ -329,7 +329,7 @@ def _where_text(found: Location) -> str:
         return _within(found, found.file)
     low, high = found.bounds or (0, 0)
     return {
-        Place.NO_ROW: "delivered, and no file has it: it is no record (a transaction's marker, compacted), or one "
+        Place.NO_ROW: "delivered, and no file has it: it is not a record (a transaction's marker, compacted), or one "
         "without a row (a tombstone, dropped, diverted)",
         Place.UNDER_WAY: f"not delivered yet: its range is under way, and done with up to offset {found.done_until}",
         Place.LATER: f"not delivered yet: the history ends with offset {high}",

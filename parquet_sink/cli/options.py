@@ -90,7 +90,7 @@ def timestamp(text: str) -> int:
         found = datetime.fromisoformat(text)
         at_s = (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
-        raise argparse.ArgumentTypeError(f"{text!r} is no time; give {HELP}") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time; give {HELP}") from None
     if at_s < 0:
         raise argparse.ArgumentTypeError(f"{text!r} is before 1970; Kafka's timestamps begin there")
     return round(at_s * 1000)

@@ -78,7 +78,7 @@ def _asked(args: argparse.Namespace, api: WorkerApi) -> tuple[list[dict[str, Any
         except WorkerRefused as error:
             if error.status == 404:
                 raise WorkerRefused(
-                    f"What answers at {api.url} reports no progress: it is no worker of parquet-sink. "
+                    f"What answers at {api.url} reports no progress: it is not a worker of parquet-sink. "
                     "parquet-sink connectors list works with any worker of Kafka Connect.",
                     404,
                 ) from None

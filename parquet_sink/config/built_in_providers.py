@@ -19,14 +19,14 @@ from parquet_sink.errors import InvalidConfiguration
 
 def _absolute(value: Value) -> str | None:
     wrong = [one for one in value if not one.startswith("/")] if isinstance(value, tuple) else []
-    return f"{quoted(wrong[0])} is no absolute path; write it from / on." if wrong else None
+    return f"{quoted(wrong[0])} is not an absolute path; write it from / on." if wrong else None
 
 
 def _pattern(value: Value) -> str | None:
     try:
         re.compile(str(value))
     except re.error as error:
-        return f"{quoted(str(value))} is no regular expression ({error}); correct it."
+        return f"{quoted(str(value))} is not a regular expression ({error}); correct it."
     return None
 
 

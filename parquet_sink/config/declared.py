@@ -334,7 +334,7 @@ def _type_of(where: str, annotation: Any) -> tuple[Type, tuple[str, ...]]:
         kinds = (
             "str, Literal of texts, bool, int, float, Long, LocalPath, tuple[str, ...], Secret, or one of them or None"
         )
-        raise TypeError(f"{where} is annotated {annotation}, which is no type of a key; write {kinds}.") from None
+        raise TypeError(f"{where} is annotated {annotation}, which is not a type of a key; write {kinds}.") from None
 
 
 def _unit_of(annotation: Any) -> Unit | None:

@@ -64,7 +64,7 @@ def _connect_form(top: dict[str, Any], warnings: list[str], source: str) -> Pars
     name = top.pop("name", None)
     problems = []
     if name is not None and not isinstance(name, str):
-        problems.append("Invalid [name]. It stands beside config and is no text; write it in quotes.")
+        problems.append("Invalid [name]. It stands beside config and is not text; write it in quotes.")
     elif name is not None and config.setdefault("name", name) != name:
         problems.append('Invalid [name]. It is given twice, beside "config" and inside, and differs; remove one.')
     state = str(top.pop("initial_state", RUNNING))

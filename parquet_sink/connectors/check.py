@@ -92,7 +92,7 @@ def read_worker(path: str | None, *, bootstrap_servers: str | None, machine: Mac
         connector_keys=find_class().keys,
     )
     missing = [
-        f"Warning [{PLUGIN_PATH}]. {quoted(folder)} is no folder, so nothing is found there; correct it."
+        f"Warning [{PLUGIN_PATH}]. {quoted(folder)} is not a folder, so nothing is found there; correct it."
         for folder in add_plugin_path(loaded.worker.plugin_path)
     ]
     return replace(loaded, warnings=(*parsed.warnings, *loaded.warnings, *missing))

@@ -1,7 +1,7 @@
 """Configurations as they may be shown: each password written as `[hidden]`, which put back means "as it was". Pure.
 
-What a config provider gives is no password: its placeholder is shown. Which keys hold passwords is said by the keys of
-the classes that a configuration names (`connectors.class_keys`), and of keys that nobody knows by their names: what
+What a config provider gives is not a password: its placeholder is shown. Which keys hold passwords is said by the keys
+of the classes that a configuration names (`connectors.class_keys`), and of keys that nobody knows by their names: what
 looks like a password's key misspelt is one, too.
 """
 

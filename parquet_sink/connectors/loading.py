@@ -88,7 +88,7 @@ def _connector_class(resolved: Resolved, report: Report) -> ConnectorClass | Non
     try:
         return find_class(name)
     except PluginUnusable as error:
-        hidden = f"What {quoted(resolved.shown[_CLASS])} stands for is no connector class that can be used; correct it."
+        hidden = f"What {quoted(resolved.shown[_CLASS])} stands for is not a usable connector class; correct it."
         report.problem(_CLASS, hidden if _CLASS in resolved.provided else str(error))
         return None
 

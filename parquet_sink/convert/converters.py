@@ -85,9 +85,9 @@ def refusal(name: str, shown: str | None = None, side: Side = "value") -> str | 
         return _unusable(name)
     if side == "header":
         known = ", ".join(one.simple_name() for one in _of(side))
-        return f"{shown or quoted(name)} is no converter of headers; known are {known}."
+        return f"{shown or quoted(name)} is not a converter of headers; known are {known}."
     if name in _UNREADABLE:
         return _UNREADABLE[name]
     simple = {one.simple_name(): one.class_name for one in _of(side) if one.short_names()}
     hint = did_you_mean(name.rpartition(".")[2], simple, cutoff=0.7) if shown is None else ""
-    return f"{shown or quoted(name)} is no converter known here; known are {', '.join(simple)}.{hint}"
+    return f"{shown or quoted(name)} is not a known converter; known are {', '.join(simple)}.{hint}"

@@ -130,7 +130,7 @@ class Decoder(Protocol):
     """Bytes of records to `Decoded`. One bad value never changes what becomes of the others."""
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
-        """values: no nulls. Raises ConnectorError only for what is no record's fault (the registry is away)."""
+        """values: no nulls. Raises ConnectorError only for what is not a record's fault (the registry is away)."""
         ...
 
 

@@ -271,7 +271,7 @@ class Cluster:
         self._news.clear()
 
     def _try(self, act: Callable[[], None]) -> None:
-        """What fails is tried again, but for a worker that is no member any more: it ends."""
+        """What fails is tried again, but for a worker that is not a member any more: it ends."""
         try:
             act()
         except HerderError as error:

@@ -77,7 +77,7 @@ class Leader:
 
         A worker that was frozen may still take itself for the leader: without a lease it does nothing.
 
-        Raises SetupError, KafkaFailed when this worker is no member any more, nor will be.
+        Raises SetupError, KafkaFailed when this worker is not a member any more, nor will be.
         """
         member = self._membership.now()
         if not member.leads or member.lease_until_ns <= clock_ns():

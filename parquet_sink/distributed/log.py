@@ -302,7 +302,7 @@ class TopicReader(Generic[S]):
 
 
 def _reading(kafka: KafkaSettings) -> dict[str, Any]:
-    """Settings of a consumer that is no member of its group, and commits nothing."""
+    """Settings of a consumer that is not a member of its group, and commits nothing."""
     return {
         **client_options.admin_options(kafka, prefix=""),
         "group.id": kafka.group,

@@ -199,7 +199,7 @@ class GroupMembers(AdminRequests):
         for stranger in set(strangers) - self._said:
             self._said.add(stranger)
             log.warning(
-                "[group.id] %s: %s is in this group and is no worker of it; while it is, there may be no leader. "
+                "[group.id] %s: %s is in this group and is not a worker of it; while it is, there may be no leader. "
                 "Give it another group",
                 self._kafka.group,
                 stranger,
@@ -212,7 +212,7 @@ def _client_id(worker_id: str, url: str) -> str:
 
 
 def _named(client_id: str, member_id: str) -> MemberInfo | None:
-    """The worker, also where a newer version says more; None for what is no worker."""
+    """The worker, also where a newer version says more; None for what is not a worker."""
     program, *parts = client_id.split("|")
     if program != "parquet-sink" or len(parts) < 3:
         return None
@@ -257,7 +257,7 @@ class Membership:
         self._thread.start()
 
     def now(self) -> Member:
-        """Raises SetupError, KafkaFailed or StorageFailed when it is no member any more and will not be one again."""
+        """Raises SetupError, KafkaFailed or StorageFailed when it is no longer a member and will not be one."""
         if self._failed is not None:
             raise self._failed
         return Member(self._worker_id, self._member_id, self._leads, self._lease.until_ns)
@@ -316,8 +316,8 @@ class Membership:
         except SinkError as error:
             self._failed = error
         except Exception:
-            log.exception("Group %s: this worker is no member any more", self._kafka.group)
-            self._failed = KafkaFailed(f"Group {self._kafka.group}: this worker is no member any more: see the log.")
+            log.exception("Group %s: this worker is not a member any more", self._kafka.group)
+            self._failed = KafkaFailed(f"Group {self._kafka.group}: this worker is not a member any more: see the log.")
         finally:
             self._end()
 

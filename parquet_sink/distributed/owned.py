@@ -1,6 +1,6 @@
 """What a worker of a group does with connectors: it runs those that the assignment gives it, and reports on them.
 
-A connector begins once the worker that had it has released it, or is no member any more (then its lease is over), and
+A connector begins once the worker that had it has released it, or is no longer a member (then its lease is over), and
 ends as soon as the assignment says so. What this worker was given as an earlier member of the group is no longer its.
 """
 

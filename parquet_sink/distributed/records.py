@@ -343,13 +343,13 @@ class _Body:
 
     def __init__(self, body: Any, what: str = "its value") -> None:
         if not isinstance(body, dict):
-            raise _Wrong(f"{what} is no JSON object")
+            raise _Wrong(f"{what} is not a JSON object")
         self.fields: Final[dict[str, Any]] = body
 
     def text(self, name: str) -> str:
         found = self.fields.get(name)
         if not isinstance(found, str):
-            raise _Wrong(f'its "{name}" is no text')
+            raise _Wrong(f'its "{name}" is not text')
         return found
 
     def optional(self, name: str) -> str:
@@ -359,7 +359,7 @@ class _Body:
     def whole(self, name: str) -> int:
         found = self.fields.get(name)
         if not isinstance(found, int) or isinstance(found, bool):
-            raise _Wrong(f'its "{name}" is no whole number')
+            raise _Wrong(f'its "{name}" is not a whole number')
         return found
 
     def flag(self, name: str) -> bool:
@@ -404,7 +404,7 @@ def _parsed(
             return Unreadable("this program has no such key")
         return keys[prefix](text.removeprefix(prefix), None if value is None else _Body(_loaded(value)))
     except UnicodeDecodeError:
-        return Unreadable("its key is no text in UTF-8")
+        return Unreadable("its key is not text in UTF-8")
     except _Wrong as error:
         return Unreadable(str(error))
 
@@ -413,7 +413,7 @@ def _loaded(value: bytes) -> Any:
     try:
         return json.loads(value)
     except (ValueError, RecursionError):
-        raise _Wrong("its value is no JSON") from None
+        raise _Wrong("its value is not JSON") from None
 
 
 def _of_connect(name: str, body: _Body | None) -> OfConnect | Foreign:

@@ -22,7 +22,7 @@ _CONNECT: Final = (
 )
 _GREW: Final = (
     "Topic {} has {} topic-partitions and had {} when this worker started, so what is written of a key is in another "
-    "one from now on. Stop all workers in order, delete the topic, and start them: it is made anew."
+    "one from now on. Stop all workers in order, delete the topic, and start them: they create it again."
 )
 log = logging.getLogger(__name__)
 

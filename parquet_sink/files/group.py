@@ -243,7 +243,7 @@ def _is_text(of: pa.DataType) -> bool:
 
 
 def _variable(array: pa.Array) -> int:
-    """Null is no value: what lies below it in the array does not count."""
+    """Null is not a value: what lies below it in the array does not count."""
     of = array.type
     if array.null_count == len(array) or not _varies(of):
         return 0

@@ -12,7 +12,7 @@ Client = Mapping[str, ClientSetting]
 """Settings of a client under Java's names, without the prefix."""
 
 Problem = tuple[str, str]
-"""Name of a setting as the operator wrote it, without its prefix, and what is wrong with it; "" is no single one."""
+"""Name of a setting as the operator wrote it, without its prefix, and what is wrong with it; "" is not a single one."""
 
 _SECRET = re.compile(
     r"password|passphrase|jaas|secret|credential|token|oauthbearer\.config|user\.info|\.key$|\.pem$", re.IGNORECASE

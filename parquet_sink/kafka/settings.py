@@ -48,14 +48,14 @@ def _topics(value: Value) -> str | None:
     for topic in value if isinstance(value, tuple) else ():
         if topic in (".", "..") or not _TOPIC.fullmatch(topic):
             return (
-                f"{quoted(topic)} is no legal topic name; a topic has 1 to 249 letters, digits, dots, underscores and "
+                f"{quoted(topic)} is not a topic name; a topic has 1 to 249 letters, digits, dots, underscores and "
                 f"hyphens{_FOR_PATTERNS}."
             )
     return None
 
 
 def wrong_topic(value: Value) -> str | None:
-    """Why a text is no name of a topic, with the cure; None when it is one."""
+    """Why a text is not a name of a topic, with the cure; None when it is one."""
     wrong = _topics((str(value),))
     return wrong and wrong.replace(_FOR_PATTERNS, "")
 
@@ -64,7 +64,7 @@ def _regex(value: Value) -> str | None:
     try:
         re.compile(str(value))
     except (re.error, OverflowError, RecursionError) as error:
-        return f"{quoted(str(value))} is no valid regular expression ({error}); correct it."
+        return f"{quoted(str(value))} is not a valid regular expression ({error}); correct it."
     return None
 
 
@@ -72,7 +72,7 @@ def _servers(value: Value) -> str | None:
     for server in value if isinstance(value, tuple) else ():
         found = _SERVER.fullmatch(server)
         if found is None or not 1 <= int(found.group(1)) <= 65535:
-            return f"{quoted(server)} is no broker address; write host:port, several separated by commas."
+            return f"{quoted(server)} is not a broker address; write host:port, several separated by commas."
     return None
 
 
@@ -290,7 +290,9 @@ def _time_zone(value: Value) -> str | None:
     try:
         ZoneInfo(str(value))
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        return f"{quoted(str(value))} is no time zone; write its name in the tz database, such as Europe/Berlin or UTC."
+        return (
+            f"{quoted(str(value))} is not a time zone; write its name in the tz database, such as Europe/Berlin or UTC."
+        )
     return None
 
 

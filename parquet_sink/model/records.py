@@ -75,7 +75,7 @@ class RecordBatch:
 
     offsets: int64, strictly increasing, no nulls; gaps are fine (transaction markers, compaction). timestamps: int64,
     epoch milliseconds, no nulls (0 when the record has none). values: binary, the bytes of the record's value as Kafka
-    had them; null is a tombstone. keys: likewise; null is no key. headers: of type HEADERS, for each record its headers
+    had them; null is a tombstone. keys: likewise; null: no key. headers: of type HEADERS, for each record its headers
     in their order, names may repeat, values may be null; the list is empty where there are none, and null where they
     cannot be read because a name is not UTF-8. timestamp_types: text, Kafka's names of the kinds of timestamps, no
     nulls. keys, headers and timestamp_types are None as a whole when they were not asked for. All have one entry per

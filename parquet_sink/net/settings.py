@@ -36,12 +36,12 @@ def wrong_url(text: str, form: str, credentials: str, *, ascii_only: bool = True
         url = urlsplit(text)
         port = url.port
     except ValueError:
-        return f"It is no valid URL; {form}"
+        return f"It is not a valid URL; {form}"
     if "@" in url.netloc:
         return f"It holds a user or password; remove them, {credentials}"
     odd = (ascii_only and not text.isascii()) or any(char.isspace() or not char.isprintable() for char in text)
     if url.scheme not in ("http", "https") or not url.hostname or port == 0 or odd:
-        return f"{quoted(text)} is no valid URL; {form}"
+        return f"{quoted(text)} is not a valid URL; {form}"
     return None
 
 
@@ -70,7 +70,7 @@ def _wrong_client_id(value: Value) -> str | None:
 
 def _wrong_scope(value: Value) -> str | None:
     if not all(" " <= char <= "~" and char not in '"\\' for char in str(value)):
-        return f"{quoted(str(value))} is no list of scopes; write their names in printable ASCII, blanks between."
+        return f"{quoted(str(value))} is not a list of scopes; write their names in printable ASCII, blanks between."
     return None
 
 

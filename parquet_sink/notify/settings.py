@@ -28,7 +28,7 @@ LEAST_SECRET: Final = 16
 
 
 def _wrong_url(value: Value) -> str | None:
-    return wrong_url(str(value), "write it as https://host/path.", f"who may send is told by {SECRET}.")
+    return wrong_url(str(value), "write it as https://host/path.", f"the credential belongs in {SECRET}.")
 
 
 def _wrong_secret(value: Value) -> str | None:
@@ -37,7 +37,7 @@ def _wrong_secret(value: Value) -> str | None:
     try:
         size = len(signing_key(text))
     except ValueError:
-        return f"What stands behind {SIGNING_PREFIX} is not base64; copy the secret anew."
+        return f"What stands behind {SIGNING_PREFIX} is not base64; copy the secret again."
     return None if size >= LEAST_SECRET else f"It has fewer than {LEAST_SECRET} bytes; make one of 24 or more."
 
 

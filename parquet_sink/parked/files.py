@@ -116,7 +116,7 @@ def inspect(path: str) -> ParkedFile | str:
     except OSError as error:
         return error.strerror or "it cannot be read"
     except pa.ArrowException as error:
-        return f"it is no whole Parquet file: {str(error).splitlines()[0][:200]}"
+        return f"it is not a whole Parquet file: {str(error).splitlines()[0][:200]}"
     place = place_of(footer.metadata)
     if place is None or not footer.schema.to_arrow_schema().equals(SCHEMA):
         return "it is a Parquet file, but not one of parked records"

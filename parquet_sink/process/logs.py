@@ -90,7 +90,7 @@ class TextLines(logging.Formatter):
 class JsonLines(logging.Formatter):
     """One object a line: `time` (UTC), `level`, `logger`, `message`, `connector`, `trace`, and what it is about.
 
-    Whatever it is, it is written: what is no JSON as its text, and what is no Unicode as an escape.
+    Whatever it is, it is written: what is not JSON as its text, and what is no Unicode as an escape.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -142,7 +142,7 @@ def level() -> str:
     asked = os.environ.get(LEVEL_VARIABLE) or "INFO"
     if asked.upper() not in LEVELS:
         raise InvalidConfiguration(
-            [f"Invalid [{LEVEL_VARIABLE}]. {asked!r} is no level; use one of {', '.join(LEVELS)}"]
+            [f"Invalid [{LEVEL_VARIABLE}]. {asked!r} is not a level; use one of {', '.join(LEVELS)}"]
         )
     return asked.upper()
 
@@ -152,7 +152,7 @@ def log_format(asked: str | None = None) -> str:
     found = asked or os.environ.get(FORMAT_VARIABLE) or TEXT
     if found.lower() not in FORMATS:
         raise InvalidConfiguration(
-            [f"Invalid [{FORMAT_VARIABLE}]. {found!r} is no format of log lines; use one of {', '.join(FORMATS)}"]
+            [f"Invalid [{FORMAT_VARIABLE}]. {found!r} is not a format of log lines; use one of {', '.join(FORMATS)}"]
         )
     return found.lower()
 

@@ -74,7 +74,7 @@ _TOMBSTONE: Final = f"{ems('tombstones')}=row: it is a tombstone"
 _NO_KEY: Final = "has no key that says which row is deleted"
 
 
-# A key that is no record is the only primary key's value. Whatever else a key has counts for nothing: it is left out
+# A key that is not a record is the only primary key's value. Whatever else a key has counts for nothing: it is left out
 # before anything looks at it.
 @dataclass(frozen=True)
 class NoRecord:

@@ -35,8 +35,8 @@ def _reasons(key: str, value: str) -> Iterator[str]:
         yield "The master is set with --master; write it there."
     elif key in _HEAPS:
         if _HEAP.fullmatch(value) is None:
-            yield f"{value!r} is no size of a Java heap; write a whole number with m or g, for example 1g."
+            yield f"{value!r} is not a size of a Java heap; write a whole number with m or g, for example 1g."
     elif key.endswith(_SIZES) and _SIZE.fullmatch(value) is None:
-        yield f"{value!r} is no size; write a whole number with k, m or g, for example 512m."
+        yield f"{value!r} is not a size; write a whole number with k, m or g, for example 512m."
     elif key.endswith(_WHOLES) and _WHOLE.fullmatch(value) is None:
         yield f"{value!r} is not a whole number; write digits only."

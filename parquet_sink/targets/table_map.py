@@ -62,7 +62,7 @@ class TableMap:
         if table is None or (table and printable_text(table) is None):
             return None
         rule = next(one for one in self.rules if one.of(topic) is not None)
-        what = "holds characters that cannot be printed" if table else "is no name"
+        what = "holds characters that cannot be printed" if table else "is not a name"
         return (
             f"Topic {topic} would go to table {quoted(table)} by {rule}, which {what}; correct the rule, or put one "
             "for this topic before it."
@@ -78,7 +78,7 @@ def parse(text: str) -> TableMap:
     for item in _items(text):
         pattern, colon, table = (part.strip() for part in item.rpartition(":"))
         if not (colon and pattern and table):
-            raise ValueError(f"{quoted(item)} is no pattern with its table; write topics-(.*):TABLE_$1.")
+            raise ValueError(f"{quoted(item)} is not a pattern with its table; write topics-(.*):TABLE_$1.")
         rules.append(TableRule(pattern, table))
         try:
             rules[-1].of("")

@@ -118,7 +118,7 @@ def _class(kind: _Kind, type_: str, found: Resolved, report: PrefixedReport) -> 
         transform, side = find_transform(type_)
         return ClassCheck(kind.what, tuple(transform.keys), lambda values: transform(values, side), key, others)
     except PluginUnusable as error:
-        hidden = f"What {quoted(found.shown['type'])} stands for is no {kind.what} that can be used; correct it."
+        hidden = f"What {quoted(found.shown['type'])} stands for is not a usable {kind.what}; correct it."
         report.problem("type", hidden if "type" in found.provided else f"{error}{_as_the_other(kind, type_)}")
         return None
 

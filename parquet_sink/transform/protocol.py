@@ -40,7 +40,7 @@ class Transform(Protocol):
         """The same records, changed: other pieces, keys, headers or topics, for the same positions.
 
         A record that is to be passed over is left out (`DecodedRecords.without`); one that cannot be transformed is
-        rejected (`DecodedRecords.reject`). Raises ConnectorError only for what is no record's fault.
+        rejected (`DecodedRecords.reject`). Raises ConnectorError only for what is not a record's fault.
         """
         ...
 

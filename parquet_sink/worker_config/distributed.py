@@ -117,7 +117,7 @@ def _hmacs(value: Value) -> str | None:
 
 def _key_bits(value: Value) -> str | None:
     if isinstance(value, int) and (value < 128 or value > 4096 or value % 8):
-        return f"{value} is no length of a key; give a multiple of 8 from 128 to 4096, or remove the key."
+        return f"{value} is not a length of a key; give a multiple of 8 from 128 to 4096, or remove the key."
     return None
 
 
@@ -379,7 +379,7 @@ def _check_together(found: DistributedSettings, values: Values, report: Report) 
     """Limits that look at more than one key."""
     if f"{STATE}topic" not in values.given and wrong_topic(found.state_topic) is not None:
         report.problem(
-            f"{STATE}topic", f"{quoted(found.state_topic)} is no legal topic name; name a topic, or correct {GROUP_ID}."
+            f"{STATE}topic", f"{quoted(found.state_topic)} is not a topic name; name a topic, or correct {GROUP_ID}."
         )
     keys = {found.state_topic: f"{STATE}topic"}
     for prefix, topic in ((OFFSETS, found.offset_topic), (STATUS, found.status_topic), (CONFIG, found.config_topic)):

@@ -263,7 +263,7 @@ def test_torn_files_are_named_and_kept(parked: Parked, folder: ParkedFolder) -> 
     torn.write_bytes(b"PAR1")
     status, out, err = parked("list")
     assert (status, "10 records" in out) == (0, True)
-    assert f"{torn} is skipped and kept: it is no whole Parquet file" in err
+    assert f"{torn} is skipped and kept: it is not a whole Parquet file" in err
     parked("replay")
     assert torn.read_bytes() == b"PAR1"
 

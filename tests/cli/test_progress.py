@@ -24,7 +24,7 @@ def test_progress_is_logged(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_nothing_is_said_unasked(caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where standard error is no terminal: neither a log line nor a bar."""
+    """Where standard error is not a terminal: neither a log line nor a bar."""
     clock = Clock()
     with caplog.at_level(logging.INFO), ShownProgress("orders", 0, logs=False, monotonic=clock) as shown:
         clock.sleep(LOG_S)

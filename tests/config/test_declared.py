@@ -319,10 +319,10 @@ def test_a_subclass_has_the_keys_of_its_base() -> None:
 
 
 WRONG: Mapping[str, tuple[object, str]] = {
-    "a list that can change": (list[str], r"WrongShop\.field is annotated list\[str\], which is no type of a key"),
-    "numbers to choose from": (Literal[1, 2], "which is no type of a key; write str"),
-    "either of two": (str | int, "which is no type of a key"),
-    "a path object": (Path, "which is no type of a key"),
+    "a list that can change": (list[str], r"WrongShop\.field is annotated list\[str\], which is not a type of a key"),
+    "numbers to choose from": (Literal[1, 2], "which is not a type of a key; write str"),
+    "either of two": (str | int, "which is not a type of a key"),
+    "a path object": (Path, "which is not a type of a key"),
 }
 
 

@@ -22,7 +22,7 @@ NUMBERS = st.from_regex(r"[0-9]{1,15}(\.[0-9]{1,12})?", fullmatch=True)
 
 @given(st.sampled_from(UNITS), NUMBERS, st.sampled_from(["", " "]))
 def test_what_is_read_is_what_was_written(unit: tuple[Unit, str, int], number: str, between: str) -> None:
-    """A number times its unit, as fractions have it, and refused where that is no whole number."""
+    """A number times its unit, as fractions have it, and refused where that is not a whole number."""
     kind, name, size = unit
     exact = Fraction(number) * size
     if exact.denominator == 1:

@@ -75,7 +75,7 @@ def test_problems_of_all_files_are_told_together(folder: Path) -> None:
             f"  Invalid [{what}.storage.topic]. It is missing; name the topic, connect-{topic} say."
             for what, topic in (("config", "configs"), ("status", "status"), ("offset", "offsets"))
         ),
-        '  Warning [plugin.path]. "/p" is no folder, so nothing is found there; correct it.',
+        '  Warning [plugin.path]. "/p" is not a folder, so nothing is found there; correct it.',
         f"{good}: OK (connector orders: orders -> table ORDERS)",
         *WAY,
         f"{bad}: 1 problem",

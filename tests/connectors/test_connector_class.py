@@ -74,7 +74,7 @@ def test_its_keys_are_validated(shop: Path) -> None:
     loaded = load_shop(topics="a b", shop_table="orders", shop_minutes="61", shop_tokn=CANARY)
     assert loaded.problems == (
         (
-            'Invalid [topics]. "a b" is no legal topic name; a topic has 1 to 249 letters, digits, dots, underscores '
+            'Invalid [topics]. "a b" is not a topic name; a topic has 1 to 249 letters, digits, dots, underscores '
             "and hyphens (for a pattern use topics.regex)."
         ),
         "Invalid [shop.minutes]. Orders are wanted within the hour; give 60 or less.",
@@ -123,7 +123,7 @@ def test_an_unknown_class_is_told_with_those_that_are_there(shop: Path) -> None:
     known = ", ".join([*plugins.BUILT_IN[plugins.CONNECTORS], "com.example.ShopSinkConnector"])
     assert loaded.problems == (
         (
-            f'Invalid [connector.class]. "ShopSnk" is no connector class known here; known are {known}. Write one of '
+            f'Invalid [connector.class]. "ShopSnk" is not a known connector class; known are {known}. Write one of '
             "them, or install the Python package that has it. Did you mean com.example.ShopSinkConnector?"
         ),
     )
@@ -133,7 +133,7 @@ def test_a_class_from_a_provider_is_not_shown() -> None:
     """What a placeholder stood for may be a secret."""
     loaded = load({**SHOP, "connector.class": "${env:TOKEN}"}, WORKER, source="shop")
     assert loaded.problems == (
-        'Invalid [connector.class]. What "${env:TOKEN}" stands for is no connector class that can be used; correct it.',
+        'Invalid [connector.class]. What "${env:TOKEN}" stands for is not a usable connector class; correct it.',
     )
 
 
@@ -143,7 +143,7 @@ def test_a_class_from_a_provider_is_not_shown() -> None:
         ("import nowhere_at_all", "loaded from bad_sink:Bad (ModuleNotFoundError: No module named 'nowhere_at_all')"),
         ("", "cannot be loaded from bad_sink:Bad (AttributeError: module 'bad_sink' has no attribute 'Bad')"),
         ("class Bad:\n    def __init__(self): raise RuntimeError('no\\x1b')", "(RuntimeError: no\\u001b)"),
-        ("class Bad:\n    keys = check = None", "at bad_sink:Bad is no connector class: it has no prefixes, settings"),
+        ("class Bad:\n    keys = check = None", "at bad_sink:Bad is not a connector class: it has no prefixes"),
     ],
 )  # fmt: skip
 def test_a_broken_package_is_named(site: Path, source: str, reason: str) -> None:

@@ -111,7 +111,7 @@ def test_a_class_says_whether_it_is_a_source() -> None:
     """By its kind; what names none is a sink, as all classes were."""
     names = ("TickSource", "FileStreamSource", "EmsSink", "FileStreamSink")
     assert [type_of(find_class(name)) for name in names] == ["source", "source", "sink", "sink"]
-    with pytest.raises(PluginUnusable, match='"lost" is no kind of connectors known here; known are sink, record_sink'):
+    with pytest.raises(PluginUnusable, match='"lost" is not a known kind of connectors; known are sink, record_sink'):
         type_of(find_class("LostSource"))
 
 
@@ -149,4 +149,4 @@ def test_settings_of_no_kind_that_runs_are_a_problem_of_the_file() -> None:
     loaded = _loaded("a", "LostSource")
     assert loaded.settings is None
     (problem,) = loaded.problems
-    assert problem.startswith('Invalid [connector.class]. "lost" is no kind of connectors known here')
+    assert problem.startswith('Invalid [connector.class]. "lost" is not a known kind of connectors')

@@ -128,14 +128,14 @@ PROBLEMS: list[tuple[Mapping[str, str | None], str]] = [
         {"transforms.m.type": f"{MODULE}.Nothing"},
         f'Invalid [transforms.m.type]. "{MODULE}.Nothing" cannot be loaded from {MODULE}:Nothing (AttributeError',
     ),
-    ({"transforms.m.type": "no.such.Mask"}, 'Invalid [transforms.m.type]. "no.such.Mask" is no transform known here;'),
+    ({"transforms.m.type": "no.such.Mask"}, 'Invalid [transforms.m.type]. "no.such.Mask" is not a known transform;'),
     (
         {"predicates.p.type": "no.such.Is"},
-        'Invalid [predicates.p.type]. "no.such.Is" is no predicate known here;',
+        'Invalid [predicates.p.type]. "no.such.Is" is not a known predicate;',
     ),
     (
         {"transforms.m.type": "${env:SECRET}"},
-        'Invalid [transforms.m.type]. What "${env:SECRET}" stands for is no transform that can be used; correct it.',
+        'Invalid [transforms.m.type]. What "${env:SECRET}" stands for is not a usable transform; correct it.',
     ),
     ({"transforms.m.fields": "${env:NO}"}, "Invalid [transforms.m.fields]. ${env:NO}: the environment variable NO is"),
     (

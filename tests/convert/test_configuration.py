@@ -113,8 +113,8 @@ KNOWN = (
     "DoubleConverter."
 )
 UNKNOWN = [
-    ("x.AvroConverter", f'"x.AvroConverter" is no converter known here; {KNOWN} Did you mean {AVRO}?'),
-    ("io.debezium.Zzz", f'"io.debezium.Zzz" is no converter known here; {KNOWN}'),
+    ("x.AvroConverter", f'"x.AvroConverter" is not a known converter; {KNOWN} Did you mean {AVRO}?'),
+    ("io.debezium.Zzz", f'"io.debezium.Zzz" is not a known converter; {KNOWN}'),
     (
         "io.apicurio.registry.utils.converter.ProtobufConverter",
         (
@@ -212,7 +212,7 @@ def test_a_wrong_setting_of_the_worker_is_told_where_it_is_used() -> None:
     assert _load({V: "bytes"}, worker).problems == ()
     (problem,) = _load({}, worker).problems
     assert problem == (
-        f"Invalid [{V}.converter.encoding]. It is no character set known here; write UTF-8, ISO-8859-1, windows-1252, "
+        f"Invalid [{V}.converter.encoding]. It is not a known character set; write UTF-8, ISO-8859-1, windows-1252, "
         "UTF-16 or the like."
     )
 

@@ -346,7 +346,7 @@ def test_schemas_that_are_too_deep() -> None:
 
 
 def test_a_payload_cannot_smuggle_members() -> None:
-    """Text between a known beginning and end that is no single value is judged as a whole: the last member counts."""
+    """Text between a known beginning and end that is not a single value counts as a whole: the last member counts."""
     good = enveloped(ORDER, {"id": 1})
     other = orjson.dumps({"type": "struct", "fields": [field("x", "int8")]})
     sly = good[: -len(b'{"id":1}}')] + b'{"id":1},"schema":' + other + b',"payload":{"x":2}}'

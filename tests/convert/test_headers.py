@@ -55,8 +55,11 @@ def test_the_worker_file_has_the_default() -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("any.Converter", '"any.Converter" is no converter of headers; known are SimpleHeaderConverter, JsonConverter'),
-        ("io.confluent.connect.avro.AvroConverter", "is no converter of headers"),
+        (
+            "any.Converter",
+            '"any.Converter" is not a converter of headers; known are SimpleHeaderConverter, JsonConverter',
+        ),
+        ("io.confluent.connect.avro.AvroConverter", "is not a converter of headers"),
     ],
 )
 def test_what_decodes_no_headers_is_refused_where_there_are_transforms(name: str, said: str) -> None:
@@ -70,4 +73,4 @@ def test_what_decodes_no_headers_is_refused_where_there_are_transforms(name: str
 def test_values_are_not_decoded_as_headers() -> None:
     """SimpleHeaderConverter is for headers alone."""
     (problem,) = load_file({"value.converter": "SimpleHeaderConverter"}).problems
-    assert "is no converter known here" in problem
+    assert "is not a known converter" in problem

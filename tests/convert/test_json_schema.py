@@ -157,7 +157,7 @@ REFUSED: list[tuple[object, str]] = [
     ({"type": "array"}, " is an array without one schema for all its items"),
     ({"type": "array", "items": [STRING]}, " is an array without one schema for all its items"),
     ({"enum": [1, "a"]}, " has values of more than one type, or none"),
-    ({"enum": {}}, " has an enum that is no list"),
+    ({"enum": {}}, " has an enum that is not a list"),
     ({"oneOf": [STRING, {"not": {}}]}, ".oneOf[1] allows anything: it needs a type"),
     ({"allOf": [{}, {}]}, " allows anything: it needs a type"),
     (
@@ -338,7 +338,7 @@ def test_unions_in_records() -> None:
 
 
 def test_tombstones_and_single_values() -> None:
-    """A schema that allows null makes null a tombstone; one that is no object gives a column of its type."""
+    """A schema that allows null makes null a tombstone; one that is not an object gives a column of its type."""
     assert decode({"oneOf": [NULL, SCHEMA]}, None) == Decoded()
     assert rows(decode({"type": "array", "items": INTEGER}, [1], [2, 3])) == [[1], [2, 3]]
     assert rows(decode(STRING, "a")) == ["a"]

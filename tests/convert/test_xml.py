@@ -141,7 +141,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("document", "reason"), REFUSED)
 def test_refused(document: bytes, reason: str) -> None:
-    """What is no record has a reason, and where; never content."""
+    """What is not a record has a reason, and where; never content."""
     with pytest.raises(InvalidValue) as error:
         parse(document)
     assert str(error.value).startswith(reason)

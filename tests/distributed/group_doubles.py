@@ -107,7 +107,7 @@ class Membership:
         self._known = Member(worker_id, "", leads=False, lease_until_ns=0)
 
     def hear(self) -> None:
-        """It joins where it is no member any more, and then begins anew with the next hearing."""
+        """It joins where it is not a member any more, and then begins anew with the next hearing."""
         found = self._coordinator.members.get(self._worker_id)
         if found is None or found.member_id != self._known.member_id:
             member_id = self._coordinator.join(self._worker_id) if found is None else found.member_id

@@ -95,7 +95,7 @@ def test_it_lasts_over_an_ordinary_rebalance() -> None:
 
 
 def test_a_client_id_carries_worker_and_url() -> None:
-    """Those of newer versions may carry more; what is no worker has none."""
+    """Those of newer versions may carry more; what is not a worker has none."""
     known = MemberInfo("a:8083", "m", "https://a:8083/", 0)
     assert _named(_client_id("a:8083", "https://a:8083/"), "m") == known
     newer = _named("parquet-sink|2|a:8083|https://a:8083/|more", "m")

@@ -149,10 +149,10 @@ def test_tombstones_remove_what_their_key_stands_for() -> None:
 
 
 UNREADABLE = {
-    (b"connector-a", b"\xff"): "its value is no JSON",
-    (b"connector-a", b"[" * 200_000): "its value is no JSON",
-    (b"connector-a", b"[]"): "its value is no JSON object",
-    (b"connector-a", b'{"properties":{"x":1}}'): 'its "x" is no text',
+    (b"connector-a", b"\xff"): "its value is not JSON",
+    (b"connector-a", b"[" * 200_000): "its value is not JSON",
+    (b"connector-a", b"[]"): "its value is not a JSON object",
+    (b"connector-a", b'{"properties":{"x":1}}'): 'its "x" is not text',
     (b"target-state-a", b'{"state":"ASLEEP"}'): "it names no state that this program knows",
     (
         b"restart-connector-a",
@@ -161,17 +161,17 @@ UNREADABLE = {
     (b"session-key", b'{"key":"?","algorithm":"","creation-timestamp":1}'): 'its "key" is no base64',
     (b"parquet-sink.assignment", b'{"version":2}'): "it is of version 2, and this program knows 1",
     (b"parquet-sink.cluster", b'{"version":2,"group":"g"}'): "it is of version 2, and this program knows 1",
-    (b"parquet-sink.cluster", b'{"version":1}'): 'its "group" is no text',
-    (b"parquet-sink.assignment", b'{"version":true}'): 'its "version" is no whole number',
+    (b"parquet-sink.cluster", b'{"version":1}'): 'its "group" is not text',
+    (b"parquet-sink.assignment", b'{"version":true}'): 'its "version" is not a whole number',
     (b"session-keys", b"{}"): "this program has no such key",
-    (b"\xff", b"{}"): "its key is no text in UTF-8",
+    (b"\xff", b"{}"): "its key is not text in UTF-8",
     (None, b"{}"): "this program has no such key",
     (b"status-task-a-\xc2\xb2", b"{}"): "its key names no task",
     (b"status-task-a", None): "its key names no task",
     (b"status-topic-a", None): "its key names no connector",
     (b"status-connector-a", b'{"state":"DESTROYED"}'): "it names no state that this program knows",
     (b"parquet-sink.release-a", b'{"version":9}'): "it is of version 9, and this program knows 1",
-    (b"parquet-sink.leaving-a", b'{"version":1}'): 'its "member" is no text',
+    (b"parquet-sink.leaving-a", b'{"version":1}'): 'its "member" is not text',
 }
 
 

@@ -54,7 +54,7 @@ def _used(secrets: ConfigSecrets, config: Mapping[str, str]) -> tuple[Mapping[st
 
 
 def test_a_password_in_the_clear_is_refused_with_the_cure() -> None:
-    """Of each key one problem; the password is in none; what is no password is not looked at."""
+    """Of each key one problem; the password is in none; what is not a password is not looked at."""
     problems = _problems(_secrets("refused"), {"token": "canary", "pin": "${env:A}", "topic": "t", "x.password": "y"})
     assert problems == tuple(
         f"Invalid [{name}]. It has a password in the clear, which whoever may read the config topic would see. Write "

@@ -228,7 +228,7 @@ def to_decoder(settings: Converter, registered: Registered) -> Decoder:
 
 
 def to_keys(example: Example) -> list[bytes | None] | None:
-    """The bytes of the records' keys; a line without anything is no key."""
+    """The bytes of the records' keys; a line without anything is not a key."""
     return None if example.keys is None else [line.encode() or None for line in example.keys.lines]
 
 

@@ -63,7 +63,7 @@ def test_the_converter_of_the_page_reads(lines: dict[str, str]) -> None:
         ({"value.converter.columns": None}, "Invalid [value.converter.columns]. It is missing; name the fields."),
         (
             {"value.converter.separator": "ab"},
-            'Invalid [value.converter.separator]. "ab" is no single character; write one.',
+            'Invalid [value.converter.separator]. "ab" is not a single character; write one.',
         ),
     ],
 )

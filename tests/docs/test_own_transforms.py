@@ -70,4 +70,4 @@ def test_wrong_settings_are_told(installed: str, tmp_path: Path) -> None:
     file.write_text(CONNECTOR + block("properties").replace("=2024-01-01", "=soon"), encoding="utf-8")
     done = run("-m", "parquet_sink", "check", str(file), path=installed)
     assert done.returncode == 2
-    assert 'Invalid [predicates.new.from]. "soon" is no date; write 2024-01-01.' in done.stdout + done.stderr
+    assert 'Invalid [predicates.new.from]. "soon" is not a date; write 2024-01-01.' in done.stdout + done.stderr

@@ -74,7 +74,7 @@ def test_converter_and_target_are_validated_by_check(site: str, tmp_path: Path) 
     file.write_text(SINK + CONVERTER.replace("=;", "=;;") + TARGET.replace("depot.path", "depot.pth"))
     status, said = typed(site, "check", str(file))
     assert status == 2
-    assert 'Invalid [value.converter.separator]. ";;" is no single character; write one.' in said
+    assert 'Invalid [value.converter.separator]. ";;" is not a single character; write one.' in said
     assert "Invalid [depot.path]. It is missing; name the file." in said
     assert "Warning [depot.pth]. It is unknown and has no effect. Did you mean depot.path?" in said
 

@@ -249,7 +249,7 @@ _ROWS: Final[Mapping[str, Mapping[str, str | None]]] = {
         "obfuscation.hmac.key": "0123456789abcdef0123456789abcdef",
         "flattener.enable": "false",
     },
-    "obfuscation of what is no text": {"obfuscation.fields": "id"},
+    "obfuscation of what is not text": {"obfuscation.fields": "id"},
     "raw": {"mode": "raw", "embed.kafka.metadata": None},
 }
 _EXPLODED: Final = ("ReplaceField", "include=items", {"explode.mode": "List"})

@@ -8,7 +8,7 @@ from parquet_sink.parked.scan import scan
 
 
 def rejected(offset: int, **more: Any) -> Rejected:
-    """A record that is no JSON."""
+    """A record that is not JSON."""
     fields = {
         "key": b"k%d" % offset,
         "value": b"not JSON %d" % offset,

@@ -45,9 +45,9 @@ def test_a_record_is_kept_with_all_that_it_has(folder: ParkedFolder) -> None:
 
 def test_a_reason_that_is_no_whole_text_is_kept(folder: ParkedFolder) -> None:
     """Half a character, as a field's name may have, does not keep its record from being parked."""
-    odd = replace(rejected(1), reason="field \ud800 is no number")
+    odd = replace(rejected(1), reason="field \ud800 is not a number")
     assert folder.append("orders", 0, [odd], 1) == 1
-    assert scan(folder.path).files[0].read().column("reason").to_pylist() == ["field \\ud800 is no number"]
+    assert scan(folder.path).files[0].read().column("reason").to_pylist() == ["field \\ud800 is not a number"]
 
 
 def test_only_this_user_reads_what_is_parked(folder: ParkedFolder) -> None:

@@ -30,7 +30,7 @@ def test_a_topic_that_is_there_at_the_start(make: Callable[[str], Planner], clus
     with pytest.raises(TopicUnusable) as told:
         make("orders(.*):$1").begin()
     assert str(told.value).startswith(
-        'Invalid [connect.ems.target.table.map]. Topic orders would go to table "" by orders(.*):$1, which is no name'
+        'Invalid [connect.ems.target.table.map]. Topic orders would go to table "" by orders(.*):$1, which is not a '
     )
     assert cluster.group == {}
 

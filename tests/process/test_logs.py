@@ -159,7 +159,7 @@ def test_a_format_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(InvalidConfiguration) as caught:
         logs.log_format()
     assert caught.value.problems == (
-        "Invalid [PARQUET_SINK_LOG_FORMAT]. 'yaml' is no format of log lines; use one of text, json",
+        "Invalid [PARQUET_SINK_LOG_FORMAT]. 'yaml' is not a format of log lines; use one of text, json",
     )
     assert logs.log_format("json") == "json"
     monkeypatch.setenv(logs.FORMAT_VARIABLE, "JSON")
@@ -262,7 +262,7 @@ def test_whatever_is_said_is_one_line(words: str) -> None:
 
 
 def test_a_trace_is_a_field() -> None:
-    """And what is no JSON is written as its text."""
+    """And what is not JSON is written as its text."""
     try:
         int("why")
     except ValueError:

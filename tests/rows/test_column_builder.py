@@ -553,7 +553,7 @@ def test_trees_in_chunks() -> None:
 
 
 def test_trees_that_do_not_explode_are_rows() -> None:
-    """One record that is no list of records does not change what becomes of the others."""
+    """One record that is not a list of records does not change what becomes of the others."""
     column_builder.report_unwrapped.cache_clear()
     (batch,) = of(replace(PLAIN, explode=True), trees({"m": [{"a": 1}, None, {"a": 2}]}, {"m": []}, {"a": 3}))
     assert (batch.positions.to_pylist(), [row["a"] for row in rows(batch)]) == ([0, 0, 2], [1, 2, 3])

@@ -285,7 +285,7 @@ def test_two_tasks_learnings_are_merged() -> None:
 
 
 def test_text_is_a_row_only_in_chunks() -> None:
-    """A value that is no record is refused, unless it is stored as text."""
+    """A value that is not a record is refused, unless it is stored as text."""
     _, offset, reason = refused(BARE, [(pa.string(), "hello")])
     assert (offset, "not a record" in reason) == (0, True)
     chunked = replace(BARE, chunks=2, chunk_bytes=3)

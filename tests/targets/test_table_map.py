@@ -47,11 +47,11 @@ def test_a_connector_has_several_tables() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("orders", '"orders" is no pattern with its table; write topics-(.*):TABLE_$1.'),
-        ("orders:", '"orders:" is no pattern with its table'),
-        (":ORDERS", '":ORDERS" is no pattern with its table'),
-        (",", '"" is no pattern with its table'),
-        ("orders(:X", '"orders(:X" is no regular expression that can be kept'),
+        ("orders", '"orders" is not a pattern with its table; write topics-(.*):TABLE_$1.'),
+        ("orders:", '"orders:" is not a pattern with its table'),
+        (":ORDERS", '":ORDERS" is not a pattern with its table'),
+        (",", '"" is not a pattern with its table'),
+        ("orders(:X", '"orders(:X" is not a regular expression that can be kept'),
         ("a:A,(b):$2", '"(b):$2" names group 2, and the expression has 1; correct one of them.'),
     ],
 )
@@ -65,8 +65,8 @@ def test_a_topic_without_a_usable_table_is_refused() -> None:
     """When the file is read, if it names the topic."""
     (problem,) = load_file({MAP: "orders-?(.*):$1", "topics": "orders,orders-eu"}).problems
     assert problem == (
-        f'Invalid [{MAP}]. Topic orders would go to table "" by orders-?(.*):$1, which is no name; correct the rule, '
-        "or put one for this topic before it."
+        f'Invalid [{MAP}]. Topic orders would go to table "" by orders-?(.*):$1, which is not a name; correct the '
+        "rule, or put one for this topic before it."
     )
     settings = settings_of({MAP: "orders-?(.*):$1", "topics": None, "topics.regex": "orders.*"})
     assert settings.why_unusable("orders-eu") is None

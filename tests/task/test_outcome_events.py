@@ -52,7 +52,9 @@ def test_a_range_without_a_row_is_flushed_all_the_same() -> None:
 def test_diverted_records_are_reported_before_the_range() -> None:
     """Also of a range that did not end well: what counts counts."""
     stages = {"VALUE_CONVERTER": 2, "TASK_PUT": 1}
-    told = RecordsSetAside("sink", 99.0, "orders", 3, 3, 4, 9, stages, "it is no JSON", "dead letters in topic d", True)
+    told = RecordsSetAside(
+        "sink", 99.0, "orders", 3, 3, 4, 9, stages, "it is not JSON", "dead letters in topic d", True
+    )
     whole = RangeOutcome(PLANNED, 100, (), None, LearnedSchema(), ended_at_s=99.0, diverted=told)
     assert next(iter(events_of("sink", whole))) == told
     assert event_from_json(told.to_json()) == told

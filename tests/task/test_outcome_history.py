@@ -70,7 +70,7 @@ def test_a_file_and_its_range_are_kept(tmp_path: Path) -> None:
 def test_what_was_not_accepted_is_kept(
     tmp_path: Path, failure: Failure, tried: tuple[Attempt, ...], outcome: UploadOutcome
 ) -> None:
-    """When it was known, why, and after which attempts; a range of which nothing is done is no range yet."""
+    """When it was known, why, and after which attempts; a range of which nothing is done is not a range yet."""
     ended = RangeOutcome(PLANNED, 0, (failed(0, failure, tried),), failure, LearnedSchema(), ended_at_s=99.0)
     with closing(kept(tmp_path, ended)) as history:
         (one,) = history.files()

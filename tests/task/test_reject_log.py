@@ -24,7 +24,7 @@ from tests.factories import Clock
 SECRET = "canary-51c2"
 CLASSES = {Stage.VALUE_CONVERTER: "org.example.Converter"}
 REJECTED = Rejected(
-    *("orders", 3, 7, Stage.VALUE_CONVERTER, "the value is no JSON", b"k\n\xff", SECRET.encode()),
+    *("orders", 3, 7, Stage.VALUE_CONVERTER, "the value is not JSON", b"k\n\xff", SECRET.encode()),
     *((("a", None), ("größe", b"1")), 1_234, "LogAppendTime"),
 )
 
@@ -35,7 +35,7 @@ def test_a_line_is_that_of_kafka_connect() -> None:
     assert text == (
         "Error encountered in task sink-0. Executing stage 'VALUE_CONVERTER' with class 'org.example.Converter', where "
         "consumed record is {topic='orders', partition=3, offset=7, timestamp=1234, timestampType=LogAppendTime}. "
-        "the value is no JSON"
+        "the value is not JSON"
     )
 
 

@@ -33,7 +33,7 @@ class VaultConfigProvider:
 
     def __init__(self, values):
         if values.text("address") == "nowhere":
-            raise WrongSettings({"address": f"{values.quoted('address')} is no address; write vault://host."})
+            raise WrongSettings({"address": f"{values.quoted('address')} is not an address; write vault://host."})
         if values.text("address") == "bug":
             raise RuntimeError(values.secret("token").reveal())
         self.token = values.secret("token")
@@ -235,7 +235,7 @@ def test_a_key_that_is_not_there_is_named(own: str) -> None:
         ({"providers.v.param.address": ""}, "[config.providers.v.param.address]. It is missing; give its address."),
         (
             {"providers.v.param.address": "nowhere"},
-            '[config.providers.v.param.address]. "nowhere" is no address; write vault://host.',
+            '[config.providers.v.param.address]. "nowhere" is not an address; write vault://host.',
         ),
         (
             {"providers.v.param.address": "bug", "providers.v.param.token": CANARY},
@@ -252,11 +252,11 @@ def test_a_key_that_is_not_there_is_named(own: str) -> None:
         ({"providers": "v,env,v"}, '[config.providers]. "v" is named twice; name each provider once.'),
         (
             {"providers": "v,file", "providers.file.param.allowed.paths": "s"},
-            '[config.providers.file.param.allowed.paths]. "s" is no absolute path; write it from / on.',
+            '[config.providers.file.param.allowed.paths]. "s" is not an absolute path; write it from / on.',
         ),
         (
             {"providers.env.param.allowlist.pattern": "("},
-            '[config.providers.env.param.allowlist.pattern]. "(" is no regular expression',
+            '[config.providers.env.param.allowlist.pattern]. "(" is not a regular expression',
         ),
     ],
 )

@@ -140,7 +140,7 @@ def test_settings_of_both_kinds_of_clients_are_not_warned_of() -> None:
         (
             "bootstrap.servers",
             "k1",
-            '"k1" is no broker address; write host:port, several separated by commas.',
+            '"k1" is not a broker address; write host:port, several separated by commas.',
         ),
     ],
 )
@@ -157,7 +157,7 @@ def test_a_bad_option_is_named_as_the_option() -> None:
     loaded = _load(bootstrap_option="localhost")
     assert loaded.problems == (
         (
-            'Invalid [--bootstrap-servers]. "localhost" is no broker address; write host:port, several separated '
+            'Invalid [--bootstrap-servers]. "localhost" is not a broker address; write host:port, several separated '
             "by commas."
         ),
     )

@@ -16,7 +16,7 @@ class Lines(Converter):
     @classmethod
     def check(cls, values, machine, report):
         if len(values.text("separator")) != 1:
-            report.problem("separator", f"{values.quoted('separator')} is no single character; write one.")
+            report.problem("separator", f"{values.quoted('separator')} is not a single character; write one.")
 
     def open(self):
         return Decoder(self.columns, self.separator)

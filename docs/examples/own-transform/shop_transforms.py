@@ -46,7 +46,7 @@ class FullName(FieldTransform):
         found = [record.get(name) for name in self.fields]
         for name, value in zip(self.fields, found, strict=True):
             if not isinstance(value, str | None):
-                raise RecordFault(f"field {name} is no text")
+                raise RecordFault(f"field {name} is not text")
         return self.separator.join(value for value in found if value is not None)
 
     def tree(self, tree, origin):
@@ -54,13 +54,13 @@ class FullName(FieldTransform):
         if tree is None:
             return None
         if not isinstance(tree, dict):
-            raise RecordFault("the value is no object, so it has no fields to join")
+            raise RecordFault("the value is not an object, so it has no fields to join")
         return {**tree, self.into: self.joined(tree)}
 
     def typed(self, arrow):
         """Records of one schema."""
         if not pa.types.is_struct(arrow):
-            raise RecordFault("the value is no record, so it has no fields to join")
+            raise RecordFault("the value is not a record, so it has no fields to join")
         return _FullNameTyped(self, arrow)
 
 
@@ -93,7 +93,7 @@ class Scale(FieldTransform):
             return tree
         number = tree[self.field]
         if isinstance(number, bool) or not isinstance(number, int | float):
-            raise RecordFault(f"field {self.field} is no number")
+            raise RecordFault(f"field {self.field} is not a number")
         return {**tree, self.field: number * self.factor}
 
     def typed(self, arrow):
@@ -143,7 +143,7 @@ class Since:
         try:
             day = datetime.fromisoformat(values.text("from")).replace(tzinfo=UTC)
         except ValueError:
-            raise WrongSettings({"from": f"{values.quoted('from')} is no date; write 2024-01-01."}) from None
+            raise WrongSettings({"from": f"{values.quoted('from')} is not a date; write 2024-01-01."}) from None
         self.start_ms = int(day.timestamp() * 1000)
 
     def test(self, records):

@@ -43,11 +43,11 @@ def rows(step, records, timestamps=None):
 
 
 def test_full_name():
-    """Names are joined; a record whose name is no text is invalid."""
+    """Names are joined; a record whose name is not text is invalid."""
     step = Step(FullName(values(FullName, fields="first,last"), "value"))
     found, reasons = rows(step, [{"first": "Ada", "last": "L"}, {"last": "B"}, None, {"first": 1}])
     assert [row["name"] for row in found] == ["Ada L", "B"]
-    assert reasons == ["field first is no text"]
+    assert reasons == ["field first is not text"]
 
 
 def test_full_name_settings():

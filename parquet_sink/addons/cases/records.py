@@ -125,7 +125,7 @@ def _objects(path: Path) -> Iterator[tuple[str, object]]:
             whole = json.loads(text)
             if not isinstance(whole, list):
                 raise InvalidConfiguration(
-                    [f"Invalid [{path}]. It is no list of records; write [{{…}}, …], or name it .jsonl."]
+                    [f"Invalid [{path}]. It is not a list of records; write [{{…}}, …], or name it .jsonl."]
                 )
             yield from ((f"{path}, record {at}", one) for at, one in enumerate(whole))
             return
@@ -144,7 +144,7 @@ def _objects(path: Path) -> Iterator[tuple[str, object]]:
 def _record(one: object, topic: str | None, next_offset: Mapping[tuple[str, int], int]) -> CaseRecord:
     """Raises ValueError with the reason and the cure."""
     if not isinstance(one, dict):
-        raise ValueError('It is no object; write {"value": …}.')
+        raise ValueError('It is not an object; write {"value": …}.')
     unknown = next((name for name in one if name not in _KEYS), None)
     if unknown is not None:
         raise ValueError(f"{quoted(unknown)} is unknown; known are {', '.join(_KEYS)}.")
@@ -164,7 +164,7 @@ def _record(one: object, topic: str | None, next_offset: Mapping[tuple[str, int]
 def _number(one: Mapping[str, Any], name: str, default: int) -> int:
     found = one.get(name, default)
     if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found <= _MOST[name]:
-        raise ValueError(f"{name} is no whole number from 0 to {_MOST[name]}; correct it.")
+        raise ValueError(f"{name} is not a whole number from 0 to {_MOST[name]}; correct it.")
     return found
 
 
@@ -182,7 +182,7 @@ def _bytes(one: Mapping[str, Any], part: str, *, required: bool) -> bytes | None
     if not given[0]:
         return json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
     if not isinstance(found, str):
-        raise ValueError(f"{name} is no text; put it between quotation marks.")
+        raise ValueError(f"{name} is not text; put it between quotation marks.")
     return _decoded(name, given[0], found)
 
 
@@ -202,10 +202,10 @@ def _headers(found: object) -> tuple[tuple[str, bytes | None], ...]:
     made = []
     for pair in pairs:
         if not (isinstance(pair, list | tuple) and len(pair) == 2 and isinstance(pair[0], str)):
-            raise ValueError('headers is no object of texts; write {"name": "text"}, or [["name", "text"], …].')
+            raise ValueError('headers is not an object of texts; write {"name": "text"}, or [["name", "text"], …].')
         name, value = pair
         if value is not None and not isinstance(value, str):
-            raise ValueError(f"header {quoted(name)} is no text; put it between quotation marks.")
+            raise ValueError(f"header {quoted(name)} is not text; put it between quotation marks.")
         made.append((name, None if value is None else value.encode()))
     return tuple(made)
 

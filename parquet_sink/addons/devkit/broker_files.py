@@ -131,7 +131,7 @@ def tool_command(words: Sequence[str], jars: Path, java: str, port: int, options
     name, arguments = (words[0], list(words[1:])) if words else ("", [])
     name = name.removeprefix("kafka-").removesuffix(".sh")
     if name not in TOOLS:
-        raise InvalidConfiguration([f"Invalid [--tool]. {name!r} is no tool; write one of {', '.join(TOOLS)}."])
+        raise InvalidConfiguration([f"Invalid [--tool]. {name!r} is not a tool; write one of {', '.join(TOOLS)}."])
     if not any(word.partition("=")[0] == _SERVER or word in _NO_BROKER for word in arguments):
         arguments = [_SERVER, f"localhost:{port}", *arguments]
     java_options = [*JAVA, *options, f"-Dlog4j2.configurationFile={TOOLS_LOGGING.as_uri()}", "-cp", f"{jars}/*"]

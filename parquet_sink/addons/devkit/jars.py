@@ -67,7 +67,7 @@ def repository(environment: Mapping[str, str] = os.environ) -> str:
         raise SetupError("PARQUET_SINK_MAVEN_REPOSITORY holds a user or password. Name a mirror that needs none.")
     if parts.scheme not in ("http", "https", "file"):
         raise SetupError(
-            f"PARQUET_SINK_MAVEN_REPOSITORY is {address!r}, which is no address of a Maven repository. "
+            f"PARQUET_SINK_MAVEN_REPOSITORY is {address!r}, which is not an address of a Maven repository. "
             f"Give one that starts with https://, http:// or file://, or none for {MAVEN_CENTRAL}."
         )
     return address.rstrip("/")

@@ -5,7 +5,7 @@ Who appends holds a lock, and first writes down where its lines begin and end, i
 them was committed, so all of them come again. A file that ends without a newline and has no such note is somebody
 else's doing: it gets the newline, and nothing is cut.
 
-What is no regular file (a pipe, a terminal) has no note, and what was written to it stays.
+What is not a regular file (a pipe, a terminal) has no note, and what was written to it stays.
 
 The sink that appends them, `FileSink`, has a line for each record: Java's text form of its value, in UTF-8.
 """
@@ -116,7 +116,7 @@ class Appender:
             os.ftruncate(self._note, 0)
 
     def _cut(self, start: int) -> None:
-        """Nothing from here on is committed. What is no regular file, or is not ours alone, stays as it is."""
+        """Nothing from here on is committed. What is not a regular file, or is not ours alone, stays as it is."""
         if self._note is not None:
             os.ftruncate(self._file, start)
             os.fsync(self._file)

@@ -151,7 +151,7 @@ def open_read_outs(
     path = getattr(target, "read_outs", None)
     if path is None:
         raise InvalidConfiguration(
-            ["Invalid [--verify]. The target is no push API, and cannot be asked what it has. Leave it out."]
+            ["Invalid [--verify]. The target is not a push API, and cannot be asked what it has. Leave it out."]
         )
     read_outs: ReadOuts = named(path)(target, report=report)
     return read_outs

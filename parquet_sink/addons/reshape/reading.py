@@ -32,7 +32,7 @@ def look(path: str) -> RawFile | None:
     except OSError as error:
         raise NotRaw(f"it cannot be read: {error.strerror or error}") from None
     except pa.ArrowException as error:
-        raise NotRaw(f"it is no whole Parquet file: {str(error).splitlines()[0]}") from None
+        raise NotRaw(f"it is not a whole Parquet file: {str(error).splitlines()[0]}") from None
     return _described(path, places) if places.num_rows else None
 
 

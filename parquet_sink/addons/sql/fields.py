@@ -49,7 +49,7 @@ def of_type(arrow: pa.DataType, path: Sequence[str]) -> tuple[int, ...]:
     for depth, name in enumerate(path):
         where = f"field {show(tuple(path[:depth]))}" if depth else "the value"
         if not pa.types.is_struct(arrow):
-            raise InvalidValue(f"{where} is no record, and the query asks for {show(tuple(path))}")
+            raise InvalidValue(f"{where} is not a record, and the query asks for {show(tuple(path))}")
         names = [arrow.field(index).name for index in range(arrow.num_fields)]
         found = matching(names, name, tuple(path))
         if found is None:

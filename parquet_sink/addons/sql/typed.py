@@ -51,7 +51,7 @@ def _columns(item: Item, rows: pa.Array, results: Results) -> list[tuple[pa.Fiel
 
 def _star(star: Star, rows: pa.Array, results: Results) -> list[tuple[pa.Field, pa.Array]]:
     if not pa.types.is_struct(rows.type):
-        raise InvalidValue("the value is no record, and the query asks for all its fields")
+        raise InvalidValue("the value is not a record, and the query asks for all its fields")
     found = []
     for name, source in expanded(star, rows.type.names):
         array = rows.field(source) if isinstance(source, str) else results.arrays[source.index]

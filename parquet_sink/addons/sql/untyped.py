@@ -83,7 +83,7 @@ def _tree(query: Query, tree: object, cells: Sequence[object]) -> Tree:
 
 def _star(star: Star, tree: object, cells: Sequence[object]) -> Iterator[tuple[str, object]]:
     if not isinstance(tree, dict):
-        raise InvalidValue("the value is no object, and the query asks for all its fields")
+        raise InvalidValue("the value is not an object, and the query asks for all its fields")
     for name, source in expanded(star, list(tree)):
         yield name, tree[source] if isinstance(source, str) else cells[source.index]
 
@@ -102,7 +102,7 @@ def _finite(query: Query, results: Results, failed: dict[int, str]) -> Results:
             rows = [results.rows[at] for at, value in enumerate(array.to_pylist()) if not _is_finite(value)]
         else:
             rows = []
-        why = f"column {show((one.name,))} of the query is no finite number, as a record without a schema must have"
+        why = f"column {show((one.name,))} of the query is not a finite number, as a record without a schema must have"
         failed.update((int(row), why) for row in rows)
         bad.update(int(row) for row in rows)
     if not bad:

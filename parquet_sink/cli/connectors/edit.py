@@ -42,7 +42,7 @@ def edit(args: Namespace, api: WorkerApi) -> bool:
     """Whether the worker has what was edited, or nothing was changed."""
     if not (args.yes or sys.stdin.isatty()):
         raise InvalidConfiguration(
-            ["Invalid [--yes]. Standard input is no terminal, so nobody can be asked; add --yes, or use update."]
+            ["Invalid [--yes]. Standard input is not a terminal, so nobody can be asked; add --yes, or use update."]
         )
     return each(args, args.targets, lambda name: _edit(args, api, name), _said)
 

@@ -79,7 +79,7 @@ def _read(path: str) -> list[Entry]:
     except OSError as error:
         raise _wrong_file(path, f"It cannot be read ({error.strerror})") from None
     except (ValueError, RecursionError):
-        raise _wrong_file(path, "It is no JSON") from None
+        raise _wrong_file(path, "It is not JSON") from None
     found = content.get("offsets") if isinstance(content, dict) else None
     if not isinstance(found, list) or not found or not all(_is_entry(one) for one in found):
         raise _wrong_file(path, 'It is not {"offsets": [{"partition": {...}, "offset": {...}}, ...]}')

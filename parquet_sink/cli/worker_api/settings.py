@@ -88,7 +88,7 @@ def duration_s(text: str) -> float:
     """Seconds: a plain number of them, or with a unit. Raises ArgumentTypeError with the forms."""
     found = seconds(text)
     if found is None:
-        raise ArgumentTypeError(f"{text!r} is no duration; give seconds, or one such as 500ms, 30s, 5m or 1h")
+        raise ArgumentTypeError(f"{text!r} is not a duration; give seconds, or one such as 500ms, 30s, 5m or 1h")
     return found
 
 
@@ -150,19 +150,19 @@ def _user(values: Values, environment: Mapping[str, str]) -> tuple[str | None, S
 
 
 def _wrong_url(url: str) -> str | None:
-    """Why it is no address of a worker. A password in it is not shown."""
+    """Why it is not an address of a worker. A password in it is not shown."""
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        return "It is no address; write one such as http://localhost:8083."
+        return "It is not an address; write one such as http://localhost:8083."
     if parts.username is not None or parts.password is not None:
         return (
             "It holds a user, which others would see in the list of processes; remove it, and give user and password "
             f"by {USER_VARIABLE} and {PASSWORD_VARIABLE}, or in a --client-file."
         )
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-        return f"{quoted(url)} is no address of a worker; write one such as http://localhost:8083."
+        return f"{quoted(url)} is not an address of a worker; write one such as http://localhost:8083."
     if parts.query or parts.fragment:
         return f"{quoted(url)} has a query or a fragment; remove it."
     return None

@@ -83,7 +83,7 @@ def _connect_decimal(notes: Notes, path: Path) -> tuple[int | None, int | None]:
 
 
 def _text(notes: Notes, name: str) -> str:
-    """Empty where it is no text."""
+    """Empty where it is not text."""
     found = notes.get(name)
     return found if isinstance(found, str) else ""
 

@@ -305,7 +305,7 @@ class _Envelopes:
                 self._take_whole(pieces, values[index].as_py(), position)
 
     def _take_payload(self, pieces: Pieces, frame: Frame, payload: bytes, position: int) -> None:
-        """One payload the exact way. Raises JSONDecodeError when it is no JSON: the whole value says why."""
+        """One payload the exact way. Raises JSONDecodeError when it is not JSON: the whole value says why."""
         tree = orjson.loads(payload)
         try:
             if frame.reader is None:

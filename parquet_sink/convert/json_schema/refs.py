@@ -56,7 +56,7 @@ class Place:
 
     @property
     def words(self) -> dict[str, Any]:
-        """Its keywords; none of what is no object."""
+        """Its keywords; none of what is not an object."""
         return self.tree if isinstance(self.tree, dict) else {}
 
     def __str__(self) -> str:
@@ -283,7 +283,7 @@ def kind_of_values(place: Place) -> tuple[ScalarName, bool]:
     """The type that all values of an enum or const without a type have, and whether null is one of them."""
     values = [place.words["const"]] if "const" in place.words else place.words["enum"]
     if not isinstance(values, list):
-        raise InvalidValue(f"{place} has an enum that is no list")
+        raise InvalidValue(f"{place} has an enum that is not a list")
     shapes = {type(value) for value in values} - {type(None)}
     names: tuple[tuple[set[type], ScalarName], ...] = (
         ({str}, "string"),

@@ -12,7 +12,7 @@ _NO_TEXT: Final = frozenset({"idna", "punycode", "unicode-escape", "raw-unicode-
 
 def _encoding(value: Value) -> str | None:
     """The names are Python's codecs for text; some of them (`idna`) read something else than a character set."""
-    reason = "It is no character set known here; write UTF-8, ISO-8859-1, windows-1252, UTF-16 or the like."
+    reason = "It is not a known character set; write UTF-8, ISO-8859-1, windows-1252, UTF-16 or the like."
     text = str(value)
     try:
         "a".encode(text)
@@ -34,7 +34,7 @@ class StringConverter(Converter):
 
     encoding: str = key(
         "converter.encoding",
-        "Character set of text. A value that is no text in it is invalid input. The name is written twice, as in "
+        "Character set of text. A value that is not text in it is invalid input. The name is written twice, as in "
         "`value.converter.converter.encoding`.",
         default="UTF-8",
         check=Check("a character set that Python knows", _encoding),

@@ -180,7 +180,7 @@ class _Planner:
         return bool(field.has_presence and field.containing_oneof is None)
 
     def _is_optional(self, field: Any, keyword: bool) -> bool:
-        """As ProtobufData.toConnectSchema marks a field that is no member of a oneof."""
+        """As ProtobufData.toConnectSchema marks a field that is not a member of a oneof."""
         if field.is_repeated or field.type == field.TYPE_ENUM or field.type in _MESSAGES:
             return True
         return keyword if self._settings.optional_for_nullables else not self._settings.wrapper_for_nullables

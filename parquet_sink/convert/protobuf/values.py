@@ -96,7 +96,7 @@ def to_decimal(column: pa.DataType) -> Convert:
 
 
 def _rescale(unscaled: int, by: int) -> int:
-    """`unscaled` times ten to the power `by`. Raises Unfit where that is no integer or a very long one."""
+    """`unscaled` times ten to the power `by`. Raises Unfit where that is not an integer or a very long one."""
     if by == 0 or unscaled == 0:
         return unscaled
     if 0 < by <= MAX_PRECISION:

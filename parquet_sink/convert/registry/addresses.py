@@ -41,10 +41,10 @@ def parse(text: str) -> Address:
         url = urlsplit(text)
         port = url.port
     except ValueError:
-        raise ValueError(f"is no valid URL; {_FORM}.") from None
+        raise ValueError(f"is not a valid URL; {_FORM}.") from None
     plain = text.isprintable() and not any(char.isspace() for char in text)
     if url.scheme not in ("http", "https") or not url.hostname or port == 0 or not plain:
-        raise ValueError(f"is no valid URL; {_FORM}.")
+        raise ValueError(f"is not a valid URL; {_FORM}.")
     if url.query or url.fragment:
         raise ValueError(f"has a query or a fragment; {_FORM}.")
     host = url.netloc.rpartition("@")[2]

@@ -338,7 +338,7 @@ def probe(settings: RegistrySettings) -> str:
 
 
 def shown(settings: RegistrySettings) -> str:
-    """The addresses for a message, without credentials. Raises InvalidConfiguration for what is no URL."""
+    """The addresses for a message, without credentials. Raises InvalidConfiguration for what is not a URL."""
     return ", ".join(address_of(url, settings).url for url in settings.urls)
 
 

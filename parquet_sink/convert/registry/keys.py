@@ -274,7 +274,7 @@ APICURIO_KEYS: Final = (
         default_text="by the address",
         check=_one_of(
             ID_BYTES,
-            f"It is no handler known here; write one of {', '.join(ID_BYTES)}, or set schema.id.bytes to 4 or 8.",
+            f"It is not a known handler; write one of {', '.join(ID_BYTES)}, or set schema.id.bytes to 4 or 8.",
             simple_name,
         ),
     ),

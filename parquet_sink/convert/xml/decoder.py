@@ -5,7 +5,7 @@ The root element is the record and its name is dropped. Then, for every element:
 - attributes and child elements are fields, in order; prefixes and declarations of namespaces are dropped;
 - fields of one name are a list, whether they are elements, attributes or both;
 - an element with neither is its text, as it stands: `""` when empty;
-- every scalar is text; `xsi:nil="true"` makes an element null, whatever it holds, and `xsi:nil` is no field;
+- every scalar is text; `xsi:nil="true"` makes an element null, whatever it holds, and `xsi:nil` is not a field;
 - comments and processing instructions are passed over, CDATA is text.
 
 Text beside attributes or child elements is the field `value`, one for each piece between two elements, unless it is all

@@ -98,7 +98,7 @@ def _in_words(name: str, value: str | Secret, refusal: str) -> str:
     if isinstance(value, Secret):
         return "The Kafka client does not take its value; correct it."
     if name == "security.protocol":
-        return f"{value} is no protocol; write one of {', '.join(PROTOCOLS)}."
+        return f"{value} is not a protocol; write one of {', '.join(PROTOCOLS)}."
     if outside := re.search(r"allowed range (\S+)\.\.(\S+)", refusal):
         return f"{value} is out of range; give {outside[1]} to {outside[2]}."
     return f"The Kafka client does not take the value {value}; correct it."
@@ -124,7 +124,7 @@ def of_all(client: Client, refusal: str) -> Problem:
     if "SASL mechanism" in refusal:
         return (
             sasl.MECHANISM,
-            f"{client.get(sasl.MECHANISM)} is no mechanism that is built in; write {sasl.MECHANISMS}.",
+            f"{client.get(sasl.MECHANISM)} is not a mechanism that is built in; write {sasl.MECHANISMS}.",
         )
     if "sasl.username" in refusal:
         mechanism = client.get(sasl.MECHANISM)

@@ -124,7 +124,7 @@ def _named(answer: bytes) -> list[str]:
 
 @contextmanager
 def _connected(address: str, context: ssl.SSLContext | None) -> Iterator[socket.socket]:
-    """A connection, with TLS where there is a context. Raises OSError, ValueError for what is no address."""
+    """A connection, with TLS where there is a context. Raises OSError, ValueError for what is not an address."""
     found = _ADDRESS.fullmatch(address.strip())
     if found is None:
         raise ValueError(address)
@@ -138,7 +138,7 @@ def _connected(address: str, context: ssl.SSLContext | None) -> Iterator[socket.
 
 
 def _careless() -> ssl.SSLContext:
-    """Trusts anybody: what is sent is no secret."""
+    """Trusts anybody: what is sent is not a secret."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

@@ -118,7 +118,7 @@ class GroupClient:
         return next((tp.error for tp in done or () if tp.error), None)
 
     def metadata(self) -> Any:
-        """Of the group, for a transaction: this client is no member of it."""
+        """Of the group, for a transaction: this client is not a member of it."""
         return self._consumer.consumer_group_metadata()
 
     def _unread(self, error: KafkaError, topics: Collection[str]) -> ConnectorError:

@@ -109,7 +109,7 @@ class Fence:
     ) -> None:
         """Commits all of them in one transaction, a request for each list; smaller ones if a broker says so.
 
-        group_metadata: of a consumer that is no member. state: written with them. Raises KafkaException, and what
+        group_metadata: of a consumer that is not a member. state: written with them. Raises KafkaException, and what
         `StateRecords.failed` makes; then nothing is committed, or, where no answer came, perhaps all.
         """
         self.take()

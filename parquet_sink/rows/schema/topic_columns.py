@@ -121,7 +121,7 @@ def count(value_types: ValueTypes) -> int:
 
 
 def shared(one: ValueType, other: ValueType) -> ValueType | None:
-    """The kind for numbers of both; None where one is no number, or a type that records with a schema brought."""
+    """The kind for numbers of both; None where one is not a number, or a type that records with a schema brought."""
     if not (one in NUMBERS and other in NUMBERS):
         return None
     if one is other:

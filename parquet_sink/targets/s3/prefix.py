@@ -9,10 +9,10 @@ FIELD: Final = re.compile(r"\{([^{}]*)\}")
 
 
 def wrong(template: str) -> str | None:
-    """Why a text is no template of a prefix, with the cure; None when it is one."""
+    """Why a text is not a template of a prefix, with the cure; None when it is one."""
     unknown = [name for name in FIELD.findall(template) if name not in FIELDS]
     if unknown:
-        return f"{{{unknown[0]}}} is no field; use {', '.join(f'{{{name}}}' for name in FIELDS)}."
+        return f"{{{unknown[0]}}} is not a field; use {', '.join(f'{{{name}}}' for name in FIELDS)}."
     rest = FIELD.sub("x", template)
     if "{" in rest or "}" in rest:
         return "A brace is not closed or not opened; a field stands in braces, such as {topic}."

@@ -51,13 +51,13 @@ def _wrong_bucket(value: Value) -> str | None:
     if text.lower().startswith(("s3:", "s3a:", "http:", "https:", "arn:")):
         return f"{quoted(text)} is an address; write the bucket's name alone."
     if _BUCKET_FORM.fullmatch(text) is None or ".." in text:
-        return f"{quoted(text)} is no name of a bucket; write 3 or more of letters, digits, dots and hyphens."
+        return f"{quoted(text)} is not a name of a bucket; write 3 or more of letters, digits, dots and hyphens."
     return None
 
 
 def _wrong_region(value: Value) -> str | None:
     if _REGION_FORM.fullmatch(str(value)) is None:
-        return f"{quoted(str(value))} is no region; write one such as eu-central-1."
+        return f"{quoted(str(value))} is not a region; write one such as eu-central-1."
     return None
 
 

@@ -91,7 +91,7 @@ def unwrapped(tree: Tree, settings: Unwrapping, left_out: Collection[str] = ()) 
 
 
 def no_row(name: str, kind: str) -> str:
-    """Why an event is rejected whose state is no object."""
+    """Why an event is rejected whose state is not an object."""
     return f"ExtractNewRecordState takes {name} as a row, and it is {kind}; events of MongoDB have text there"
 
 
@@ -102,7 +102,7 @@ def twice(name: str, cure: str) -> str:
 
 def is_object(reference: Reference) -> str:
     """Why an object is not added."""
-    return f"add.fields names {shown(reference)}, which is no single value; name a field in it"
+    return f"add.fields names {shown(reference)}, which is not a single value; name a field in it"
 
 
 def no_name(field: str, kind: str) -> str:

@@ -146,7 +146,7 @@ def _references(values: Values, key: str) -> tuple[Reference, ...]:
         parts = _FIELD.fullmatch(text)
         if parts is None:
             raise WrongSettings(
-                {key: f"{quoted(text)} is no field of an event; write op, source.ts_ms, or source.ts_ms:name."}
+                {key: f"{quoted(text)} is not a field of an event; write op, source.ts_ms, or source.ts_ms:name."}
             )
         struct, name, new = parts["struct"], parts["field"], parts["new"]
         held = _HELD.get(name, SOURCE) if struct is None else struct

@@ -30,14 +30,14 @@ class LeftOut:
         self._known: dict[int, Names | str] = {int(ABSENT): NONE}
 
     def of(self, position: int) -> Names:
-        """The names of a record. Raises RecordFault where its header is no list."""
+        """The names of a record. Raises RecordFault where its header is not a list."""
         found = NONE if self._at is None else self._read(int(self._at[position]))
         if isinstance(found, str):
             raise RecordFault(found)
         return found
 
     def groups(self, positions: np.ndarray, rejected: dict[int, str]) -> Iterator[tuple[Names, np.ndarray]]:
-        """Places in `positions` by the names that they leave out. rejected: gets positions whose header is no list."""
+        """Places in `positions` by the names that they leave out. rejected: gets those whose header is not a list."""
         if self._at is None:
             yield NONE, np.arange(len(positions))
             return
@@ -96,7 +96,7 @@ class LeftOut:
             elif isinstance(plain, list):
                 self._known[at] = frozenset(one for one in plain if isinstance(one, str))
             else:
-                self._known[at] = f"drop.fields.header.name={quoted(self._name)}: the record's header is no list"
+                self._known[at] = f"drop.fields.header.name={quoted(self._name)}: the record's header is not a list"
         return self._known[at]
 
 

@@ -22,7 +22,7 @@ _NAME: Final = "ReplaceField"
 def _pairs(value: Value) -> str | None:
     for pair in value if isinstance(value, tuple) else ():
         if pair.count(":") != 1 or not all(pair.split(":")):
-            return f"{quoted(pair)} is no pair of names; write old:new, a colon between."
+            return f"{quoted(pair)} is not a pair of names; write old:new, a colon between."
     return None
 
 

@@ -167,7 +167,7 @@ class TimestampConverter(FieldTransform):
         """How values of a type are converted. Raises RecordFault: none is."""
         to_ms = next((to_ms for matches, to_ms in self._sources() if matches(arrow)), None)
         if to_ms is None:
-            raise self._fault(f"{kind(arrow)} is no point in time")
+            raise self._fault(f"{kind(arrow)} is not a point in time")
 
         def exact(value: object) -> object:
             return self._checked(lambda: self._stored(to_ms(value)))
@@ -197,7 +197,7 @@ class TimestampConverter(FieldTransform):
             return self._of_text(value)
         if type(value) is int:
             return self._of_unix(value)
-        raise RecordFault(f"{tree_kind(value)} is no point in time")
+        raise RecordFault(f"{tree_kind(value)} is not a point in time")
 
     def _of_text(self, text: object) -> int:
         assert isinstance(text, str)

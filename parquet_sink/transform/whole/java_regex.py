@@ -48,7 +48,7 @@ def java_pattern(text: str) -> re.Pattern[str]:
     try:
         return re.compile(translated, re.ASCII)
     except (re.error, OverflowError, RecursionError) as error:
-        raise NotKept(f"is no regular expression that can be kept ({error}); correct it.") from None
+        raise NotKept(f"is not a regular expression that can be kept ({error}); correct it.") from None
 
 
 def java_replacement(text: str, pattern: re.Pattern[str]) -> Callable[[re.Match[str]], str]:

@@ -70,7 +70,7 @@ class _ToValue:
 
 
 class KeyToValue(_ToValue):
-    """Writes fields of the key into the value; a key that is no object becomes one field."""
+    """Writes fields of the key into the value; a key that is not an object becomes one field."""
 
     keys: ClassVar[tuple[Key, ...]] = (
         connect_key(

@@ -93,7 +93,7 @@ class Actions:
             if text := visit.form.get(name, "").strip():
                 if not (text.isascii() and text.isdigit()):
                     return Done(
-                        f"{address(visit.connector)}/replay", f"{text[:40]} is no whole number; write one.", True
+                        f"{address(visit.connector)}/replay", f"{text[:40]} is not a whole number; write one.", True
                     )
                 numbers[name] = int(text)
         return self._job(visit, "/replay", {**_given(visit, "topic"), **numbers, "dry_run": True}, "replay")
@@ -184,9 +184,9 @@ def _wanted(one: Mapping[str, Any], text: str) -> tuple[dict[str, Any], str]:
         with suppress(ValueError, RecursionError):
             if isinstance(found := json.loads(text), dict):
                 return found, "its source is read from there"
-        raise RestError(400, f"{one['id']}: {text[:40]} is no offset; write a JSON object like the one there, or none.")
+        raise RestError(400, f"{one['id']}: {text[:40]} is not an offset; write JSON like that there, or none.")
     if not (text.isascii() and text.isdigit() and len(text) <= 18):
-        raise RestError(400, f"{one['id']}: {text[:40]} is no offset; write a whole number, or none.")
+        raise RestError(400, f"{one['id']}: {text[:40]} is not an offset; write a whole number, or none.")
     by = int(text) - (one["at"] or 0)
     means = f"{words.counted(abs(by), 'record')} {'are skipped, and never sent' if by > 0 else 'are sent again'}"
     return {OFFSET: int(text)}, means

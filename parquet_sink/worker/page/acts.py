@@ -57,7 +57,7 @@ ACTS: Final = (
         "restart",
         "Restart",
         "Its query ends once the flush in progress is finished, and begins again from the committed offsets, with its "
-        "configuration and secrets read anew. What failed in the middle is sent again under the same file names.",
+        "configuration and secrets read again. What failed in the middle is sent again under the same file names.",
         "It is being started again from its committed offsets.",
         _RUNS | {"failed", "paused"},
         "POST",

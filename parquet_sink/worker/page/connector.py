@@ -27,7 +27,7 @@ _MOST_PARTITIONS: Final = 200
 _FILES_KEPT_S: Final = 1.2
 _NOT_ACCEPTED: Final = ("refused", "passed_over", "exhausted", "waiting", "failed")
 _PLACES: Final = {
-    "no row": "Delivered, and no file has it: it is no record (a transaction's marker, compacted), or one without a "
+    "no row": "Delivered, and no file has it: it is not a record (a transaction's marker, compacted), or one without a "
     "row (a tombstone, dropped, diverted).",
     "under way": "Not delivered yet: its range is under way.",
     "later": "Not delivered yet: it is behind all that the history has.",

@@ -112,7 +112,7 @@ class Call:
         if text is None:
             return None
         if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS and least <= int(text) <= most):
-            raise RestError(400, f"Invalid [{name}]. {quoted(text)} is no whole number from {least} to {most}.")
+            raise RestError(400, f"Invalid [{name}]. {quoted(text)} is not a whole number from {least} to {most}.")
         return int(text)
 
     def location(self, name: str) -> str:
@@ -246,7 +246,7 @@ def read_json(raw: bytes) -> Any:
     try:
         text = raw.decode("utf-8-sig")
         found = json.loads(text, parse_int=NumberText, parse_float=NumberText, parse_constant=_refuse)
-        json.dumps(found, ensure_ascii=False).encode()  # half a pair of surrogates is no text
+        json.dumps(found, ensure_ascii=False).encode()  # half a pair of surrogates is not text
     except UnicodeDecodeError:
         raise unreadable("it is not UTF-8; send it so") from None
     except UnicodeEncodeError:
@@ -270,7 +270,7 @@ def object_of(body: Any, what: str) -> dict[str, Any]:
     if body is NO_BODY or body is None:
         raise unreadable(f"it is empty; send {what} as a JSON object")
     if not isinstance(body, dict):
-        raise unreadable(f"it is no JSON object; send {what} as one")
+        raise unreadable(f"it is not a JSON object; send {what} as one")
     return body
 
 
@@ -292,11 +292,11 @@ def known_fields(found: dict[str, Any], names: tuple[str, ...]) -> None:
     """Refuses a field that the endpoint does not know. Raises RestError."""
     unknown = next((name for name in found if name not in names), None)
     if unknown is not None:
-        raise unreadable(f"{quoted(unknown)} is no field of it; the fields are {', '.join(names)}")
+        raise unreadable(f"{quoted(unknown)} is not a field of it; the fields are {', '.join(names)}")
 
 
 def _refuse(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no JSON; write a number or a text")
+    raise ValueError(f"{text} is not JSON; write a number or a text")
 
 
 @contextmanager

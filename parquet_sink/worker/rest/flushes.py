@@ -112,7 +112,7 @@ def _partitions(body: Any) -> tuple[tuple[str, int | None], ...]:
     if listed is None:
         return ()
     if not isinstance(listed, list) or not listed:
-        raise unreadable('"partitions" is no JSON list, or an empty one; leave it out to flush all')
+        raise unreadable('"partitions" is not a JSON list, or an empty one; leave it out to flush all')
     if len(listed) > MOST_NAMED:
         raise unreadable(f'"partitions" has more than {MOST_NAMED:,} entries; leave it out to flush all')
     return tuple(map(_partition, listed))
@@ -120,13 +120,13 @@ def _partitions(body: Any) -> tuple[tuple[str, int | None], ...]:
 
 def _partition(entry: Any) -> tuple[str, int | None]:
     if not isinstance(entry, dict):
-        raise unreadable(f"an entry of partitions is no JSON object; send {TOPIC} and {PARTITION} in one")
+        raise unreadable(f"an entry of partitions is not a JSON object; send {TOPIC} and {PARTITION} in one")
     known_fields(entry, (TOPIC, PARTITION))
     topic, number = entry.get(TOPIC), entry.get(PARTITION)
     if not isinstance(topic, str) or not topic:
-        raise unreadable(f'"{TOPIC}" of an entry is no text; name a topic')
+        raise unreadable(f'"{TOPIC}" of an entry is not text; name a topic')
     if number is None:
         return topic, None
     if not (isinstance(number, str) and number.isascii() and number.isdigit() and len(number) <= 10):
-        raise unreadable(f'"{PARTITION}" of an entry is no whole number from 0; leave it out for all of the topic')
+        raise unreadable(f'"{PARTITION}" of an entry is not a whole number from 0; leave it out for all of the topic')
     return topic, int(number)

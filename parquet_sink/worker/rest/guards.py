@@ -148,7 +148,7 @@ class HostAndOrigin:
         host = headers.get("host", "")
         if not self._signs_in and _on_loopback(scope) and not self._knows(host):
             shown = printable(host[:200])
-            message = f"{shown} is no name of this worker; name it in rest.advertised.host.name, or use localhost."
+            message = f"{shown} is not a name of this worker; name it in rest.advertised.host.name, or use localhost."
             await error_response(421, message)(scope, receive, send)
         elif scope["method"] not in SAFE and not self._same_origin(headers.get("origin"), host):
             message = "This origin may not change anything; name it in access.control.allow.origin of the worker file."

@@ -66,7 +66,7 @@ def _content_of(reply: Reply) -> Any:
     try:
         content = json.loads(reply.content) if isinstance(reply.content, bytes) else reply.content
     except (ValueError, RecursionError):
-        raise RestError(502, "What another worker answered is no JSON; ask again.") from None
+        raise RestError(502, "What another worker answered is not JSON; ask again.") from None
     if reply.status >= 400:
         message = content.get("message") if isinstance(content, dict) else None
         raise RestError(reply.status, message or f"Another worker answered with status {reply.status}.")

@@ -57,7 +57,7 @@ class Offsets:
         if given is None or given == []:
             raise RestError(400, "Partitions / offsets need to be provided for an alter offsets request")
         if not isinstance(given, list):
-            raise unreadable('"offsets" is no JSON list; send one')
+            raise unreadable('"offsets" is not a JSON list; send one')
         read = read_source_offset if self._is_source(call.connector) else _read
         wanted = tuple({tuple(one.partition.items()): one for one in map(read, given)}.values())
         what = self._words("Failed to alter", "consumer group offsets for connector", call.connector)
@@ -109,14 +109,14 @@ def _read(entry: Any) -> StoredOffset:
 
 def _check_entry(entry: Any) -> None:
     if not isinstance(entry, dict):
-        raise unreadable("an entry of offsets is no JSON object; send partition and offset in one")
+        raise unreadable("an entry of offsets is not a JSON object; send partition and offset in one")
     known_fields(entry, ("partition", "offset"))
 
 
 def _part(entry: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
     found = entry.get(name)
     if found is not None and not isinstance(found, dict):
-        raise unreadable(f'"{name}" of an entry is no JSON object; send one')
+        raise unreadable(f'"{name}" of an entry is not a JSON object; send one')
     return found
 
 
@@ -161,7 +161,7 @@ def _flat(given: Any, name: str) -> Mapping[str, Any] | None:
     if given is None:
         return None
     if not isinstance(given, dict):
-        raise unreadable(f'"{name}" of an entry is no JSON object; send one')
+        raise unreadable(f'"{name}" of an entry is not a JSON object; send one')
     for field, value in given.items():
         if not isinstance(value, _PLAIN):
             raise RestError(

@@ -143,7 +143,7 @@ def _users(
         if is_odd:
             report.warn(
                 USERS,
-                f"User {quoted(name)} in {shown} has a comma in the password and a word behind it that is no role "
+                f"User {quoted(name)} in {shown} has a comma in the password and a word behind it that is not a role "
                 "(viewer, operator, admin): it is part of the password, and the user is an admin.",
             )
         users.append((name, Secret(password)))

@@ -53,7 +53,7 @@ def parse_address(text: str) -> Address:
     found = _ADDRESS.fullmatch(text)
     if found is None or int(found[4]) > 65535:
         raise ValueError(
-            f"{quoted(text)} is no address; write http://localhost:8083, or https:// before a host and a port."
+            f"{quoted(text)} is not an address; write http://localhost:8083, or https:// before a host and a port."
         )
     return Address(cast(Scheme, found[1].lower()), (found[2] or found[3] or "").lower(), int(found[4]))
 

@@ -134,7 +134,7 @@ def test_wrong_files_are_all_named_before_anything_is_made(scene: Scene) -> None
     status, _ = scene.reshape(good, *wrong, other / "empty", other / "nothing-*")
     assert (status, scene.out.exists()) == (2, False)
     lines = scene.errors.splitlines()
-    assert [line.split(" is no raw file: ")[0] for line in lines if "no raw file" in line] == [
+    assert [line.split(" is not a raw file: ")[0] for line in lines if "no raw file" in line] == [
         f"Invalid [FILES]. {path}" for path in wrong
     ]
     for reason in ("no whole Parquet file", "no column value", "several topic-partitions", "offsets do not rise"):
@@ -164,7 +164,7 @@ def test_the_connector_file_is_a_shaped_one(scene: Scene) -> None:
 
 
 def spoilt(scene: Scene) -> Path:
-    """A raw file whose third record is no JSON."""
+    """A raw file whose third record is not JSON."""
     batch = RecordBatch.of(
         *("orders", 0, range(5), range(1, 6), [b'{"n": 0}', None, b"{", b'{"n": 3}', b'{"n": 4}']),
         *([b"k"] * 5, [[("h", b"1")]] * 5),

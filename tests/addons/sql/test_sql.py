@@ -33,7 +33,7 @@ ORDERS = [
 
 
 def test_the_example() -> None:
-    """Fields keep their types, expressions are worked out, what WHERE leaves out is gone; null is no value."""
+    """Fields keep their types, expressions are worked out, what WHERE leaves out is gone; null is not a value."""
     asked = Asked("SELECT order_id, amount * 1.5 AS gross FROM records WHERE status <> 'test'", ORDERS)
     assert asked.rows == [(0, {"order_id": 1, "gross": 150.0}), (4, {"order_id": 3}), (6, {"order_id": 4})]
     assert asked.columns == [("order_id", "int64"), ("gross", "double")]
@@ -171,7 +171,7 @@ def test_names_of_fields() -> None:
 
 
 def test_a_path_through_something_else() -> None:
-    """An object that is absent gives null; a text where the query wants an object is no record for it."""
+    """An object that is absent gives null; a text where the query wants an object is not a record for it."""
     query = "SELECT customer.name, upper(customer.name) AS upper FROM records"
     asked = Asked(query, [{"customer": {"name": "bob"}}, {"x": 1}, {"customer": None}, {"customer": "bob"}])
     assert asked.rows[0] == (0, {"name": "bob", "upper": "BOB"})
@@ -235,7 +235,7 @@ def test_after_a_transform_that_makes_timestamps() -> None:
 
 
 def test_no_number() -> None:
-    """A result that is no finite number cannot be in a record without a schema, which is told."""
+    """A result that is not a finite number cannot be in a record without a schema, which is told."""
     asked = Asked("SELECT a * 1e300 AS x, [a * 1e300] AS l FROM records", [{"a": 1e300}, {"a": 1.0}])
     assert asked.plain == [{"x": 1e300, "l": "[1e+300]"}]
     assert list(asked.rejected) == [0]

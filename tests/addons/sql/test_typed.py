@@ -126,7 +126,7 @@ def test_a_field_that_the_schema_lacks() -> None:
     assert set(found.rejected) == {0, 2}
     assert found.rejected[0].startswith("the query asks for nowhere, and the value has no such field, but i, l, f")
     assert asked("SELECT st.z + 1 AS x FROM records").rejected[0].endswith("field st has no such field, but x, ts")
-    assert asked("SELECT s.z AS x FROM records").rejected[0] == "field s is no record, and the query asks for s.z"
+    assert asked("SELECT s.z AS x FROM records").rejected[0] == "field s is not a record, and the query asks for s.z"
 
 
 def test_a_type_that_does_not_fit() -> None:
@@ -139,8 +139,8 @@ def test_a_type_that_does_not_fit() -> None:
 def test_no_record() -> None:
     """A value that is no struct has no fields."""
     found = asked("SELECT a + 1 AS a FROM records", ["x", "y"], pa.string())
-    assert found.rejected[0] == "the value is no record, and the query asks for a"
-    assert asked("SELECT * FROM records", ["x"], pa.string()).rejected[0].startswith("the value is no record")
+    assert found.rejected[0] == "the value is not a record, and the query asks for a"
+    assert asked("SELECT * FROM records", ["x"], pa.string()).rejected[0].startswith("the value is not a record")
 
 
 def test_unnest_of_records() -> None:

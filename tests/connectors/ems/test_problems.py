@@ -23,7 +23,7 @@ PROBLEMS = [
         "connector.class",
         "io.x.Unknown",
         (
-            f'"io.x.Unknown" is no connector class known here; known are {", ".join(BUILT_IN[CONNECTORS])}. Write one '
+            f'"io.x.Unknown" is not a known connector class; known are {", ".join(BUILT_IN[CONNECTORS])}. Write one '
             "of them, or install the Python package that has it."
         ),
     ),
@@ -46,12 +46,12 @@ PROBLEMS = [
     (
         f"{E}endpoint",
         "ftp://h/x",
-        '"ftp://h/x" is no valid URL; write it as https://<team>.<realm>.celonis.cloud/<path>.',
+        '"ftp://h/x" is not a valid URL; write it as https://<team>.<realm>.celonis.cloud/<path>.',
     ),
     (
         f"{E}endpoint",
         "https:///x",
-        '"https:///x" is no valid URL; write it as https://<team>.<realm>.celonis.cloud/<path>.',
+        '"https:///x" is not a valid URL; write it as https://<team>.<realm>.celonis.cloud/<path>.',
     ),
     (
         f"{E}endpoint",
@@ -148,7 +148,7 @@ PROBLEMS = [
     (
         "errors.deadletterqueue.topic.name",
         "my dlq",
-        ('"my dlq" is no legal topic name; a topic has 1 to 249 letters, digits, dots, underscores and hyphens.'),
+        ('"my dlq" is not a topic name; a topic has 1 to 249 letters, digits, dots, underscores and hyphens.'),
     ),
     (
         "errors.deadletterqueue.topic.replication.factor",
@@ -159,7 +159,7 @@ PROBLEMS = [
     (
         "producer.override.bootstrap.servers",
         "host",
-        '"host" is no broker address; write host:port, several separated by commas.',
+        '"host" is not a broker address; write host:port, several separated by commas.',
     ),
     (
         "value.converter",

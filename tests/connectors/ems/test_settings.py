@@ -234,4 +234,4 @@ def test_topics_by_pattern() -> None:
     kafka = settings_of({"topics": None, "topics.regex": "orders-.*"}).kafka
     assert (kafka.topics, kafka.topics_regex) == ((), "orders-.*")
     (problem,) = load_file({"topics": None, "topics.regex": "("}).problems
-    assert problem.startswith('Invalid [topics.regex]. "(" is no valid regular expression')
+    assert problem.startswith('Invalid [topics.regex]. "(" is not a valid regular expression')

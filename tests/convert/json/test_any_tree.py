@@ -53,7 +53,7 @@ def test_reading_at_once_gives_what_each_is(odd: list[tuple[int, bytes]], discar
 
 
 def test_what_there_is_without_transforms_stays() -> None:
-    """An empty object and what is no object are invalid."""
+    """An empty object and what is not an object are invalid."""
     decoder = json.decoder().for_topic(Reading(), None)
     found = decoder.decode(pa.array([b"{}", b"5", b"null"], pa.binary()))
     assert found.pieces == ()

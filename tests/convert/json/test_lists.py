@@ -51,7 +51,7 @@ def is_cut(before: object, after: object, name: str, level: int, discard: bool) 
 def test_records_stay_what_they_are_but_for_text_where_lists_were(
     values: list[bytes], sliced: bool, discard: bool
 ) -> None:
-    """A list becomes the text that the exact way gives it, if that takes it; what is no JSON stays none."""
+    """A list becomes the text that the exact way gives it, if that takes it; what is not JSON stays none."""
     array = pa.array([b"[", *values, b"]"] if sliced else values, pa.binary()).slice(int(sliced), len(values))
     found = with_lists_as_text(array, KNOWN, discard, None)
     found.validate(full=True)

@@ -139,7 +139,7 @@ NO_OAUTH = (
     "basic.auth.user.info."
 )
 NO_HEADER = "No header of one's own is sent to the registry; sign in with basic.auth.user.info or bearer.auth.token."
-URL_FORM = "is no valid URL; write it as https://<host>:<port>."
+URL_FORM = "is not a valid URL; write it as https://<host>:<port>."
 PEM = "Only PEM files are read, no Java key stores; convert it to PEM (keytool, openssl) and set PEM."
 PROBLEMS = [
     ({"schema.registry.url": "registry:8081"}, "schema.registry.url", f"Its address number 1 {URL_FORM}"),
@@ -411,7 +411,7 @@ APICURIO_PROBLEMS = [
         {"apicurio.registry.url": V3, "apicurio.registry.id-handler": "x.OptimisticFallbackIdHandler"},
         "apicurio.registry.id-handler",
         (
-            "It is no handler known here; write one of Default4ByteIdHandler, Legacy4ByteIdHandler, "
+            "It is not a known handler; write one of Default4ByteIdHandler, Legacy4ByteIdHandler, "
             "DefaultIdHandler, Default8ByteIdHandler, Legacy8ByteIdHandler, or set schema.id.bytes to 4 or 8."
         ),
     ),

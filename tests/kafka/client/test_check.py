@@ -26,7 +26,7 @@ def test_every_setting_is_told_at_once() -> None:
         "fetch.min.byts": (
             "The Kafka client (librdkafka) has no setting of this name; remove it. Did you mean fetch.min.bytes?"
         ),
-        "security.protocol": "XX is no protocol; write one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL.",
+        "security.protocol": "XX is not a protocol; write one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL.",
         "fetch.min.bytes": "-5 is out of range; give 0 to 2147483647.",
     }
 

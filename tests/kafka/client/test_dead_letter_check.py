@@ -49,7 +49,7 @@ def test_right_settings_have_no_problem() -> None:
         ({"max.request.size": "-1"}, "max.request.size", "out of range"),
         ({"buffer.memory": "1g"}, "buffer.memory", "1g is not a whole number"),
         ({"delivery.timeout.ms": "2m"}, "delivery.timeout.ms", "2m is not a whole number"),
-        ({"security.protocol": "TLS"}, "security.protocol", "TLS is no protocol"),
+        ({"security.protocol": "TLS"}, "security.protocol", "TLS is not a protocol"),
         ({"max.in.flight.requests.per.connection": "10"}, "", "in.flight"),
         ({"ssl.truststore.location": "/no/x.jks"}, "ssl.truststore.location", "/no/x.jks cannot be used: no such file"),
     ],

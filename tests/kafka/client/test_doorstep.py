@@ -118,7 +118,7 @@ LOGINS = said(33, "PLAIN", "SCRAM-SHA-512")
     ],
 )
 def test_a_listener_tells_what_it_speaks(answer: bytes, ours: str, words: str, cure: str) -> None:
-    """Whether it wants a login, and by which ways; what is asked for is no secret."""
+    """Whether it wants a login, and by which ways; what is asked for is not a secret."""
     listener = Listener(answer)
     with listener as address:
         found = looking(address, security_protocol=ours).wrong_protocol(address)

@@ -184,7 +184,7 @@ def test_answers_that_may_pass_are_warnings(status: int) -> None:
 
 
 def test_a_web_page_fails_and_an_acceptance_is_odd() -> None:
-    """200 with HTML is no push target; an acceptance of nothing is a warning."""
+    """200 with HTML is not a push target; an acceptance of nothing is a warning."""
     assert of_probe(of_answer(Answer(200, b"<html>", {"content-type": "text/html"}))).health is Health.FAILED
     assert of_probe(of_answer(Answer(200, b'{"fileName": "x", "flushStatus": "NEW"}'))).health is Health.WARNING
 

@@ -34,7 +34,7 @@ def test_fields_are_filled_in(template: str, key: str) -> None:
 @pytest.mark.parametrize(
     ("template", "reason"),
     [
-        ("{tpoic}", "{tpoic} is no field; use {topic}"),
+        ("{tpoic}", "{tpoic} is not a field; use {topic}"),
         ("a/{topic", "brace"),
         ("a}/b", "brace"),
         ("a//b", "empty part"),
@@ -65,7 +65,7 @@ def test_offsets_sort_as_their_objects_do(one: int, other: int) -> None:
 
 
 def test_a_record_without_a_timestamp_has_the_first_day() -> None:
-    """And so has one whose timestamp is no date."""
+    """And so has one whose timestamp is not a date."""
     for first_ms in (None, 10**17, -(10**17)):
         assert object_key("{yyyy}/{MM}", replace(ORIGIN, first_ms=first_ms), "f") == "1970/01/f"
 

@@ -155,7 +155,7 @@ def test_what_is_stored_as_a_number_is_a_number() -> None:
 
 
 def test_origins() -> None:
-    """Topic, offset and timestamp of one record and of many are the same; 0 is no timestamp."""
+    """Topic, offset and timestamp of one record and of many are the same; 0 is not a timestamp."""
     routed = replace(records_of(count=4), topics=pa.array(["a", "b", "c", "d"]))
     origins = Origins(routed, pa.array([1, 2], pa.int64()))
     assert [origins.of(0), origins.of(1)] == [Origin("b", 3, 101, 1_700_000_000_124), Origin("c", 3, 102, None)]

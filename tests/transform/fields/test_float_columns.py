@@ -55,7 +55,7 @@ def test_each_kind_of_number(number: float) -> None:
 
 
 def test_whole_numbers_among_fractions_stay_columns() -> None:
-    """Each is cast as it was written, and its record needs not be taken by itself; what is no number is rejected."""
+    """Each is cast as it was written, and its record needs not be taken by itself; what is not a number is rejected."""
     values = [b'{"n":%s}' % (b"7" if at % 10 == 3 else b"7.0" if at % 10 == 4 else b"1.5") for at in range(1_000)]
     (piece,) = made(Cast, {"spec": "n:string"}).apply(decoded(values)).values
     assert isinstance(piece, InferredColumns)

@@ -142,7 +142,7 @@ def uploads(begin_ms: int, end_ms: int, seed: int = 1, partitions: int = 3) -> l
                 attempts=tries,
                 tried=(
                     *attempts,
-                    Attempt(at_ms, 0.18, "refused", 400, "status 400, column total is no number")
+                    Attempt(at_ms, 0.18, "refused", 400, "status 400, column total is not a number")
                     if failed
                     else Attempt(at_ms, 0.18, "accepted", 200),
                 ),
@@ -150,7 +150,7 @@ def uploads(begin_ms: int, end_ms: int, seed: int = 1, partitions: int = 3) -> l
                 write_s=0.05,
                 status=400 if failed else 200,
                 answer_id=None if failed else f"chunk-{first}",
-                cause="status 400, column total is no number" if failed else None,
+                cause="status 400, column total is not a number" if failed else None,
                 target="https://example.com/push",
                 origin=Origin.RUN,
             )
@@ -172,7 +172,7 @@ def remember(herder: SceneHerder, name: str, records: Sequence[UploadRecord]) ->
 
 
 def park(herder: SceneHerder, name: str) -> None:
-    """Parks some records of a connector, one with a value that is JSON, one with a value that is no text."""
+    """Parks some records of a connector, one with a value that is JSON, one with a value that is not text."""
     settings = herder.settings(name)
     assert isinstance(settings, SinkSettings)
     folder = ParkedFolder(settings.parked_folder, name, 1 << 30)

@@ -148,7 +148,7 @@ class OfSource(scene.SceneHerder):
 
 
 def test_offsets_of_a_source_are_moved_as_they_are_stored(tmp_path: Path) -> None:
-    """As JSON, which is shown as it stands; what is no JSON object is refused, and nothing is moved."""
+    """As JSON, which is shown as it stands; what is not a JSON object is refused, and nothing is moved."""
     herder, path = OfSource(tmp_path), "/ui/connectors/lines/offsets"
     herder.add("lines", connector__class="FileStreamSource")
     herder.kept["lines"].target = TargetState.STOPPED

@@ -89,8 +89,8 @@ def test_what_the_broker_refuses_is_told_with_its_reason(api: Client, herder: Fa
     [
         ({}, 400, "Partitions / offsets need to be provided for an alter offsets request"),
         ({"offsets": []}, 400, "Partitions / offsets need to be provided for an alter offsets request"),
-        ({"offsets": {}}, 500, '"offsets" is no JSON list'),
-        ({"offsets": ["x"]}, 500, "an entry of offsets is no JSON object"),
+        ({"offsets": {}}, 500, '"offsets" is not a JSON list'),
+        ({"offsets": ["x"]}, 500, "an entry of offsets is not a JSON object"),
         ({"offsets": [{"offset": None}]}, 400, "The partition for a sink connector offset cannot be null or missing"),
         ({"offsets": [{"partition": {"kafka_topic": "t"}}]}, 400, "must contain the keys 'kafka_topic' and"),
         ({"offsets": [_entry(None, 0, 1)]}, 400, "Kafka topic names must be valid strings and may not be null"),
@@ -106,8 +106,8 @@ def test_what_the_broker_refuses_is_told_with_its_reason(api: Client, herder: Fa
             400,
             "'kafka_offset'",
         ),
-        ({"offsets": [{"partition": [], "offset": None}]}, 500, '"partition" of an entry is no JSON object'),
-        ({"other": 1}, 500, '"other" is no field'),
+        ({"offsets": [{"partition": [], "offset": None}]}, 500, '"partition" of an entry is not a JSON object'),
+        ({"other": 1}, 500, '"other" is not a field'),
     ],
 )
 def test_offsets_that_make_no_sense_are_refused(

@@ -264,7 +264,7 @@ def test_placeholders_are_shown_as_they_are_written(api: Client, monkeypatch: py
         (VALIDATE, {"connector.class": "NoEmsSink"}, 500, "Failed to find any class that implements Connector"),
         ("/connector-plugins/Other/config/validate", dict(GOOD), 400, "does not match request type Other"),
         (VALIDATE, {"connector.class": "${env:X}EmsSink"}, 500, "is a placeholder here"),
-        (VALIDATE, ["x"], 500, "it is no JSON object"),
+        (VALIDATE, ["x"], 500, "it is not a JSON object"),
     ],
 )
 def test_what_cannot_be_validated_is_refused(api: Client, path: str, config: Any, status: int, message: str) -> None:

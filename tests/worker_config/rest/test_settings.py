@@ -86,7 +86,7 @@ def test_an_address_says_who_reaches_it(text: str, address: Address, loopback: b
 def test_what_is_no_address_is_refused(text: str) -> None:
     """With an example of one."""
     cure = "write http://localhost:8083, or https:// before a host and a port."
-    assert _load({"listeners": text}).problems == (f'Invalid [listeners]. "{text}" is no address; {cure}',)
+    assert _load({"listeners": text}).problems == (f'Invalid [listeners]. "{text}" is not an address; {cure}',)
 
 
 @pytest.mark.parametrize("host", ["", "0.0.0.0", "[::]", "10.1.2.3", "connect.example.com"])
@@ -227,7 +227,7 @@ def test_users_have_roles_behind_their_passwords() -> None:
 
 
 def test_a_role_misspelt_is_warned_of() -> None:
-    """It is part of the password, so nobody signs in by what was meant; a role alone is no password."""
+    """It is part of the password, so nobody signs in by what was meant; a role alone is not a password."""
     loaded = _load({"listeners": "http://localhost:1", "rest.basic.auth.file": "odd"})
     (warning,) = loaded.warnings
     assert "[rest.basic.auth.file]" in warning

@@ -172,7 +172,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument(
-        "--progress", action="store_true", help="log progress, also where standard error is no terminal"
+        "--progress", action="store_true", help="log progress, also where standard error is not a terminal"
     )
 
 

@@ -67,7 +67,7 @@ def _looked_at(paths: Iterable[str], problems: list[str]) -> list[RawFile]:
         try:
             one = look(path)
         except NotRaw as error:
-            problems.append(f"Invalid [FILES]. {path} is no raw file: {error}; {_CURE}")
+            problems.append(f"Invalid [FILES]. {path} is not a raw file: {error}; {_CURE}")
         else:
             files += [] if one is None else [one]
     return files

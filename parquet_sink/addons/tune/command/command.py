@@ -134,7 +134,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     out = parser.add_argument_group("what comes back")
     out.add_argument("--plot", metavar="FILE", help="draw freshness against files an hour: .png, .svg or .pdf")
     out.add_argument(
-        "--progress", action="store_true", help="lines about progress, also where standard error is no terminal"
+        "--progress", action="store_true", help="lines about progress, also where standard error is not a terminal"
     )
     out.add_argument("--json", action="store_true", help="print one JSON object")
     out.add_argument(

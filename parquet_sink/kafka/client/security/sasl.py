@@ -250,7 +250,7 @@ def _oauth(client: Client, module: LoginModule | None, to: Translation) -> None:
         to.problem(URL, f"It is missing; {OAUTHBEARER} gets its tokens there: write https://HOST/PATH.")
     elif urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
         to.problem(
-            URL, f"{url} is no address of a token endpoint; write https://HOST/PATH. A token is read from no file."
+            URL, f"{url} is not an address of a token endpoint; write https://HOST/PATH. A token is read from no file."
         )
     else:
         to.settings |= {"sasl.oauthbearer.method": "oidc", URL: url}

@@ -121,7 +121,7 @@ def pem_key_store(path: str) -> OwnKey:
     """Key and certificates of a PEM file; the key may be encrypted still. Raises StoreUnusable."""
     data = _read(path)
     if data[:1] == _DER or data[:4] in (jks.JKS, jks.JCEKS):
-        raise StoreUnusable("type", f"{path} is no PEM file; set it to JKS or PKCS12.")
+        raise StoreUnusable("type", f"{path} is not a PEM file; set it to JKS or PKCS12.")
     return own_key_of_text(data.decode(errors="replace"), path)
 
 

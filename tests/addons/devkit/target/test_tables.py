@@ -177,7 +177,7 @@ def test_untyped_columns_are_left_out(tables: Tables, put: Any) -> None:
 
 
 def test_folders_with_pattern_characters_are_read_literally(tables: Tables, tmp_path: Path) -> None:
-    """A path is no pattern, and `x=1` in it is no column."""
+    """A path is not a pattern, and `x=1` in it is not a column."""
     path = tmp_path / "a[1]*?x=1'" / "f.parquet"
     path.parent.mkdir()
     pq.write_table(pa.table({"k": [1]}), path)

@@ -132,7 +132,7 @@ def test_without_a_file_standard_input_is_read() -> None:
     ("changes", "problem"),
     [
         ({"topic": None}, "Invalid [topic]. "),
-        ({"topic": "a b"}, 'Invalid [topic]. "a b" is no legal topic name'),
+        ({"topic": "a b"}, 'Invalid [topic]. "a b" is not a topic name'),
         ({"name": None}, "Invalid [name]. "),
         ({"batch.size": "0"}, "Invalid [batch.size]. "),
         ({"value.converter": "io.confluent.connect.avro.AvroConverter", "value.converter.schema.registry.url": "http://r"},
