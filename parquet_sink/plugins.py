@@ -259,7 +259,8 @@ def load(kind: Kind[T], located: Located) -> T:
         ) from error
     if not isinstance(made, kind.protocol):
         raise PluginUnusable(
-            f"{quoted(name)} at {path} is not a {kind.what}: it has no {_missing(kind, made)}; correct the package."
+            f"{quoted(name)} at {path} cannot be used as {kind.what}: "
+            f"it has no {_missing(kind, made)}; correct the package."
         )
     return made
 

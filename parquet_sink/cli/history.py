@@ -250,7 +250,7 @@ def _where(text: str) -> Where:
     topic, _, rest = text.partition(":")
     partition, _, offset = rest.partition(":")
     if not (topic and _number(partition) and _number(offset)):
-        raise argparse.ArgumentTypeError(f"{text!r} is no topic, topic-partition and offset, such as orders:3:1200")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a topic, topic-partition and offset such as orders:3:1200")
     return topic, int(partition), int(offset)
 
 

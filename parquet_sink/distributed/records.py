@@ -450,7 +450,7 @@ def _session_key(name: str, body: _Body | None) -> SessionKey | Foreign:
     try:
         key = base64.b64decode(body.text("key"), validate=True)
     except ValueError:
-        raise _Wrong('its "key" is no base64') from None
+        raise _Wrong('its "key" is not base64') from None
     return SessionKey(key, body.text("algorithm"), body.whole("creation-timestamp"))
 
 

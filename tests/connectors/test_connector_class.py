@@ -143,7 +143,7 @@ def test_a_class_from_a_provider_is_not_shown() -> None:
         ("import nowhere_at_all", "loaded from bad_sink:Bad (ModuleNotFoundError: No module named 'nowhere_at_all')"),
         ("", "cannot be loaded from bad_sink:Bad (AttributeError: module 'bad_sink' has no attribute 'Bad')"),
         ("class Bad:\n    def __init__(self): raise RuntimeError('no\\x1b')", "(RuntimeError: no\\u001b)"),
-        ("class Bad:\n    keys = check = None", "at bad_sink:Bad is not a connector class: it has no prefixes"),
+        ("class Bad:\n    keys = check = None", "at bad_sink:Bad cannot be used as connector class: it has no"),
     ],
 )  # fmt: skip
 def test_a_broken_package_is_named(site: Path, source: str, reason: str) -> None:

@@ -158,7 +158,7 @@ UNREADABLE = {
         b"restart-connector-a",
         b'{"include-tasks":1,"only-failed":true}',
     ): 'its "include-tasks" is neither true nor false',
-    (b"session-key", b'{"key":"?","algorithm":"","creation-timestamp":1}'): 'its "key" is no base64',
+    (b"session-key", b'{"key":"?","algorithm":"","creation-timestamp":1}'): 'its "key" is not base64',
     (b"parquet-sink.assignment", b'{"version":2}'): "it is of version 2, and this program knows 1",
     (b"parquet-sink.cluster", b'{"version":2,"group":"g"}'): "it is of version 2, and this program knows 1",
     (b"parquet-sink.cluster", b'{"version":1}'): 'its "group" is not text',

@@ -88,8 +88,8 @@ def test_names_as_kafka_connect_has_them(own: str, monkeypatch: pytest.MonkeyPat
     [
         ("no_such_package.Keep", "no transform known here"),
         ("{own}.Missing", "cannot be loaded from {own}:Missing (AttributeError"),
-        ("{own}.Bare", "is not a transform: it has no keys"),
-        ("json.dumps", "is not a transform: it has no keys"),
+        ("{own}.Bare", "cannot be used as transform: it has no keys"),
+        ("json.dumps", "cannot be used as transform: it has no keys"),
         ("io.debezium.transforms.ByLogicalTableRouter", "connect.ems.target.table.map"),
         ("ByLogicalTableRouter", "RegexRouter"),
         ("ExtractNewDocumentState", "is not built"),

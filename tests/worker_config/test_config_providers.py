@@ -229,7 +229,7 @@ def test_a_key_that_is_not_there_is_named(own: str) -> None:
             {"providers.v.class": ""},
             "[config.providers.v.class]. It is missing; name the class of the config provider v, or write env, file, ",
         ),
-        ({"providers.v.class": "Valut"}, '[config.providers.v.class]. "Valut" is no config provider known here; known'),
+        ({"providers.v.class": "Valut"}, '[config.providers.v.class]. "Valut" is not a known config provider; known'),
         ({"providers.v.class": "own_providers_for_a_test.Bare"}, "[config.providers.v.class]. "),
         ({"providers.v.class": "own_providers_for_a_test.None"}, "[config.providers.v.class]. "),
         ({"providers.v.param.address": ""}, "[config.providers.v.param.address]. It is missing; give its address."),

@@ -76,7 +76,7 @@ def test_it_is_told_of_events(site: Path, caplog: pytest.LogCaptureFixture) -> N
         ),
         (
             {".audit.class": "Adit"},
-            '[event.listeners.audit.class]. "Adit" is no event listener known here; known are Audit',
+            '[event.listeners.audit.class]. "Adit" is not a known event listener; known are Audit',
         ),
         ({".audit.param.file": ""}, "[event.listeners.audit.param.file]. It is missing; name the file."),
         ({".audit.class": "shop_broken.BROKEN"}, "[event.listeners.audit.class]. "),

@@ -259,7 +259,7 @@ def _key_value(text: str) -> tuple[str, str]:
 def _topic_partition(text: str) -> tuple[str, int | None]:
     topic, colon, number = text.partition(":")
     if not topic or (colon and not _is_number(number)):
-        raise argparse.ArgumentTypeError(f"{text!r} is no topic or topic-partition, such as orders, or orders:3")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a topic or topic-partition such as orders, or orders:3")
     return topic, int(number) if colon else None
 
 
@@ -269,7 +269,7 @@ def offset_setting(text: str) -> OffsetSetting:
     partition, _, offset = rest.partition(":")
     if not (topic and _is_number(partition) and (offset == "none" or _is_number(offset))):
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no topic, topic-partition and offset, such as orders:3:1200, or orders:3:none"
+            f"{text!r} is not a topic, topic-partition and offset such as orders:3:1200, or orders:3:none"
         )
     return topic, int(partition), None if offset == "none" else int(offset)
 

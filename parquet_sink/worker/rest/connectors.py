@@ -225,7 +225,7 @@ def _initial_state(given: Any) -> TargetState | None:
     found = _INITIAL.get(given.upper()) if isinstance(given, str) else None
     if found is None:
         shown = quoted(given) if isinstance(given, str) else "initial_state"
-        raise unreadable(f"{shown} is no initial_state; write RUNNING, PAUSED or STOPPED")
+        raise unreadable(f"{shown} is not an initial_state; write RUNNING, PAUSED or STOPPED")
     return found
 
 

@@ -245,7 +245,7 @@ def selection_of(given: Mapping[str, str]) -> Selection:
     if stage is not None and stage not in set(map(str, Stage)):
         raise RestError(400, f"Invalid [stage]. {quoted(stage)} is none of {', '.join(map(str, Stage))}.")
     if partition is not None and not _number(partition):
-        raise RestError(400, f"Invalid [partition]. {quoted(partition)} is no topic-partition's number.")
+        raise RestError(400, f"Invalid [partition]. {quoted(partition)} is not the number of a topic-partition.")
     return Selection(
         topic=given.get("topic"),
         partition=None if partition is None else int(partition),

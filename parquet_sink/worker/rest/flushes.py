@@ -98,7 +98,7 @@ def _seconds(text: str | None) -> float:
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds <= MOST_WAIT_S:
-        raise RestError(400, f"{quoted(text[:50])} is no wait; write seconds from 0 to {MOST_WAIT_S:g}.")
+        raise RestError(400, f"{quoted(text[:50])} is not a number of seconds; write one from 0 to {MOST_WAIT_S:g}.")
     return seconds
 
 

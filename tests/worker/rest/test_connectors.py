@@ -111,7 +111,10 @@ def test_two_requests_at_once_make_one_connector(api: Client, herder: FakeHerder
             '"a" of the configuration is a JSON list; write its value as a text',
         ),
         (b'{"name": "x", "config": {"a": NaN}}', "NaN is not JSON"),
-        (b'{"name": "x", "config": {}, "initial_state": "gone"}', '"gone" is no initial_state; write RUNNING, PAUSED'),
+        (
+            b'{"name": "x", "config": {}, "initial_state": "gone"}',
+            '"gone" is not an initial_state; write RUNNING, PAUSED',
+        ),
         (b'{"name": {}, "config": {}}', '"name" of the body is a JSON object'),
         (b"\xff\xfe", "it is not UTF-8"),
         (b'{"name": "\\ud800", "config": {}}', "half of a pair of surrogates"),

@@ -124,7 +124,7 @@ def _host_names(client: Client, to: Translation) -> None:
         return
     given = (plain(client, HOST_NAMES) or "none").lower()  # blank: Java's way to say so
     if given not in ("https", "none"):
-        to.problem(HOST_NAMES, f"{given} is no way to check a host name; write https, or nothing to check none.")
+        to.problem(HOST_NAMES, f"{given} does not check a host name; write https, or nothing to check none.")
     to.settings[HOST_NAMES] = given
 
 
