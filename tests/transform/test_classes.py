@@ -86,17 +86,17 @@ def test_names_as_kafka_connect_has_them(own: str, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("no_such_package.Keep", "no transform known here"),
+        ("no_such_package.Keep", "not a known transform"),
         ("{own}.Missing", "cannot be loaded from {own}:Missing (AttributeError"),
         ("{own}.Bare", "cannot be used as transform: it has no keys"),
         ("json.dumps", "cannot be used as transform: it has no keys"),
         ("io.debezium.transforms.ByLogicalTableRouter", "connect.ems.target.table.map"),
         ("ByLogicalTableRouter", "RegexRouter"),
         ("ExtractNewDocumentState", "is not built"),
-        ("io.confluent.connect.transforms.Drop$Value", "no transform known here"),
-        ("Keep", "no transform known here"),
-        ("a b.c", "no transform known here"),
-        (".Keep", "no transform known here"),
+        ("io.confluent.connect.transforms.Drop$Value", "not a known transform"),
+        ("Keep", "not a known transform"),
+        ("a b.c", "not a known transform"),
+        (".Keep", "not a known transform"),
     ],
 )
 def test_what_is_no_transform(own: str, name: str, said: str) -> None:
