@@ -124,6 +124,7 @@ def host(plan: Plan, store: ConfigStore, known: Mapping[str, Loaded], listeners:
         queue=queue,
         publish=local.publish,
         spark_is_up=None if cluster is None else cluster.spark_is_up,
+        spark_waits=None if cluster is None else cluster.spark_waits,
         stop_request=plan.stop_request,
     )
     if listening is None or metrics is None or hours is None:
@@ -152,7 +153,9 @@ def _cluster(plan: Plan, settings: "DistributedSettings", rest: RestSettings) ->
     url = f"{rest.advertised.scheme}://{rest.worker_id}"
     folder = Path(plan.worker.machine.tmp_dir, "leases")
     context = partial(client_context, rest.tls)
-    return Cluster(settings, rest.worker_id, url, folder, loader(plan), context, plan.stop_request)
+    elsewhere = on_cluster(plan.master)
+    load, stop = loader(plan), plan.stop_request
+    return Cluster(settings, rest.worker_id, url, folder, load, context, stop, executors_elsewhere=elsewhere)
 
 
 def require_packages(who: str) -> None:

@@ -5,6 +5,7 @@ connectors already, not before its Spark is up, since what moves to it rests unt
 leader hears at once that this worker stops, each connector is released as it ends, and then the worker leaves.
 """
 
+import fcntl
 import logging
 import os
 import ssl
@@ -20,14 +21,14 @@ from urllib.parse import quote
 
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.distributed import signing
-from parquet_sink.distributed.assignment import MemberInfo
+from parquet_sink.distributed.assignment import MemberInfo, Placement
 from parquet_sink.distributed.calls import WorkerCalls
 from parquet_sink.distributed.herder import DistributedHerder
 from parquet_sink.distributed.leader import LOOK_S, Leader
 from parquet_sink.distributed.log import ConfigWriter, StatusWriter, TopicReader
 from parquet_sink.distributed.membership import GroupTiming, LeaseFiles, Membership
 from parquet_sink.distributed.owned import OwnedConnectors
-from parquet_sink.distributed.records import LoggerLevel
+from parquet_sink.distributed.records import ConnectorReport, LoggerLevel
 from parquet_sink.distributed.secrets import ConfigSecrets
 from parquet_sink.distributed.signing import Verifier
 from parquet_sink.distributed.state import ConfigState, StatusState
@@ -41,7 +42,7 @@ from parquet_sink.process.signals import StopRequest
 from parquet_sink.settings.connector import with_cluster
 from parquet_sink.worker.herder import log_levels
 from parquet_sink.worker.herder.errors import Elsewhere, HerderError, UnknownLogger
-from parquet_sink.worker.herder.values import State
+from parquet_sink.worker.herder.values import State, TargetState
 from parquet_sink.worker.loop.connector_registry import ConnectorRegistry
 from parquet_sink.worker.loop.herder import LocalHerder
 from parquet_sink.worker.loop.request_queue import RequestQueue
@@ -56,6 +57,8 @@ FLUSH_S: Final = 2.0
 """How long the last words of a worker may take."""
 STEP_S: Final = 0.2
 """How often a worker looks at what it is to run, where nothing wakes it."""
+LOCK: Final = "lock"
+"""The file in the folder of leases that a worker locks as long as it lives."""
 LEAST_S: Final = 0.02
 """From one look to the next: what comes together is looked at together."""
 log = logging.getLogger(__name__)
@@ -65,7 +68,7 @@ class Cluster:
     """This worker's part in its group, while it is `running`; the registry loads configurations by `load`.
 
     url: of this worker's REST API for others. folder: of this worker alone, for its leases. load: validates a
-    connector's configuration. context: of TLS towards other workers.
+    connector's configuration. context: of TLS towards other workers. executors_elsewhere: of Spark, on other machines.
     """
 
     def __init__(
@@ -77,6 +80,8 @@ class Cluster:
         load: Callable[[Mapping[str, str], str], Loaded],
         context: Callable[[], ssl.SSLContext],
         stop_request: StopRequest,
+        *,
+        executors_elsewhere: bool = False,
     ) -> None:
         self._settings, self._worker_id, self._url, self._folder = settings, worker_id, url, folder
         self._load_plain, self._stop_request = load, stop_request
@@ -84,6 +89,8 @@ class Cluster:
         self._calls = WorkerCalls(worker_id, context, self._signature)
         self._verifier = Verifier(settings.verification_algorithms)
         self._config: TopicReader[ConfigState] | None = None
+        self._status: TopicReader[StatusState] | None = None
+        self._executors_elsewhere = executors_elsewhere
         self._membership: Membership | None = None
         self._owned: OwnedConnectors | None = None
         self._ends, self._spark_is_up = threading.Event(), threading.Event()
@@ -138,6 +145,25 @@ class Cluster:
             return False
         return True
 
+    def _ended_life(self, config: ConfigState, ended: Collection[str]) -> str | None:
+        """The member as which an earlier life of this worker is assigned to, where it is known to have ended.
+
+        ended: paths of leases. Elsewhere executors go on for a while without a lease: their session is waited for.
+        """
+        known = None if config.assignment is None else config.assignment.members.get(self._worker_id)
+        if known is None or self._executors_elsewhere:
+            return None
+        return known.member_id if self._leases.path(known.member_id) in ended else None
+
+    def spark_waits(self) -> bool:
+        """Whether others take connectors over, which need the cores now. Until then this worker joins nobody."""
+        config, status, membership = self._config, self._status, self._membership
+        if config is None or status is None or membership is None:
+            return False
+        with suppress(SinkError):  # it ends
+            return takeover_lasts(self._worker_id, membership.now().member_id, config.state, status.state)
+        return False
+
     def spark_is_up(self) -> None:
         """What this worker is given begins at once from now on: it joins, where it waited for that."""
         self._spark_is_up.set()
@@ -159,13 +185,14 @@ class Cluster:
         settings, kafka = self._settings, KafkaSettings(client=self._settings.kafka, group=self._settings.group_id)
         topics = InternalTopics(settings)
         topics.ensure_all()
-        prepare_leases(self._folder)
         with ExitStack() as parts:
+            ended = parts.enter_context(prepared_leases(self._folder))
             config = TopicReader(kafka, settings.config_topic, ConfigState(), ConfigState.fold, self._wake)
             parts.callback(config.close)
             self._config = config
             status = TopicReader(kafka, settings.status_topic, StatusState(), StatusState.fold, self._wake)
             parts.callback(status.close)
+            self._status = status
             reports = StatusWriter(kafka, settings.status_topic)
             parts.callback(reports.close)
             parts.callback(self._calls.close)
@@ -194,6 +221,7 @@ class Cluster:
             owned = OwnedConnectors(
                 self._worker_id, membership, config, status, reports, registry, local, queue, self.load
             )
+            owned.earlier = self._ended_life(config.state, ended)
             self._owned = owned
             shared, session_s = topics.shared_counts, settings.session_ms / 1_000
             watch = Watch(membership.members, shared, lambda: config.state.foreign, session_s)
@@ -307,8 +335,47 @@ def others_run(members: Collection[MemberInfo], config: ConfigState, status: Sta
     return any(one.state == State.RUNNING and one.worker_id in there for one in status.connectors.values())
 
 
-def prepare_leases(folder: Path) -> None:
-    """Removes those of the worker's earlier lives."""
+@contextmanager
+def prepared_leases(folder: Path) -> Iterator[frozenset[str]]:
+    """Removes those of the worker's earlier lives; the paths of those that are known to have ended.
+
+    A life holds the folder's lock as long as its program lives, and what that started sends nothing without a lease.
+    """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for old in folder.glob("lease-*"):
-        old.unlink()
+    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        alone = _locked(descriptor)
+        found = list(folder.glob("lease-*"))
+        for old in found:
+            old.unlink(missing_ok=True)
+        yield frozenset(map(str, found if alone else ()))
+    finally:
+        os.close(descriptor)
+
+
+def _locked(descriptor: int) -> bool:
+    """False where a living process has the lock, or where there are no locks."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def takeover_lasts(worker_id: str, member_id: str, config: ConfigState, status: StatusState) -> bool:
+    """Whether other workers are to begin with connectors now: this worker's own of an earlier stay, or others'."""
+    assignment = config.assignment
+    if assignment is None or assignment.members.keys() <= {worker_id}:
+        return False
+    former = assignment.members.get(worker_id)
+    mine = former is not None and former.member_id != member_id
+    return any(
+        mine if one.worker == worker_id else not _begun(one, status.connectors.get(name))
+        for name, one in assignment.placements.items()
+        if config.targets.get(name, TargetState.STARTED) is TargetState.STARTED and name in config.connectors
+    )
+
+
+def _begun(placement: Placement, said: ConnectorReport | None) -> bool:
+    """By the word of the worker that is to run it."""
+    return said is not None and said.worker_id == placement.worker and said.state != State.UNASSIGNED

@@ -83,6 +83,8 @@ class OwnedConnectors:
         self._reports, self._registry, self._local, self._queue, self._load = reports, registry, local, queue, load
         self._owned: dict[str, _Owned] = {}
         self._sent = _Sent()
+        self.earlier: str | None = None
+        """The member as which an earlier life of this worker was in the group, which is known to have ended."""
 
     def has(self, name: str) -> bool:
         """Whether this worker runs it, so that it knows more of it than the topics say."""
@@ -98,7 +100,9 @@ class OwnedConnectors:
         """Brings what runs nearer to the assignment; reports what changed. Raises HerderError while the loop ends."""
         config = self._config.state
         member_id, assignment = self._membership.now().member_id, config.assignment
+        self._end_earlier(assignment)
         mine = placements_of(assignment, self._worker_id, member_id)
+        self._registry.expected = frozenset(name for name in mine if self._is_expected(name, config))
         self._end_others(mine, member_id, config)
         self._forget_ended()
         self._release(member_id, assignment)
@@ -113,11 +117,36 @@ class OwnedConnectors:
                 self._follow(name, stored, config)
         self._report(mine, 0 if assignment is None else assignment.epoch)
 
+    def _is_expected(self, name: str, config: ConfigState) -> bool:
+        """Whether this worker is to take a connector over that runs elsewhere, or did."""
+        started = config.targets.get(name, TargetState.STARTED) is TargetState.STARTED
+        return name not in self._owned and started and name in config.connectors and self._was_elsewhere(name)
+
+    def _was_elsewhere(self, name: str) -> bool:
+        """By the word of the worker that ran it."""
+        said = self._status.state.connectors.get(name)
+        return said is not None and said.worker_id != self._worker_id
+
     def _begin(self, name: str, stored: StoredConnector, member_id: str, config: ConfigState) -> None:
         last = config.restarts.get(name)
         self._owned[name] = _Owned(member_id, -1 if last is None else last.offset)
         log.info("connector %s: this worker has it now", name)
-        self._queue.ask(partial(self._registry.adopt, name, stored), ASK_S)
+        taken_over = self._was_elsewhere(name)
+        self._queue.ask(partial(self._registry.adopt, name, stored, taken_over=taken_over), ASK_S)
+
+    def _end_earlier(self, assignment: Assignment | None) -> None:
+        """Says for the earlier life what it cannot: it stops, and nothing of it runs. Its session is not waited for."""
+        member_id = self.earlier
+        known = None if assignment is None else assignment.members.get(self._worker_id)
+        if member_id is None:
+            return
+        if known is None or known.member_id != member_id:
+            self.earlier = None
+            return
+        if self._status.state.leaving.get(self._worker_id) != member_id and self._sent.is_due("leaving", member_id):
+            log.info("this worker was killed as member %s, and has ended: others may have its connectors", member_id)
+            self._say_leaving(member_id, assignment)
+        self._release(member_id, assignment)
 
     def _end_others(self, mine: Mapping[str, Placement], member_id: str, config: ConfigState) -> None:
         for name, one in self._owned.items():
@@ -206,9 +235,12 @@ class OwnedConnectors:
 
     def leave(self) -> None:
         """This worker was asked to stop: the leader gives all that it has to others."""
-        value = records.leaving_value(self._membership.now().member_id, _form(self._config.state.assignment))
-        self._reports.send(records.leaving_key(self._worker_id), value)
+        self._say_leaving(self._membership.now().member_id, self._config.state.assignment)
         self._reports.flush(2.0)
+
+    def _say_leaving(self, member_id: str, assignment: Assignment | None) -> None:
+        value = records.leaving_value(member_id, _form(assignment))
+        self._reports.send(records.leaving_key(self._worker_id), value)
 
     def release_ended(self) -> None:
         """While the worker stops, once its loop begins nothing any more: as connectors end, others may have them."""

@@ -3,13 +3,15 @@
 import logging
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from parquet_sink.distributed.assignment import Assignment, MemberInfo
-from parquet_sink.distributed.cluster import others_run, set_levels
+from parquet_sink.distributed.assignment import Assignment, MemberInfo, Placement
+from parquet_sink.distributed.cluster import others_run, prepared_leases, set_levels, takeover_lasts
 from parquet_sink.distributed.records import ConnectorReport, LoggerLevel
 from parquet_sink.distributed.state import ConfigState, StatusState
+from parquet_sink.worker.herder.values import TargetState
 
 NAME = "parquet_sink.test_levels"
 
@@ -58,3 +60,50 @@ def test_a_worker_knows_whether_others_run_connectors() -> None:
     assert not others_run([a], config, status)
     assert not others_run([a, replace(b, member_id="b-2")], config, status)
     assert not others_run([a, b], ConfigState(), status)
+
+
+def test_an_earlier_life_has_ended_when_nobody_holds_its_lock(tmp_path: Path) -> None:
+    """Its leases are removed in any case; what ended is known only where a lease was left, and its program is gone."""
+    folder = tmp_path / "leases"
+    with prepared_leases(folder) as ended:
+        assert ended == frozenset()
+        lease = folder / "lease-1"
+        lease.touch()
+        with prepared_leases(folder) as beside:
+            assert beside == frozenset()
+        assert not lease.exists()
+        lease.touch()
+    with prepared_leases(folder) as ended_by_now:
+        assert ended_by_now == {str(lease)}
+    assert not lease.exists()
+
+
+def test_a_takeover_lasts_until_others_have_begun() -> None:
+    """With what this worker had in an earlier stay, or with what was another's; not with what is not to run."""
+    a, b, c = (MemberInfo(name, f"{name}-1", f"http://{name}", 0) for name in "abc")
+    own, others = Placement("a", "", "", 1, 0), Placement("b", "", "", 1, 0)
+    config = ConfigState(
+        connectors={"one": {}, "two": {}},
+        assignment=Assignment(1, "b", 0, {"a": a, "b": b, "c": c}, {"one": own, "two": others}),
+    )
+    status = StatusState(
+        connectors={"one": ConnectorReport("RUNNING", "", "a", 1), "two": ConnectorReport("RUNNING", "", "b", 1)}
+    )
+    assert takeover_lasts("a", "", config, status)
+    assert takeover_lasts("a", "a-2", config, status)
+    assert not takeover_lasts("a", "a-1", config, status)
+    assert not takeover_lasts("c", "", config, status)
+    for said in (ConnectorReport("RUNNING", "", "a", 1), ConnectorReport("UNASSIGNED", "", "b", 1), None):
+        known = {} if said is None else {"two": said}
+        assert takeover_lasts("c", "", config, StatusState(connectors=known)), said
+    assert not takeover_lasts(
+        "c", "", replace(config, targets=dict.fromkeys(("one", "two"), TargetState.PAUSED)), status
+    )
+    assert not takeover_lasts("c", "", replace(config, connectors={}), StatusState())
+    assert not takeover_lasts("c", "", ConfigState(), status)
+
+
+def test_nobody_takes_over_from_a_worker_that_was_alone() -> None:
+    """So its Spark need not wait."""
+    alone = Assignment(1, "a", 0, {"a": MemberInfo("a", "a-1", "", 0)}, {"one": Placement("a", "", "", 1, 0)})
+    assert not takeover_lasts("a", "", ConfigState(connectors={"one": {}}, assignment=alone), StatusState())

@@ -403,3 +403,58 @@ def test_workers_of_two_releases_hand_over_in_words_that_both_read(
     assert written(since) == {b'{"version":2'}
     assert {len(workers) for workers in group.running().values()} == {1}
     assert len(group.running()) == 4
+
+
+def test_what_another_worker_ran_is_taken_over_and_what_is_new_is_not(group: Group) -> None:
+    """A worker expects what others are to release, and knows what it took over from what nobody ran."""
+    create(group, "one", "two")
+    assert not any(one.taken_over for worker in group.workers.values() for one in worker.loop.registry.all())
+    registry, moved = group.workers["a"].loop.registry, set(group.workers["b"].loop.registry.connectors)
+    group.kill("b")
+    group.workers["a"].leader.step()
+    group.workers["a"].config.read_to_end()
+    group.workers["a"].owned.step()
+    assert registry.expected == moved
+    assert {name for name, one in registry.connectors.items() if one.taken_over} == moved
+    group.workers["a"].owned.step()
+    assert not registry.expected
+    group.settle()
+    assert not any(one.taken_over for one in registry.connectors.values())
+
+
+def test_a_killed_worker_that_is_started_again_is_not_waited_for(group: Group) -> None:
+    """It tells of its earlier life, of which it knows that it ended, and others go on while brokers still list it."""
+    create(group, "one", "two")
+    member_id = group.workers["b"].membership.now().member_id
+    again = group.add("b")
+    again.owned.earlier = member_id
+
+    def step() -> None:
+        """Before it joins."""
+        for reader in (again.config, again.status):
+            reader.read_to_end()
+        again.owned.step()
+        group.workers["a"].step()
+
+    for _ in range(10):
+        step()
+    assert group.coordinator.members["b"].member_id == member_id
+    assert group.running() == {"one": ["a"], "two": ["a"]}
+    group.coordinator.members.pop("b")
+    group.settle()
+    assert again.owned.earlier is None
+    assert sorted(workers[0] for workers in group.running().values()) == ["a", "b"]
+
+
+def test_what_is_not_known_to_have_ended_is_waited_for(group: Group) -> None:
+    """As long as brokers list it, as any worker that was lost; then there is nothing left to tell."""
+    create(group, "one", "two")
+    before = len(group.statuses.entries)
+    again = group.add("b")
+    again.config.read_to_end()
+    again.status.read_to_end()
+    again.owned.step()
+    again.owned.earlier = "another"
+    again.owned.step()
+    assert again.owned.earlier is None
+    assert len(group.statuses.entries) == before

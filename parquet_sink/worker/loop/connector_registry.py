@@ -69,6 +69,7 @@ class ConnectorRegistry:
     """connectors: those that are there. leaving: those that were deleted, until what ran of them has ended.
 
     load: validates a configuration of a connector of that name, on top of the worker's. aggregator: of events.
+    expected: those that other workers are to release to this one; set by whoever follows the assignment.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class ConnectorRegistry:
         self.store, self.load, self.aggregator, self.worker_id = store, load, aggregator, worker_id
         self.connectors: dict[str, ManagedConnector] = {}
         self.leaving: list[ManagedConnector] = []
+        self.expected: frozenset[str] = frozenset()
 
     def begin(self, known: Mapping[str, Loaded]) -> None:
         """Takes up what the store has. known: configurations that were validated already; the others are read later.
@@ -90,11 +92,12 @@ class ConnectorRegistry:
         for name, stored in self.store.connectors().items():
             self._add(name, stored, known.get(name))
 
-    def adopt(self, name: str, stored: StoredConnector) -> None:
-        """Takes up a connector that another worker had, or whose configuration another one stored; once."""
+    def adopt(self, name: str, stored: StoredConnector, *, taken_over: bool = False) -> None:
+        """Takes up a connector whose configuration was stored elsewhere; once. taken_over: another worker ran it."""
         if name not in self.connectors:
             self.store.put(name, stored)
             self._add(name, stored)
+            self.connectors[name].taken_over = taken_over
 
     def _add(self, name: str, stored: StoredConnector, known: Loaded | None = None) -> None:
         """Not known, its configuration is read later."""

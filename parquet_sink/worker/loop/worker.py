@@ -27,6 +27,7 @@ from parquet_sink.spark.run_folder import RunFolder, run_folder
 from parquet_sink.spark.slots import EXPECTED, local_master, most_beside_others, share
 from parquet_sink.worker.loop.connector import Connector
 from parquet_sink.worker.loop.connector_registry import ConnectorRegistry
+from parquet_sink.worker.loop.giving_way import cores_are_busy
 from parquet_sink.worker.loop.request_queue import Background, RequestQueue, at_once
 from parquet_sink.worker.loop.supervisor import SIDE_BY_SIDE, Supervisor
 
@@ -57,6 +58,8 @@ WARM_UP_S: Final = 30.0
 """How long it may take; then it is done without."""
 SOON_S: Final = 0.1
 """How often is looked while something begins or ends: what follows it, follows at once."""
+WAITS_S: Final = 10.0
+"""How long a start of Spark waits for what others do on the same cores, where those are busy."""
 GIVE_UP_S: Final = 5.0
 """How long a start of Spark that is given up may take to notice."""
 log = logging.getLogger(__name__)
@@ -118,6 +121,7 @@ class Worker:
     known: configurations of the registry's store that were validated already. stays: it lives on without connectors,
     since more may come by `queue`. publish: called when something may have changed. stop_request: None listens by
     itself. spark_is_up: called once; for who is told so Spark is warmed up before, where no connector is there yet.
+    spark_waits: whether others need this machine's cores more than a start of Spark does, for WAITS_S at most.
     """
 
     def __init__(
@@ -134,9 +138,10 @@ class Worker:
         queue: RequestQueue | None = None,
         publish: Callable[[], None] = lambda: None,
         spark_is_up: Callable[[], None] | None = None,
+        spark_waits: Callable[[], bool] | None = None,
         stop_request: StopRequest | None = None,
     ) -> None:
-        self._spark_is_up = spark_is_up
+        self._spark_is_up, self._spark_waits = spark_is_up, spark_waits
         self._registry, self._known, self._master, self._stays = registry, known, master, stays
         self._until_caught_up, self._spark_conf, self._observer = until_caught_up, spark_conf, observer
         self._queue, self._publish = queue or RequestQueue(), publish
@@ -201,6 +206,7 @@ class Worker:
             self._step()
             self._publish()
             if self._stays or self._supervisor.busy:
+                self._wait_for_others()
                 self._run_on_spark(folder, expected)
         finally:
             self._queue.close()
@@ -242,10 +248,7 @@ class Worker:
         starter = Thread(target=start, name="spark-start", daemon=True)
         starter.start()
         while starter.is_alive() and not self._stop_request:
-            self._step()
-            self._observer.poll(self._registry.runs)
-            self._publish()
-            self._queue.work(POLL_S, self._publish)
+            self._round_without_spark()
         if self._stop_request:
             session.java.kill()
             starter.join(GIVE_UP_S)
@@ -258,6 +261,20 @@ class Worker:
             return self._launch(session.open).result()
         except Exception as error:
             raise _not_started(session, error) from error
+
+    def _wait_for_others(self) -> None:
+        """A start of Spark is seconds of CPU, which others on these cores need for what they take over."""
+        waits, until_s = self._spark_waits, time.monotonic() + WAITS_S
+        while waits is not None and not self._stop_request and time.monotonic() < until_s:
+            if not (cores_are_busy() and waits()):
+                return
+            self._round_without_spark()
+
+    def _round_without_spark(self) -> None:
+        self._step()
+        self._observer.poll(self._registry.runs)
+        self._publish()
+        self._queue.work(POLL_S, self._publish)
 
     def _begin_warm_up(self, spark: "SparkSession", folder: RunFolder) -> None:
         """Beside the loop, and only where no connector is there, which would wait for it."""

@@ -209,6 +209,32 @@ def test_spark_is_warmed_up_before_it_is_told(
     assert done == ["query in warm-up", "told"]
 
 
+@pytest.mark.parametrize("ends", ["the others are done", "the cores are free", "it took long enough"])
+def test_spark_is_not_started_while_others_take_over_on_busy_cores(
+    hosted: Callable[..., Worker], monkeypatch: pytest.MonkeyPatch, ends: str
+) -> None:
+    """Until they are done, or for a bounded time; where a core is free it is started at once."""
+    observer, stop_request, polls = Observer(), StopRequest(), 0
+    others = busy = True
+
+    def at_poll() -> None:
+        nonlocal polls, others, busy
+        polls += 1
+        if polls == 3:
+            assert not Spark.made
+            others, busy = ends != "the others are done", ends != "the cores are free"
+        if Spark.made:
+            stop_request.request()
+
+    observer.at_poll = at_poll
+    monkeypatch.setattr(module, "WAITS_S", 0.05 if ends == "it took long enough" else 60.0)
+    monkeypatch.setattr(module, "cores_are_busy", lambda: busy)
+    worker = hosted("one", observer=observer, stop_request=stop_request, spark_waits=lambda: others)
+    assert worker.run() == 0
+    assert polls > 3
+    assert Spark.made
+
+
 def test_a_wish_before_spark_is_up_gives_its_start_up(hosted: Callable[..., Worker]) -> None:
     """Java is killed, which ends the start; nothing failed."""
     stop_request, observer = StopRequest(), Observer()
