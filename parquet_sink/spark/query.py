@@ -18,6 +18,8 @@ from parquet_sink.spark import handoff, source
 from parquet_sink.spark.sink import NAME as SINK
 
 T = TypeVar("T")
+FOLDERS: Final = ("offsets", "commits")
+"""Of a checkpoint. For each folder that it makes itself Java starts a program that sets rights: 5 ms of CPU."""
 TIDY_S: Final = 5.0
 """So long after something was done it is tidied up: by then a query's processes have started, as a rule."""
 
@@ -70,6 +72,8 @@ def start(
     """A connector's query between two data sources, with a new checkpoint. every_ms: None: until nothing is left."""
     checkpoint = folder / "checkpoint"
     shutil.rmtree(checkpoint, ignore_errors=True)
+    for made in FOLDERS:
+        (checkpoint / made).mkdir(parents=True, exist_ok=True)
     options = {handoff.RUN_FOLDER: str(folder)}
     stream = spark.readStream.format(formats[0]).options(**options).load().writeStream.format(formats[1])
     stream = stream.options(**options, checkpointLocation=str(checkpoint)).queryName(name)
