@@ -247,6 +247,12 @@ class Connector:
         log.debug("connector %s", self.settings.name, exc_info=error)
         self._on_query_end(failure_of(error, self.settings.tmp_dir))
 
+    @property
+    def steady(self) -> bool:
+        """Whether its query runs, and nothing else is under way: what `poll` finds then may as well be found later."""
+        pending = self._pending is not None or self._launching is not None or self._restart_at_s is not None
+        return self.status is Status.RUNNING and self._query is not None and not pending
+
     def poll(self, spark: SparkSession) -> None:
         """Notices that the query ended; starts it again where that may help; goes on with a stop."""
         if self.status is Status.STOPPING:

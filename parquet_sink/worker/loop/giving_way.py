@@ -10,9 +10,9 @@ from typing import Final
 
 from parquet_sink.process.usage import usable_cores
 
-LONGEST_S: Final = 5.0
+LONGEST_S: Final = 8.0
 """So long it may last, however long the takeover takes."""
-REST_S: Final = 10.0
+REST_S: Final = 16.0
 """So long it does not happen again then: what runs is not held up by takeovers that follow each other."""
 
 

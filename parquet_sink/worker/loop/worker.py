@@ -150,7 +150,7 @@ class Worker:
             registry, self._made, track_topics=track_topics, background=lambda act: self._followed(in_thread(act))
         )
         self._folder: RunFolder | None = None
-        self._made_so_far = 0
+        self._made_so_far, self._poll_all_s = 0, 0.0
         self._session: Session | None = None
         self._launch: Background = at_once
         local = (master or "local").startswith("local")
@@ -310,7 +310,10 @@ class Worker:
             self._round(spark, stop_at_s)
 
     def _round(self, spark: "SparkSession", stop_at_s: float | None = None) -> None:
-        """Looks after all connectors once, then does what is asked for, or pauses."""
+        """Looks after connectors once, then does what is asked for, or pauses.
+
+        Requests, starts and stops make many rounds: what is steady, and events, are looked at each POLL_S all the same.
+        """
         if self._java_gone(0.0):
             raise ConnectorError(JAVA_ENDED)
         with suppress(OSError):  # whoever needs the folder reports it
@@ -318,9 +321,15 @@ class Worker:
         self._step(stop_at_s)
         if stop_at_s is None:
             self._start_next(spark)
+        now_s = time.monotonic()
+        all_due = stop_at_s is not None or now_s >= self._poll_all_s
+        if all_due:
+            self._poll_all_s = now_s + POLL_S
         for connector in self._registry.runs:
-            self._alone(connector, partial(connector.poll, spark))
-        self._observer.poll(self._registry.runs)
+            if all_due or not connector.steady:
+                self._alone(connector, partial(connector.poll, spark))
+        if all_due:
+            self._observer.poll(self._registry.runs)
         self._publish()
         self._wait()
 

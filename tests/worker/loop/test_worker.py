@@ -235,6 +235,37 @@ def test_spark_is_not_started_while_others_take_over_on_busy_cores(
     assert Spark.made
 
 
+@pytest.mark.parametrize("steady", [True, False])
+def test_what_is_steady_is_not_looked_at_because_of_others(
+    hosted: Callable[..., Worker], monkeypatch: pytest.MonkeyPatch, steady: bool
+) -> None:
+    """However many rounds requests make; what begins or ends is looked at in each of them."""
+    stop_request, queue, polled, poll = StopRequest(), RequestQueue(), list[bool](), Connector.poll
+
+    def counted(self: Connector, spark: Any) -> None:
+        polled.append(bool(stop_request))
+        poll(self, spark)
+
+    def wakes() -> None:
+        while len(polled) < 1:
+            time.sleep(0.001)
+        for _ in range(50):
+            queue.wake()
+            time.sleep(0.002)
+        stop_request.request()
+        queue.wake()
+
+    monkeypatch.setattr(module, "POLL_S", 60.0)
+    monkeypatch.setattr(Connector, "steady", property(lambda self: steady))
+    monkeypatch.setattr(Connector, "poll", counted)
+    waking = threading.Thread(target=wakes)
+    waking.start()
+    assert hosted("one", observer=Observer(), stop_request=stop_request, queue=queue).run() == 0
+    waking.join()
+    before_the_stop = polled.count(False)
+    assert before_the_stop == 1 if steady else before_the_stop > 10
+
+
 def test_a_wish_before_spark_is_up_gives_its_start_up(hosted: Callable[..., Worker]) -> None:
     """Java is killed, which ends the start; nothing failed."""
     stop_request, observer = StopRequest(), Observer()
