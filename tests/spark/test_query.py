@@ -2,10 +2,12 @@
 
 import threading
 from itertools import chain, repeat
+from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 
-from parquet_sink.spark.query import Launcher
+from parquet_sink.spark.query import Launcher, start
 
 
 def test_acts_are_done_in_order() -> None:
@@ -52,3 +54,13 @@ def test_it_tidies_up_between_acts_that_never_end() -> None:
     launch = Launcher(tidy, tidy_s=0.001)
     while not tidied.is_set():
         launch(lambda: None).result()
+
+
+def test_a_checkpoint_is_new_and_has_its_folders(tmp_path: Path) -> None:
+    """Nothing of an earlier query is in it, and Java finds what it would make by a program for each folder."""
+    (tmp_path / "checkpoint" / "offsets").mkdir(parents=True)
+    (tmp_path / "checkpoint" / "offsets" / "0").touch()
+    start(MagicMock(), "one", tmp_path, ("from", "to"), 500)
+    assert sorted(str(one.relative_to(tmp_path)) for one in tmp_path.rglob("*")) == [
+        *("checkpoint", "checkpoint/commits", "checkpoint/offsets")
+    ]
