@@ -100,6 +100,35 @@ def test_a_lost_worker_s_connectors_go_on_at_another(
     assert took_s < 60
 
 
+def test_a_killed_worker_that_is_started_again_is_not_waited_for(
+    group_broker: Broker, sinks: list[Sink], topics: list[str], tmp_path: Path
+) -> None:
+    """It knows that its former life ended, and says so: others go on while brokers still list that one."""
+    group = WorkerGroup(tmp_path, group_broker, 2, {"session.timeout.ms": "120000"})
+    try:
+        group.start()
+        killed = next(one for one in group.workers if one is not group.leader(group.workers[0]))
+        left = next(one for one in group.workers if one is not killed)
+        create(left, sinks, topics)
+        for topic in topics:
+            group_broker.produce(topic, numbered(50))
+        group.until(lambda: _arrived(sinks, 50))
+        group.until(lambda: set(left.states().values()) == {"RUNNING"})
+        moved = group.placed(left)[killed.url.removeprefix("http://")]
+        assert moved
+        killed.command.signal_all(SIGKILL)
+        killed.start()
+        for topic in topics:
+            group_broker.produce(topic, numbered(50, 50))
+        group.until(lambda: _arrived(sinks, 100))
+        for name in moved:
+            assert f"connector {name}: this worker has it now" in left.command.said
+        assert "this worker was killed as member" in killed.command.said
+        assert "was lost" not in left.command.said
+    finally:
+        group.close()
+
+
 def test_a_stopping_worker_hands_over_at_once_and_a_new_one_gets_a_share(
     group: WorkerGroup, sinks: list[Sink], topics: list[str], group_broker: Broker
 ) -> None:

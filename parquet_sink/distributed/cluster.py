@@ -158,7 +158,7 @@ class Cluster:
     def spark_waits(self) -> bool:
         """Whether others take connectors over, which need the cores now. Until then this worker joins nobody."""
         config, status, membership = self._config, self._status, self._membership
-        if config is None or status is None or membership is None:
+        if config is None or status is None or membership is None or membership.found_others is False:
             return False
         with suppress(SinkError):  # it ends
             return takeover_lasts(self._worker_id, membership.now().member_id, config.state, status.state)

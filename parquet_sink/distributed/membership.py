@@ -248,6 +248,8 @@ class Membership:
         self._group = GroupMembers(kafka)
         self._write_lease, self._lease = lease, Lease(timing, lease)
         self._member_id, self._leads, self._removed = "", False, False
+        self.found_others: bool | None = None
+        """Whether other workers were in the group before this one joined; None: the coordinator was not asked yet."""
         self._failed: SinkError | None = None
         self._said: set[int] = set()
         self._looked_ns = clock_ns()
@@ -339,6 +341,7 @@ class Membership:
         with suppress(KafkaFailed):
             while not self._leaving.is_set():
                 found = self._group.listed()
+                self.found_others = any(one.worker_id != self._worker_id for one in found)
                 earlier = any(one.worker_id == self._worker_id for one in found)
                 if not (earlier and time.monotonic() < deadline_s) and not self._holds_back(found):
                     return
