@@ -1,4 +1,4 @@
-"""A flush that an operator asks for, on real parts: of a worker, over a crash, and in a group by any worker."""
+"""A flush that an operator asks for, on real parts: of a worker, and over a crash. For groups: `test_distributed`."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -11,7 +11,6 @@ import pytest
 from integration.conftest import TopicFactory
 from integration.harness import Sink
 from integration.numbered import numbered, numbers
-from integration.worker_group import WorkerGroup
 from integration.worker_process import WorkerProcess
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.target.process import TargetProcess
@@ -162,25 +161,3 @@ def test_a_flush_that_a_crash_interrupts_sends_the_same_files(
     files = [one["name"] for one in target.client.files(sink.table)]
     assert any("firstOffset-0_lastOffset-5_" in one for one in files), files
     worker.do("DELETE", f"/connectors/{sink.name}")
-
-
-def test_any_worker_of_a_group_takes_it(
-    broker: Broker, target: TargetProcess, tmp_path: Path, command: Command
-) -> None:
-    """It goes on to the one that has the connector; there it is followed, too."""
-    group = WorkerGroup(tmp_path, broker, 2)
-    sinks = [Sink(cast(Any, None), broker, target, tmp_path) for _ in range(2)]
-    try:
-        group.start()
-        first, second = group.workers
-        for number, one in enumerate(sinks):
-            name = f"{group.group_id}-{number}"
-            broker.create_topic(name, 1)
-            _begun(first, one, name, 4)
-        for one in sinks:
-            for asked in (first, second):
-                status, out = command(asked, "flush", one.name, "--wait")
-                assert status == 0, out
-            assert len(one.rows()) == 4
-    finally:
-        group.close()
