@@ -1,5 +1,6 @@
 """Several workers of one group on real parts: who has what, takeovers, and REST through any of them."""
 
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,10 +11,14 @@ import pytest
 import requests
 
 from integration.harness import Sink
+from integration.letters import letters
 from integration.numbered import numbered, numbers
 from integration.worker_group import WorkerGroup, create
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.target.process import TargetProcess
+from tests.notify.receiver import Receiver, receiver
+
+__all__ = ["receiver"]
 
 COUNT: Final = 4
 STRING: Final = "org.apache.kafka.connect.storage.StringConverter"
@@ -56,6 +61,11 @@ def _arrived(sinks: list[Sink], count: int) -> bool:
     return all(sorted(numbers(sink.rows())) == list(range(count)) for sink in sinks)
 
 
+def _files(sinks: list[Sink]) -> set[str]:
+    """Names of all that the target has accepted."""
+    return {one["name"] for sink in sinks for one in sink.target.client.files(sink.table)}
+
+
 def _page_with_files(group: WorkerGroup, url: str) -> str:
     """A worker's first screen, once it has the files of all connectors."""
     seen: list[str] = []
@@ -69,11 +79,16 @@ def _page_with_files(group: WorkerGroup, url: str) -> str:
 
 
 def test_a_lost_worker_s_connectors_go_on_at_another(
-    group: WorkerGroup, sinks: list[Sink], topics: list[str], group_broker: Broker
+    group: WorkerGroup, sinks: list[Sink], topics: list[str], group_broker: Broker, receiver: Receiver
 ) -> None:
-    """Both have some; what a killed one had is taken over within its session and some seconds, and nothing is lost."""
+    """Both have some; what a killed one had is taken over within its session and some seconds.
+
+    Nothing is lost, and no accepted file is without its notice, in the topic or at the webhook.
+    """
     follower = next(one for one in group.workers if one is not group.leader(group.workers[0]))
-    create(follower, sinks, topics)
+    notices = f"notices-{time.time_ns()}"
+    group_broker.create_topic(notices, 1)
+    create(follower, sinks, topics, notify_topic=notices, notify_url=receiver.url)
     names = {sink.name for sink in sinks}
     assert set(follower.do("GET", "/connectors")) == names
     for topic in topics:
@@ -98,6 +113,10 @@ def test_a_lost_worker_s_connectors_go_on_at_another(
     assert set(left.states().values()) == {"RUNNING"}
     assert set(group.placed(left)) == {left.url.removeprefix("http://")}
     assert took_s < 60
+    group.until(
+        lambda: {json.loads(one.value() or b"")["file"] for one in letters(group_broker, notices)} == _files(sinks)
+    )
+    group.until(lambda: {one["file"] for _, one in receiver.taken} == _files(sinks))
 
 
 def test_a_killed_worker_that_is_started_again_is_not_waited_for(

@@ -1,67 +1,29 @@
 """Notices of accepted files, on a real broker and over real HTTP: none is missing, and no webhook holds files up."""
 
 import json
-import threading
 import time
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from integration import buckets
+from integration import dataframes as frames
 from integration.conftest import TopicFactory
 from integration.harness import Run, Sink
 from integration.letters import letters
 from integration.numbered import numbered
 from integration.replaying import Command, replay
+from integration.s3.server import S3Server
+from parquet_sink import spark as parquet_sink
 from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.model.events import FileNotified
 from parquet_sink.worker.loop.status import Status
+from tests.notify.receiver import Receiver, receiver
 
-__all__ = ["replay"]
+__all__ = ["receiver", "replay"]
 SECRET = "a secret of some length"
-
-
-class Receiver(ThreadingHTTPServer):
-    """Takes notices, or answers as a test says: with another status, or not at all for some seconds."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.status, self.wait_s = 200, 0.0
-        self.got: list[tuple[str, dict[str, Any]]] = []
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Receiver
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["content-length"]))
-        time.sleep(self.server.wait_s)
-        if self.server.status == 200:
-            self.server.got.append((self.headers["ce-id"], json.loads(body)))
-        self.send_response(self.server.status)
-        self.send_header("content-length", "0")
-        self.end_headers()
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name in the base class
-        """Says nothing."""
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    """One of this test."""
-    made = Receiver()
-    yield made
-    made.shutdown()
-    made.server_close()
 
 
 def told(broker: Broker, topic: str) -> list[tuple[str, dict[str, Any]]]:
@@ -104,7 +66,7 @@ def test_each_accepted_file_has_a_notice(
     assert len(found) == 6
     assert named(found) == accepted(run)
     assert {(one["connector"], one["topic"], one["table"]) for _, one in found} == {(sink.name, name, sink.table)}
-    assert dict(receiver.got) == dict(found)  # at least once: an answer that is late has one posted again
+    assert dict(receiver.taken) == dict(found)  # at least once: an answer that is late has one posted again
     assert [one.given_up for one in run.events if isinstance(one, FileNotified)] == [None] * 6
     assert not list(sink.tmp_dir.rglob(".notices/*"))
     status, again = replay(sink.properties(name, **ems), "--last", "6")
@@ -135,7 +97,7 @@ def test_a_webhook_that_takes_nothing_holds_nothing_up(
 ) -> None:
     """It answers 500, or hangs: files are committed; what it does not take is given up, told and counted."""
     name = topic()
-    receiver.status, receiver.wait_s = status, wait_s
+    receiver.answers, receiver.wait_s = [(status, {})], wait_s
     run = sink.start(name, notify_url=receiver.url, notify_max_waiting=2, commit_records=10)
     broker.produce(name, numbered(100))
     run.until(lambda: sink.offsets(name) == [100])
@@ -143,7 +105,7 @@ def test_a_webhook_that_takes_nothing_holds_nothing_up(
     run.until(lambda: len([one for one in run.events if isinstance(one, FileNotified)]) >= 7)
     given_up = [one for one in run.events if isinstance(one, FileNotified)]
     assert all("notify.max.waiting=2" in (one.given_up or "") for one in given_up)
-    receiver.status, receiver.wait_s = 200, 0.0
+    receiver.answers, receiver.wait_s = [(200, {})], 0.0
     run.stop()
 
 
@@ -152,11 +114,49 @@ def test_notices_that_wait_outlive_the_connector(
 ) -> None:
     """The webhook is down while it runs; the next start posts them."""
     name = topic()
-    receiver.status = 503
+    receiver.answers = [(503, {})]
     broker.produce(name, numbered(10))
     run = sink.drain(name, notify_url=receiver.url)
-    assert (run.status, receiver.got, len(list(sink.tmp_dir.rglob(".notices/*.json")))) == (Status.DONE, [], 1)
-    receiver.status = 200
+    assert (run.status, receiver.taken, len(list(sink.tmp_dir.rglob(".notices/*.json")))) == (Status.DONE, [], 1)
+    receiver.answers = [(200, {})]
     again = sink.start(name, notify_url=receiver.url)
-    again.until(lambda: named(receiver.got) == accepted(run))
+    again.until(lambda: named(receiver.taken) == accepted(run))
     again.stop()
+
+
+def test_files_in_a_bucket_have_notices(
+    sink: Sink, broker: Broker, topic: TopicFactory, receiver: Receiver, s3: S3Server
+) -> None:
+    """In topic and webhook alike; they name the bucket, and the file by the end of its key."""
+    name, notices, bucket = topic(), topic(), s3.bucket()
+    broker.produce(name, numbered(100))
+    keys = buckets.properties(sink, name, bucket, s3.endpoint, notify_topic=notices, notify_url=receiver.url)
+    run = buckets.drain(sink, keys)
+    assert run.status is Status.DONE
+    found = told(broker, notices)
+    assert named(found) == accepted(run)
+    assert all(bucket in one["target"] for _, one in found)
+    assert sorted(key.rpartition("/")[2] for key in s3.keys(bucket)) == sorted(one["file"] for _, one in found)
+    assert dict(receiver.taken) == dict(found)
+
+
+def test_files_of_a_dataframe_have_notices(
+    sink: Sink, broker: Broker, topic: TopicFactory, receiver: Receiver, tmp_path: Path
+) -> None:
+    """The program posts them, and archives what waits for that, before it lets go; topics need brokers of their own."""
+    notices, archive = topic(), tmp_path / "archive"
+    archive.mkdir()
+    parquet_sink.register(sink.spark)
+    behind = {"archive_url": f"directory:{archive}", "archive_required": "false", "notify_url": receiver.url}
+    file = Path(frames.connector_file(sink, tmp_path, notify_topic=notices, **behind))
+    with pytest.raises(InvalidConfiguration, match=rf"notify\.topic\].*{notices}.*producer\.override\.bootstrap"):
+        frames.once(sink, tmp_path, str(file))
+    file.write_text(f"{file.read_text()}producer.override.bootstrap.servers={broker.bootstrap_servers}\n")
+    frames.land(sink, tmp_path, range(10))
+    frames.once(sink, tmp_path, str(file))
+    found = told(broker, notices)
+    assert sorted(one["file"] for _, one in found) == sorted(frames.names(sink))
+    assert len(found) == 3
+    assert dict(receiver.taken) == dict(found)
+    assert sorted(one.name for one in archive.rglob("*.parquet")) == sorted(frames.names(sink))
+    assert not list(sink.tmp_dir.rglob(".notices/*"))

@@ -1,54 +1,20 @@
 """A bucket as the target, on a real broker and moto's server: files arrive in order, trouble passes or is told."""
 
 import io
-import json
 import shutil
-from typing import Any
 
 import pyarrow.parquet as pq
 
 from integration import scripted_target as script
+from integration.buckets import drain, properties, rows
 from integration.conftest import TopicFactory
-from integration.harness import Run, Sink
+from integration.harness import Sink
+from integration.numbered import numbered
 from integration.s3.front import Fault, S3Front, error, taken_and_cut
-from integration.s3.server import ACCESS_KEY, REGION, SECRET_KEY, S3Server
+from integration.s3.server import SECRET_KEY, S3Server
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.files.naming import is_sent_name
 from parquet_sink.worker.loop.status import Status
-
-PREFIX = "lake/topic={topic}/date={yyyy}-{MM}-{dd}"
-
-
-def numbered(count: int, first: int = 0) -> list[tuple[None, bytes]]:
-    """Records {"n": first}, {"n": first + 1} and so on, without keys."""
-    return [(None, json.dumps({"n": n}).encode()) for n in range(first, first + count)]
-
-
-def properties(sink: Sink, topic: str, bucket: str, endpoint: str, **ems: object) -> dict[str, str]:
-    """A connector file of the class for buckets."""
-    given: dict[str, object] = {
-        "s3.bucket": bucket,
-        "s3.prefix": PREFIX,
-        "s3.endpoint": endpoint,
-        "s3.region": REGION,
-        "s3.access.key.id": ACCESS_KEY,
-        "s3.secret.access.key": SECRET_KEY,
-    }
-    own = sink.properties(topic, **{"commit_records": 40, **ems}, **given)
-    push = {f"connect.ems.{name}" for name in ("endpoint", "authorization.key", "target.table")}
-    return {**{key: text for key, text in own.items() if key not in push}, "connector.class": "parquet_sink.S3Sink"}
-
-
-def drain(sink: Sink, keys: dict[str, str]) -> Run:
-    """To the end of what there is."""
-    return sink.make(keys, until_caught_up=True).start().until_ended()
-
-
-def rows(s3: S3Server, bucket: str) -> list[dict[str, Any]]:
-    """All rows of all files, in the order of topic-partition and offset."""
-    tables = [pq.read_table(io.BytesIO(s3.content(bucket, key))) for key in s3.keys(bucket)]
-    found = [row for table in tables for row in table.to_pylist()]
-    return sorted(found, key=lambda row: (row["kafkaPartition"], row["kafkaOffset"]))
 
 
 def test_files_are_in_the_bucket_before_offsets_are_committed(
