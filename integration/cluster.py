@@ -24,10 +24,11 @@ LIGHT: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVM
 """Options of Java for what lives a minute: half of a start's CPU without them is the optimising compiler's."""
 
 
-def installed(folder: Path) -> Path:
+def installed(folder: Path, *packages: Path) -> Path:
     """The Python of an environment that has the package as pip installs it, and our packages for everything else.
 
-    `.ci/run` installs the built wheel with all it needs; here that would take longer than the test.
+    packages: folders of further ones, installed as they are, with their entry points. `.ci/run` installs the built
+    wheel with all it needs; here that would take longer than the test.
     """
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True, timeout=60)
     (site,) = (folder / "lib").glob("python*/site-packages")
@@ -37,22 +38,11 @@ def installed(folder: Path) -> Path:
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(project / name, source)
     shutil.copytree(project / "parquet_sink", source / "parquet_sink", ignore=shutil.ignore_patterns("__pycache__"))
-    _pip_install(source, site)
-    return folder / "bin" / "python"
-
-
-def install(python: Path, package: Path) -> None:
-    """Installs a package, as its folder has it, with its entry points, into the environment of a Python."""
-    (site,) = (python.parents[1] / "lib").glob("python*/site-packages")
-    source = python.parents[1] / package.name
-    shutil.copytree(package, source)
-    _pip_install(source, site)
-
-
-def _pip_install(source: Path, site: Path) -> None:
+    sources = [source, *(Path(shutil.copytree(one, folder / one.name)) for one in packages)]
     pip = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-build-isolation", "--no-index", "--quiet"]
     pip += ["--no-compile", "--disable-pip-version-check"]  # modules that are imported are compiled then, once
-    subprocess.run([*pip, "--target", str(site), str(source)], check=True, timeout=120)
+    subprocess.run([*pip, "--target", str(site), *map(str, sources)], check=True, timeout=180)
+    return folder / "bin" / "python"
 
 
 class Cluster:

@@ -37,12 +37,15 @@ class TopicFactory(Protocol):
 
 
 LONGEST = (
-    *("documents", "demo", "cli", "kafka_planner", "worker", "steps", "signals", "broker", "connect_rest"),
-    *("connect_group", "rolling_upgrade"),
-    *("file_source", "canary", "canary_group", "file_sink", "run_basic"),
+    *("documents", "distributed", "connect_group", "cli", "kafka_planner", "demo", "signals", "steps", "worker"),
+    *("canary", "connect_rest", "canary_group", "rolling_upgrade", "cluster", "file_source", "broker"),
+    *("file_sink", "run_basic"),
 )
 """Files of integration tests in the order of the time that they take, as far as it matters."""
-LONGEST_UNIT = ("life", "source_life", "every_class", "cuts", "regular_expressions", "import_graph", "equal")
+LONGEST_UNIT = (
+    *("files", "browser", "life", "source_life", "import_graph", "regular_expressions", "cuts", "every_class"),
+    *("hostile_growth", "equal"),
+)
 """Likewise of unit tests, which compute and wait for nothing."""
 
 

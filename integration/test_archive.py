@@ -50,16 +50,14 @@ def start(folder: Path) -> tuple[str, str]:
 
 
 def test_the_archive_that_was_made_is_used(made: Path, tmp_path: Path) -> None:
-    """Java maps it: it was made for this Java, these jars and these options."""
+    """Java maps it: it was made for this Java, these jars and these options.
+
+    Nor does the program load Arrow, which PySpark would for values of NumPy, of which none goes to Java.
+    """
     assert make_archive.make() == made
-    maps, log = start(tmp_path)
-    assert str(made) in maps, log
-    assert "archive" not in log
-
-
-def test_a_session_needs_no_arrow_in_the_program(tmp_path: Path) -> None:
-    """PySpark loads it, and its own test tools, for values of NumPy, of which none goes to Java."""
     said, log = start(tmp_path)
+    assert str(made) in said, log
+    assert "archive" not in log
     assert "loaded:\n" in said, log
 
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from integration import processes
-from integration.cluster import LIGHT, Cluster, install, installed, running
+from integration.cluster import LIGHT, Cluster, installed, running
 from integration.conftest import TopicFactory
 from integration.crash.streams import small
 from integration.harness import Sink, committed
@@ -27,24 +27,22 @@ QUICK = f"spark.executor.extraJavaOptions={LIGHT}"
 SMALL = ("--conf", "spark.executor.memory=512m", "--conf", QUICK)
 
 OWN = Path(__file__).parents[1] / "docs" / "examples" / "own-transform"
-SCALE = """
-transforms=scale
-transforms.scale.type=com.example.Scale$Value
-transforms.scale.field=n
-transforms.scale.percent=200
-transforms.scale.predicate=new
-predicates=new
-predicates.new.type=com.example.Since
-predicates.new.from=2024-01-01
-"""
+SCALE = {
+    "transforms": "scale",
+    "transforms.scale.type": "com.example.Scale$Value",
+    "transforms.scale.field": "n",
+    "transforms.scale.percent": "200",
+    "transforms.scale.predicate": "new",
+    "predicates": "new",
+    "predicates.new.type": "com.example.Since",
+    "predicates.new.from": "2024-01-01",
+}
 
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Of an environment with the package installed, and beside it a user's own with transforms."""
-    found = installed(tmp_path_factory.mktemp("installed") / "venv")
-    install(found, OWN)
-    return found
+    return installed(tmp_path_factory.mktemp("installed") / "venv", OWN)
 
 
 @pytest.fixture(scope="module")
@@ -62,9 +60,8 @@ def until(condition: Callable[[], bool], log: Path) -> None:
         time.sleep(0.1)
 
 
-@pytest.mark.parametrize(
-    "killed", [pytest.param(0, id="whole"), pytest.param(1, id="an executor is killed", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("killed", [pytest.param(0, id="whole"), pytest.param(1, id="an executor is killed")])
 def test_a_cluster_delivers(
     cluster: Cluster,
     python: Path,
@@ -74,10 +71,7 @@ def test_a_cluster_delivers(
     tmp_path: Path,
     killed: int,
 ) -> None:
-    """Both machines flush, all records arrive and are committed; what a killed executor had is flushed again.
-
-    Executors have a user's transform and predicate by their entry points, where the package is installed.
-    """
+    """From a file: both machines flush, all records are committed; what a killed executor had is flushed again."""
     name, table = topic(4), f"t-{uuid.uuid4().hex[:8]}"
     connector, worker, tmp = tmp_path / "c.properties", tmp_path / "w.properties", tmp_path / "tmp"
     worker.write_text("value.converter=JsonConverter\nvalue.converter.schemas.enable=false\n")
@@ -90,8 +84,13 @@ def test_a_cluster_delivers(
         "commit.interval.ms": 1_000,
         "tmp.dir": tmp,
     }
-    lines = "".join(f"connect.ems.{key}={value}\n" for key, value in keys.items())
-    connector.write_text(f"name={table}\ntopics={name}\n{lines}{SCALE}")
+    properties = {
+        "name": table,
+        "topics": name,
+        **{f"connect.ems.{key}": value for key, value in keys.items()},
+        **SCALE,
+    }
+    connector.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
     broker.produce(name, [(b"%d" % number, b'{"n":%d}' % number) for number in range(COUNT)])
     arguments = ["--worker", str(worker), *SMALL, str(connector)]
     servers = {"PARQUET_SINK_BOOTSTRAP_SERVERS": broker.bootstrap_servers}
@@ -122,7 +121,10 @@ def sink(broker: Broker, target: TargetProcess, tmp_path: Path) -> Sink:
 def test_the_worker_delivers_on_a_cluster(
     cluster: Cluster, python: Path, broker: Broker, target: TargetProcess, topic: TopicFactory, sink: Sink
 ) -> None:
-    """Connectors made over REST run on its executors; a stop in the middle of a flush finishes it there and commits."""
+    """Connectors made over REST run on its executors; a stop in the middle of a flush finishes it there and commits.
+
+    Executors have a user's transform and predicate by their entry points, where the package is installed.
+    """
     names = {f"{sink.name}-{n}": topic(2) for n in range(2)}
     folder = sink.tmp_dir.parent / "driver"
     folder.mkdir()
@@ -131,7 +133,7 @@ def test_the_worker_delivers_on_a_cluster(
         worker.start("--master", cluster.master, *SMALL)
         for name, one in names.items():
             broker.produce(one, [(b"%d" % n, value) for n, (_, value) in enumerate(numbered(100))])
-            config = {**sink.properties(one, target_table=name), "name": name}
+            config = {**sink.properties(one, target_table=name), **SCALE, "name": name}
             worker.do("POST", "/connectors", {"name": name, "config": config})
         for name, one in names.items():
             worker.until(lambda one=one, name=name: _delivered(sink, one, name) == 100, TIMEOUT_S)  # type: ignore[misc]
@@ -145,7 +147,7 @@ def test_the_worker_delivers_on_a_cluster(
         worker.stop()
         assert _delivered(sink, one, last) == 150
         for name, count in zip(names, (100, 150), strict=True):
-            assert sorted(numbers(sink.rows(name))) == list(range(count))
+            assert sorted(numbers(sink.rows(name))) == [2 * n for n in range(count)]
     finally:
         worker.close()
 

@@ -1,7 +1,7 @@
-"""A flush that an operator asks for, on real parts: of a worker, over a crash, and in a group by any worker."""
+"""A flush that an operator asks for, on real parts: of a worker, and over a crash. For groups: `test_distributed`."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from signal import SIGKILL
 from typing import Any, Final, cast
@@ -11,7 +11,6 @@ import pytest
 from integration.conftest import TopicFactory
 from integration.harness import Sink
 from integration.numbered import numbered, numbers
-from integration.worker_group import WorkerGroup
 from integration.worker_process import WorkerProcess
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.target.process import TargetProcess
@@ -61,14 +60,19 @@ def _files(worker: WorkerProcess, name: str, reason: str) -> bool:
 
 def _begun(worker: WorkerProcess, sink: Sink, topic: str, count: int) -> None:
     """A connector that has looked at its empty topic, then records that wait in it."""
-    properties = sink.properties(topic, commit_interval_ms=HOUR_MS)
-    worker.do("POST", "/connectors", {"name": sink.name, "config": properties})
-    worker.until_state(sink.name, "RUNNING")
+    _waiting(worker, sink.broker, sink.properties(topic, commit_interval_ms=HOUR_MS), count)
+
+
+def _waiting(worker: WorkerProcess, broker: Broker, config: Mapping[str, str], count: int) -> None:
+    """Likewise, of a connector of any class."""
+    name, topic = config["name"], config["topics"]
+    worker.do("POST", "/connectors", {"name": name, "config": config})
+    worker.until_state(name, "RUNNING")
     worker.until(
-        lambda: any(one["partitions"] for one in worker.do("GET", "/progress") if one["status"]["name"] == sink.name)
+        lambda: any(one["partitions"] for one in worker.do("GET", "/progress") if one["status"]["name"] == name)
     )
-    sink.broker.produce(topic, numbered(count))
-    worker.until(lambda: _lag(worker, sink.name) == count)
+    broker.produce(topic, numbered(count))
+    worker.until(lambda: _lag(worker, name) == count)
 
 
 def test_what_waits_goes_out_when_it_is_asked_for(
@@ -98,6 +102,44 @@ def test_what_waits_goes_out_when_it_is_asked_for(
     worker.do("DELETE", f"/connectors/{sink.name}")
 
 
+def test_lines_that_wait_go_out(
+    worker: WorkerProcess, sink: Sink, broker: Broker, topic: TopicFactory, tmp_path: Path, command: Command
+) -> None:
+    """Of a sink of records: they are written and committed, and counted as records, for there are no files."""
+    name, file = topic(2), tmp_path / "out.txt"
+    keys = {"connector.class": "FileStreamSink", "file": str(file), "value.converter": "StringConverter"}
+    ours = {"connect.ems.commit.interval.ms": str(HOUR_MS), "connect.ems.tmp.dir": str(sink.tmp_dir)}
+    _waiting(worker, broker, {"name": sink.name, "topics": name, **keys, **ours}, 10)
+    assert not file.exists() or file.read_text() == ""
+    status, out = command(worker, "flush", sink.name, "--wait", "--json")
+    report = json.loads(out)
+    assert (status, report["state"]) == (0, "done"), out
+    assert [sum(one[count] for one in report["partitions"]) for count in ("records", "files", "rows")] == [10, 0, 0]
+    assert sorted(json.loads(line)["n"] for line in file.read_text().splitlines()) == list(range(10))
+    assert sum(offset or 0 for offset in sink.offsets(name, 2)) == 10
+    worker.do("DELETE", f"/connectors/{sink.name}")
+
+
+@pytest.mark.parametrize("required", ["true", "false"])
+def test_a_flush_of_raw_records_is_archived(
+    worker: WorkerProcess, sink: Sink, topic: TopicFactory, tmp_path: Path, command: Command, required: str
+) -> None:
+    """What waits goes out as it came; the archive has the file by then, or soon where the connector waits for none."""
+    name, archive = topic(), tmp_path / "archive"
+    archive.mkdir()
+    keys = {"mode": "raw", "archive_url": f"directory:{archive}", "archive_required": required}
+    _waiting(worker, sink.broker, sink.properties(name, commit_interval_ms=HOUR_MS, **keys), 10)
+    status, out = command(worker, "flush", sink.name, "--wait", "--json")
+    report = json.loads(out)
+    assert (status, report["state"], [one["files"] for one in report["partitions"]]) == (0, "done", [1]), out
+    assert sorted(json.loads(row["value"])["n"] for row in sink.rows()) == list(range(10))
+    (sent,) = [one["name"] for one in sink.target.client.files(sink.table)]
+    if required == "false":
+        worker.until(lambda: bool(list(archive.rglob(sent))))
+    assert [one.name for one in archive.rglob("*.parquet")] == [sent]
+    worker.do("DELETE", f"/connectors/{sink.name}")
+
+
 def test_a_flush_that_a_crash_interrupts_sends_the_same_files(
     worker: WorkerProcess, sink: Sink, topic: TopicFactory, target: TargetProcess, command: Command
 ) -> None:
@@ -119,25 +161,3 @@ def test_a_flush_that_a_crash_interrupts_sends_the_same_files(
     files = [one["name"] for one in target.client.files(sink.table)]
     assert any("firstOffset-0_lastOffset-5_" in one for one in files), files
     worker.do("DELETE", f"/connectors/{sink.name}")
-
-
-def test_any_worker_of_a_group_takes_it(
-    broker: Broker, target: TargetProcess, tmp_path: Path, command: Command
-) -> None:
-    """It goes on to the one that has the connector; there it is followed, too."""
-    group = WorkerGroup(tmp_path, broker, 2)
-    sinks = [Sink(cast(Any, None), broker, target, tmp_path) for _ in range(2)]
-    try:
-        group.start()
-        first, second = group.workers
-        for number, one in enumerate(sinks):
-            name = f"{group.group_id}-{number}"
-            broker.create_topic(name, 1)
-            _begun(first, one, name, 4)
-        for one in sinks:
-            for asked in (first, second):
-                status, out = command(asked, "flush", one.name, "--wait")
-                assert status == 0, out
-            assert len(one.rows()) == 4
-    finally:
-        group.close()

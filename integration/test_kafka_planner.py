@@ -133,9 +133,7 @@ def test_what_is_idle_among_very_many_is_delivered(sink: Sink, topic: TopicFacto
     idle = time.monotonic() + 2 * IDLE_AFTER * 0.5
     run.until(lambda: time.monotonic() > idle)
     sink.broker.produce(name, [(None, b'{"id": 2}')], 1_100)
-    began = time.monotonic()
     run.until_records(2)
-    assert time.monotonic() - began < 10
     admin = AdminClient({"bootstrap.servers": sink.broker.bootstrap_servers})
     admin.create_partitions([NewPartitions(name, 1_201)])[name].result(30)
     sink.broker.produce(name, [(None, b'{"id": 3}')], 1_200)

@@ -7,7 +7,7 @@ class that has it not. These tests are made of the tables of keys, and so hold f
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from random import Random
+from random import Random, sample
 from typing import Final
 
 import pytest
@@ -185,18 +185,18 @@ def test_what_each_class_needs_is_enough(name: str, asked: Asked) -> None:
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_any_key_of_any_class_is_judged(name: str, asked: Asked) -> None:
-    """With whatever text: of its own class, and of another that has it not."""
+    """With whatever text: of its own class, and of another that has it not. See `examples`."""
     config = _complete(name)
-    for key in KEYS.values():
+    for key in sample([*KEYS.values()], examples(len(KEYS))):
         for text in _texts(key) if key in OWN else [next(_texts(key))]:
             asked.by_tables({**config, _given(key): text})
 
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_rest_tells_the_same_for_each_key(name: str, asked: Asked) -> None:
-    """Given or missing: all that is wrong, beside the key that it is about. It alone wants a name."""
+    """Given or missing: all that is wrong, beside the key that it is about. It alone wants a name. See `examples`."""
     config = _complete(name)
-    for key in OWN:
+    for key in sample(OWN, examples(len(OWN))):
         changes = [{**config, _given(key): next(_texts(key))}]
         changes += [_without(config, key.name)] if key.name in config and key.name != "name" else []
         for changed in changes:

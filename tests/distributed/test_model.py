@@ -1,10 +1,11 @@
-"""Thousands of schedules of a simulated cluster: what distributed workers promise, and what each protection is for."""
+"""A simulated cluster on many schedules: what distributed workers promise, and what each protection is for."""
 
 import pytest
 
 from tests.distributed.cluster_model import Violation, World
+from tests.thorough import examples
 
-SCHEDULES, PARTS = 2_000, 4
+SCHEDULES, PARTS = examples(2_000), 4
 FOUND_WITHIN = 500
 UPLOADS, COMMITS = "uploads after", "was committed to"
 

@@ -20,11 +20,14 @@ from parquet_sink.addons.devkit.broker_files import (
     CONSUMER_GROUPS,
     JAVA,
     LOGGING,
+    META,
     TOOLS_LOGGING,
     Listener,
     archive_options,
     cluster_id,
+    format_from_cache,
     held_alone,
+    keep_format,
     server_properties,
 )
 from parquet_sink.addons.devkit.jars import Report, fetch, print_progress
@@ -84,7 +87,7 @@ class Broker:
             **(properties or {}),
         }
         self._report, self._java_options = report, java_options
-        self._java: tuple[str, ...] = ()
+        self._jars, self._java = Path(), tuple[str, ...]()
         self._process: subprocess.Popen[bytes] | None = None
         self._guard: ParentDeathGuard | None = None
         self._log_start = 0
@@ -122,7 +125,7 @@ class Broker:
             return
         self._dismiss()
         jars, java = fetch(report=self._report)
-        self._java = (java, *_JAVA_LIGHT, *archive_options(jars, java), "-cp", f"{jars}/*")
+        self._jars, self._java = jars, (java, *_JAVA_LIGHT, *archive_options(jars, java), "-cp", f"{jars}/*")
         attempts = 1 if self._port else START_ATTEMPTS
         for attempt in range(1, attempts + 1):
             port = self._port or free_port(*self._listener_ports())
@@ -298,7 +301,8 @@ class Broker:
 
     def _format(self, java: list[str]) -> None:
         """Give a new folder its cluster id."""
-        if (self.data_dir / "data" / "meta.properties").exists():
+        data, own = self.data_dir / "data", self._properties
+        if (data / META).exists() or format_from_cache(data, self._jars, own.get("node.id", "1")):
             return
         command = [*java, "kafka.tools.StorageTool", "format", "--cluster-id", cluster_id()]
         command += ["--config", str(self.data_dir / "server.properties")]
@@ -306,6 +310,7 @@ class Broker:
         if done.returncode != 0:
             said = [line for line in (done.stdout + done.stderr).splitlines() if not line.startswith("\t")]
             raise SetupError("\n".join([f"Kafka could not format {self.data_dir}:", *said]))
+        keep_format(data, self._jars)
 
     def _wait_until_ready(self, port: int) -> None:
         """Wait for the socket, then for an answer about topics, then for the coordinator of groups."""

@@ -12,7 +12,9 @@ from parquet_sink.addons.devkit.broker_files import (
     TOOLS,
     TOOLS_LOGGING,
     archive_options,
+    format_from_cache,
     held_alone,
+    keep_format,
     stem,
     tool_command,
     usable_archive,
@@ -51,6 +53,36 @@ def test_what_happens_meanwhile_is_told_as_it_is(tmp_path: Path) -> None:
     with pytest.raises(BlockingIOError, match="no processes left"), held_alone(tmp_path):
         raise BlockingIOError("no processes left")
     assert len(os.listdir("/proc/self/fd")) == len(before)
+
+
+def test_a_folder_is_formatted_from_the_cache(tmp_path: Path) -> None:
+    """What Kafka wrote into one folder is in the next, too; each is a cluster of its own; a damaged one is none."""
+    jars, first, second = (tmp_path / name for name in ("kafka-4.1.2", "first", "second"))
+    for folder in (jars, first, second):
+        folder.mkdir()
+    assert not format_from_cache(second, jars, "1")
+    (first / "bootstrap.checkpoint").write_bytes(b"features")
+    for _ in range(2):
+        keep_format(first, jars)
+    ids = set()
+    for _ in range(2):
+        assert format_from_cache(second, jars, "7")
+        assert (second / "bootstrap.checkpoint").read_bytes() == b"features"
+        found = dict(line.split("=") for line in (second / "meta.properties").read_text().splitlines())
+        assert (found["version"], found["node.id"]) == ("1", "7")
+        ids |= {found["cluster.id"], found["directory.id"]}
+    assert len(ids) == 4
+    (kept,) = (path for path in tmp_path.iterdir() if path.is_file())
+    kept.write_bytes(b"feature")
+    (second / "meta.properties").unlink()
+    assert not format_from_cache(second, jars, "7")
+    assert not (second / "meta.properties").exists()
+
+
+def test_a_cache_that_takes_nothing_is_no_trouble(tmp_path: Path) -> None:
+    """The folder is formatted all the same, by Kafka."""
+    keep_format(tmp_path, tmp_path / "nowhere" / "kafka-4.1.2")
+    assert not format_from_cache(tmp_path, tmp_path / "nowhere" / "kafka-4.1.2", "1")
 
 
 @pytest.mark.parametrize("name", ["consumer-groups", "kafka-consumer-groups", "kafka-consumer-groups.sh"])
