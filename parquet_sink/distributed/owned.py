@@ -102,7 +102,6 @@ class OwnedConnectors:
         member_id, assignment = self._membership.now().member_id, config.assignment
         self._end_earlier(assignment)
         mine = placements_of(assignment, self._worker_id, member_id)
-        self._registry.expected = frozenset(name for name in mine if self._is_expected(name, config))
         self._end_others(mine, member_id, config)
         self._forget_ended()
         self._release(member_id, assignment)
@@ -117,11 +116,6 @@ class OwnedConnectors:
                 self._follow(name, stored, config)
         self._report(mine, 0 if assignment is None else assignment.epoch)
 
-    def _is_expected(self, name: str, config: ConfigState) -> bool:
-        """Whether this worker is to take a connector over that runs elsewhere, or did."""
-        started = config.targets.get(name, TargetState.STARTED) is TargetState.STARTED
-        return name not in self._owned and started and name in config.connectors and self._was_elsewhere(name)
-
     def _was_elsewhere(self, name: str) -> bool:
         """By the word of the worker that ran it."""
         said = self._status.state.connectors.get(name)
@@ -131,8 +125,7 @@ class OwnedConnectors:
         last = config.restarts.get(name)
         self._owned[name] = _Owned(member_id, -1 if last is None else last.offset)
         log.info("connector %s: this worker has it now", name)
-        taken_over = self._was_elsewhere(name)
-        self._queue.ask(partial(self._registry.adopt, name, stored, taken_over=taken_over), ASK_S)
+        self._queue.ask(partial(self._registry.adopt, name, stored, taken_over=self._was_elsewhere(name)), ASK_S)
 
     def _end_earlier(self, assignment: Assignment | None) -> None:
         """Says for the earlier life what it cannot: it stops, and nothing of it runs. Its session is not waited for."""

@@ -39,7 +39,7 @@ from parquet_sink.planner.start_offsets import TopicIds, topics_of
 from parquet_sink.planner.unavailable import BackgroundProbe, BrokerOutage, EndOffsets, UnavailablePartitions
 from parquet_sink.process import lease
 from parquet_sink.state.sqlite import SqliteStore
-from parquet_sink.state.store import DRAINED, GIVE_WAY, PAUSE, SETTLED, SLOTS, STOP
+from parquet_sink.state.store import DRAINED, PAUSE, SETTLED, SLOTS, STOP
 
 log = logging.getLogger(__name__)
 
@@ -286,7 +286,7 @@ class Planner:
         no answer comes the next tick deals with it.
         """
         starts, learned = self._offsets.starts, self._state.bytes_per_record()
-        if self._outage.lasts or len(starts) > MOST_WATCHED or self._state.get(STOP) or self._held_up():
+        if self._outage.lasts or len(starts) > MOST_WATCHED or self._state.get(PAUSE) or self._state.get(STOP):
             return False
         for _ in range(LOOKS):
             self._sleep(within_s / LOOKS)
@@ -339,7 +339,7 @@ class Planner:
             self._drain.note(ends, [*self._offsets.starts, *self._unavailable])
         if not self._drain.active:
             self._ages.load(ends, now_ms)
-        paused = self._held_up() or not self._owned.holds()
+        paused = self._state.get(PAUSE) or not self._owned.holds()
         if paused:
             self._plans.hold()
         elif not self._drain.active:
@@ -354,11 +354,6 @@ class Planner:
         taken = self._plans.take(found)
         self._late.taken(taken, self._ages.seen_ms(taken))
         return taken
-
-    def _held_up(self) -> bool:
-        """Whether nothing may be admitted: it is paused, or gives way to connectors that are taken over."""
-        until_ms = self._state.get(GIVE_WAY)
-        return self._state.get(PAUSE) or (until_ms is not None and lease.clock_ns() < until_ms * 1_000_000)
 
     def _found(self, ends: Mapping[PartitionKey, int], now_ms: int, *, paused: bool) -> list[tuple[int, Candidate]]:
         """The ranges that are due; each with the micro-batch that took its topic-partition last."""

@@ -18,6 +18,11 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def cores_are_busy() -> bool:
+    """Whether more wants to run on this machine than it has cores, on average over the last minute."""
+    return os.getloadavg()[0] > usable_cores()
+
+
 @dataclass(frozen=True)
 class Usage:
     """Of some processes.

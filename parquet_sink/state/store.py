@@ -7,7 +7,7 @@ loses estimates and history, never a record: the offsets that count are the cons
 
 | what | written by | read by |
 |---|---|---|
-| `SLOTS`, `WARM_UP`, `PAUSE`, `GIVE_WAY`, `STOP`, `COMING`, `FLUSH` | program | planner |
+| `SLOTS`, `WARM_UP`, `PAUSE`, `STOP`, `COMING`, `FLUSH` | program | planner |
 | `STARTED`, `DRAINED`, `SETTLED`, `FLUSHED` | planner | program |
 | `BEGUN` | planner; program, before a query starts | program |
 | progress | planner | program |
@@ -42,8 +42,6 @@ WARM_UP: Final = Field[bool]("warm_up", False)
 """Begin with a micro-batch that loads and compiles everything."""
 PAUSE: Final = Field[bool]("pause", False)
 """Admit nothing more for now: offsets stay signed, and it is seen how topic-partitions stand."""
-GIVE_WAY: Final = Field["int | None"]("give_way", None)
-"""Admit nothing more until then (milliseconds of CLOCK_BOOTTIME), as in a pause: other connectors are taken over."""
 STOP: Final = Field[bool]("stop", False)
 """Admit nothing more."""
 COMING: Final = Field["str | None"]("coming", None)
@@ -66,10 +64,7 @@ SENT: Final = Field["str | None"]("sent", None)
 REPORTED: Final = Field[bool]("reported", False)
 """The sink reported what became of the micro-batch that was planned last: see `SqliteRun.begin_batch`."""
 
-FIELDS: Final = (
-    *(SLOTS, WARM_UP, PAUSE, GIVE_WAY, STOP, COMING, FLUSH, FLUSHED),
-    *(STARTED, BEGUN, DRAINED, SETTLED, SENT, REPORTED),
-)
+FIELDS: Final = (SLOTS, WARM_UP, PAUSE, STOP, COMING, FLUSH, FLUSHED, STARTED, BEGUN, DRAINED, SETTLED, SENT, REPORTED)
 
 
 @dataclass(frozen=True)

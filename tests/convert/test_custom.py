@@ -119,7 +119,7 @@ def test_a_converter_of_the_worker_file() -> None:
             {"value.converter": f"{MODULE}.None"},
             f'Invalid [value.converter]. "{MODULE}.None" cannot be loaded from {MODULE}:None (AttributeError',
         ),
-        ({"value.converter": "json.dumps"}, 'Invalid [value.converter]. "json.dumps" at json:dumps is not a converter'),
+        ({"value.converter": "json.dumps"}, 'Invalid [value.converter]. "json.dumps" at json:dumps cannot be used as '),
         (
             {"value.converter": "no.such.Converter"},
             'Invalid [value.converter]. "no.such.Converter" is not a known converter',

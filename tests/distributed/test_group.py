@@ -406,7 +406,7 @@ def test_workers_of_two_releases_hand_over_in_words_that_both_read(
 
 
 def test_what_another_worker_ran_is_taken_over_and_what_is_new_is_not(group: Group) -> None:
-    """A worker expects what others are to release, and knows what it took over from what nobody ran."""
+    """By the word of the worker that ran it."""
     create(group, "one", "two")
     assert not any(one.taken_over for worker in group.workers.values() for one in worker.loop.registry.all())
     registry, moved = group.workers["a"].loop.registry, set(group.workers["b"].loop.registry.connectors)
@@ -414,10 +414,7 @@ def test_what_another_worker_ran_is_taken_over_and_what_is_new_is_not(group: Gro
     group.workers["a"].leader.step()
     group.workers["a"].config.read_to_end()
     group.workers["a"].owned.step()
-    assert registry.expected == moved
     assert {name for name, one in registry.connectors.items() if one.taken_over} == moved
-    group.workers["a"].owned.step()
-    assert not registry.expected
     group.settle()
     assert not any(one.taken_over for one in registry.connectors.values())
 

@@ -29,7 +29,7 @@ from parquet_sink.planner.planner import CHECK_S, PATIENCE_S, RECOMMIT_S, Planne
 from parquet_sink.process.lease import LeaseFile, clock_ns
 from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.state.sqlite import SqliteStore
-from parquet_sink.state.store import DRAINED, GIVE_WAY, PAUSE, SETTLED, SLOTS, STOP
+from parquet_sink.state.store import DRAINED, PAUSE, SETTLED, SLOTS, STOP
 from tests.factories import Clock
 from tests.planner.planner_cluster import KEY, SETTINGS, Cluster, Reported, planner_on, spans
 
@@ -405,23 +405,6 @@ def test_a_pause_admits_nothing_and_looks_on(
     assert [one.lag for one in state.progress()] == [300]
     assert state.get(DRAINED) is False
     state.set(PAUSE, False)
-    assert [span.start for *_, span in spans(planner.tick({}))] == [100]
-
-
-def test_giving_way_is_a_pause_that_ends_by_itself(
-    cluster: Cluster, make: Callable[..., Planner], state: SqliteStore
-) -> None:
-    """Until its time is over what was accepted is committed, and nothing is admitted, also not between two ticks."""
-    cluster.logs[KEY] = (0, 200)
-    planner = make()
-    planner.begin()
-    now_ms = clock_ns() // 1_000_000
-    state.set(GIVE_WAY, now_ms + 60_000)
-    assert planner.tick({KEY: 100}) == []
-    assert cluster.group == {KEY: 100}
-    assert not planner.fills(0.5)
-    state.set(GIVE_WAY, now_ms)
-    assert planner.fills(0.5)
     assert [span.start for *_, span in spans(planner.tick({}))] == [100]
 
 

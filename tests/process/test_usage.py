@@ -1,12 +1,13 @@
 """What a tree of processes takes, read from a folder that looks like /proc, and from the real one."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from parquet_sink.process.usage import Usage, memory_limit_bytes, usage_by_kind
+from parquet_sink.process.usage import Usage, cores_are_busy, memory_limit_bytes, usage_by_kind
 
 
 def process(proc: Path, pid: int, parent: int, name: str, pss_kb: int | None) -> None:
@@ -88,3 +89,11 @@ def test_the_limit_is_the_smallest(tmp_path: Path, files: dict[str, str], limit:
         (tmp_path / "cgroup" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "cgroup" / name).write_text(text)
     assert memory_limit_bytes(tmp_path, tmp_path / "cgroup") == limit
+
+
+def test_cores_are_busy_when_more_wants_to_run_than_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On average over the last minute."""
+    monkeypatch.setattr("parquet_sink.process.usage.usable_cores", lambda: 2)
+    for load, busy in ((1.9, False), (2.1, True)):
+        monkeypatch.setattr(os, "getloadavg", lambda load=load: (load, 0.0, 0.0))
+        assert cores_are_busy() is busy

@@ -31,12 +31,11 @@ from parquet_sink.model.events import (
     Event,
 )
 from parquet_sink.model.receipts import Failure
-from parquet_sink.process.lease import clock_ns
 from parquet_sink.process.threads import in_thread
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.spark.causes import failure_of
 from parquet_sink.state.sqlite import SqliteStore
-from parquet_sink.state.store import BEGUN, COMING, FLUSH, GIVE_WAY, PAUSE, SLOTS, STARTED, STOP, WARM_UP
+from parquet_sink.state.store import BEGUN, COMING, FLUSH, PAUSE, SLOTS, STARTED, STOP, WARM_UP
 from parquet_sink.worker.loop.flow import flow_of
 from parquet_sink.worker.loop.request_queue import Background, at_once
 from parquet_sink.worker.loop.restarts import PAUSE_S, ClockSteps, RestartPolicy
@@ -199,13 +198,6 @@ class Connector:
         self._paused = paused
         if self.state is not None:
             self.state.set(PAUSE, paused)
-
-    def give_way(self, for_s: float) -> None:
-        """Admits nothing more for so long, at most; 0: it goes on. Its flush in progress is finished."""
-        until_ms = clock_ns() // 1_000_000 + round(for_s * 1_000) if for_s else None
-        if self.state is not None and self.active:
-            with suppress(ConnectorError):  # as in `begun`
-                self.state.set(GIVE_WAY, until_ms)
 
     def _launch(self, spark: SparkSession) -> None:
         """Starts the query with a new checkpoint. An exception on the way is as a query that failed."""

@@ -69,7 +69,6 @@ class ConnectorRegistry:
     """connectors: those that are there. leaving: those that were deleted, until what ran of them has ended.
 
     load: validates a configuration of a connector of that name, on top of the worker's. aggregator: of events.
-    expected: those that other workers are to release to this one; set by whoever follows the assignment.
     """
 
     def __init__(
@@ -82,7 +81,6 @@ class ConnectorRegistry:
         self.store, self.load, self.aggregator, self.worker_id = store, load, aggregator, worker_id
         self.connectors: dict[str, ManagedConnector] = {}
         self.leaving: list[ManagedConnector] = []
-        self.expected: frozenset[str] = frozenset()
 
     def begin(self, known: Mapping[str, Loaded]) -> None:
         """Takes up what the store has. known: configurations that were validated already; the others are read later.

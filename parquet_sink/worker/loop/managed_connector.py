@@ -48,7 +48,7 @@ class ManagedConnector:
     run: what runs, or ran and failed; None while there is nothing. A run is of one configuration: another one takes its
     place once it has finished its flush and ended. altered_by: who changes its group's offsets now, so that it must
     not start. read_again_s: when a configuration that could not be read is read again (monotonic). taken_over: another
-    worker ran it, and it is to deliver its first file here, by first_file_by_s once it has started.
+    worker ran it, and it has not begun here.
     """
 
     def __init__(self, name: str, stored: StoredConnector, loaded: Loaded) -> None:
@@ -56,7 +56,7 @@ class ManagedConnector:
         self.run: Connector | None = None
         self.deleted = False
         self.altered_by: object = None
-        self.taken_over, self.first_file_by_s = False, 0.0
+        self.taken_over = False
         self.read_again_s = 0.0
         self._replaced = self._restarting = False
         self._paused = False

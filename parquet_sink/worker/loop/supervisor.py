@@ -10,15 +10,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from parquet_sink.connectors.loading import Loaded
-from parquet_sink.errors import ConnectorError
 from parquet_sink.process.threads import in_thread
 from parquet_sink.process.usage import usable_cores
 from parquet_sink.settings.connector import ConnectorSettings, RestartSettings
 from parquet_sink.worker.herder.errors import StoreFailed
-from parquet_sink.worker.herder.values import TargetState
 from parquet_sink.worker.loop.connector import Connector
 from parquet_sink.worker.loop.connector_registry import ConnectorRegistry, log_loaded
-from parquet_sink.worker.loop.giving_way import LONGEST_S, GivingWay
 from parquet_sink.worker.loop.managed_connector import ManagedConnector
 from parquet_sink.worker.loop.request_queue import Background
 from parquet_sink.worker.loop.status import Status
@@ -30,8 +27,6 @@ AT_ONCE: Final = 4
 """So many are begun at each step, so that a worker with many connectors does not validate all of them side by side."""
 START_S: Final = 10.0
 """How long a connector has to begin before another takes its turn: forty at once would keep each other from it."""
-FIRST_S: Final = 2.0
-"""How long a connector that was taken over has from its start to its first file; there may be nothing to send."""
 SIDE_BY_SIDE: Final = usable_cores() + 1
 """So many begin at once: while brokers are asked for one, the cores have another. The first one begins alone."""
 log = logging.getLogger(__name__)
@@ -115,7 +110,7 @@ def _waits(one: ManagedConnector, registry: ConnectorRegistry) -> bool:
 class Supervisor:
     """make: a connector that is not prepared yet. track_topics: whether active topics are kept.
 
-    background: reads configurations. giving_way: whether what runs gives way to what is taken over.
+    background: reads configurations.
     """
 
     def __init__(
@@ -125,13 +120,11 @@ class Supervisor:
         *,
         track_topics: bool = True,
         background: Background = in_thread,
-        giving_way: GivingWay | None = None,
     ) -> None:
         self._registry, self._make, self._track_topics = registry, make, track_topics
         self._configuration_retry = ConfigurationRetry(registry, background)
         self._starting: list[tuple[Connector, float]] = []
         self._warm, self._side_by_side = False, 1
-        self._giving_way, self._give_way = giving_way or GivingWay(), False
 
     @property
     def busy(self) -> bool:
@@ -154,7 +147,6 @@ class Supervisor:
         """Brings each connector nearer to what it is to be; what needs no Spark. Raises nothing."""
         if stop_requested_at_s is None:
             self._configuration_retry.step()
-            self._make_way(time.monotonic())
         for one in list(self._registry.all()):
             try:
                 one.step(stop_requested_at_s)
@@ -168,28 +160,6 @@ class Supervisor:
             if one.name not in self._registry.connectors:
                 self._registry.aggregator.forget(one.name)
         self._note_topics()
-
-    def _make_way(self, now_s: float) -> None:
-        """What runs waits a moment, where connectors are taken over and the cores are busy."""
-        for one in [one for one in self._registry.connectors.values() if one.taken_over]:
-            with suppress(ConnectorError):  # its state file is gone: the next poll finds that
-                one.taken_over = self._is_awaited(one, now_s)
-        there = self._registry.connectors.values()
-        awaited = bool(self._registry.expected) or any(one.taken_over for one in there)
-        before, self._give_way = self._give_way, self._giving_way.step(now_s, awaited=awaited)
-        if before != self._give_way:
-            for one in there:
-                if one.run is not None and not one.taken_over:
-                    one.run.give_way(LONGEST_S if self._give_way else 0.0)
-
-    def _is_awaited(self, one: ManagedConnector, now_s: float) -> bool:
-        """Whether a connector that was taken over is to deliver its first file here."""
-        if one.failed or one.target is not TargetState.STARTED:
-            return False
-        if one.run is None or one.run.status is Status.STARTING or not one.run.has_started():
-            return True
-        one.first_file_by_s = one.first_file_by_s or now_s + FIRST_S
-        return now_s < one.first_file_by_s and not self._registry.aggregator.snapshot(one.name).totals.files
 
     def _uncaught(self, one: ManagedConnector, error: Exception) -> None:
         log.debug("connector %s", one.name, exc_info=error)
@@ -216,10 +186,13 @@ class Supervisor:
         if len(self._starting) >= self._side_by_side:
             return None
         waiting = [one for one in self._registry.all() if one.run is not None and one.run.status is Status.STARTING]
-        found = min(waiting, key=lambda one: not one.taken_over).run if waiting else None
-        if found is not None:
-            self._starting.append((found, now_s + START_S))
-        return found
+        if not waiting:
+            return None
+        found = min(waiting, key=lambda one: not one.taken_over)
+        found.taken_over = False
+        assert found.run is not None
+        self._starting.append((found.run, now_s + START_S))
+        return found.run
 
     def warmed_up(self) -> None:
         """Spark is warm already: the first connector begins as the others do. From any thread."""

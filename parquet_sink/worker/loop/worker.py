@@ -20,14 +20,13 @@ from parquet_sink.model.events import Event
 from parquet_sink.process.java_home import find_java
 from parquet_sink.process.signals import StopRequest
 from parquet_sink.process.threads import in_thread
-from parquet_sink.process.usage import usable_cores
+from parquet_sink.process.usage import cores_are_busy, usable_cores
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.spark.causes import message_of
 from parquet_sink.spark.run_folder import RunFolder, run_folder
 from parquet_sink.spark.slots import EXPECTED, local_master, most_beside_others, share
 from parquet_sink.worker.loop.connector import Connector
 from parquet_sink.worker.loop.connector_registry import ConnectorRegistry
-from parquet_sink.worker.loop.giving_way import cores_are_busy
 from parquet_sink.worker.loop.request_queue import Background, RequestQueue, at_once
 from parquet_sink.worker.loop.supervisor import SIDE_BY_SIDE, Supervisor
 

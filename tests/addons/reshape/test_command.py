@@ -134,10 +134,10 @@ def test_wrong_files_are_all_named_before_anything_is_made(scene: Scene) -> None
     status, _ = scene.reshape(good, *wrong, other / "empty", other / "nothing-*")
     assert (status, scene.out.exists()) == (2, False)
     lines = scene.errors.splitlines()
-    assert [line.split(" is not a raw file: ")[0] for line in lines if "no raw file" in line] == [
+    assert [line.split(" is not a raw file: ")[0] for line in lines if "not a raw file" in line] == [
         f"Invalid [FILES]. {path}" for path in wrong
     ]
-    for reason in ("no whole Parquet file", "no column value", "several topic-partitions", "offsets do not rise"):
+    for reason in ("not a whole Parquet file", "no column value", "several topic-partitions", "offsets do not rise"):
         assert reason in scene.errors
     assert "the folder has no .parquet file" in scene.errors
     assert "there is no such file" in scene.errors

@@ -4,10 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from parquet_sink.state.store import GIVE_WAY, WARM_UP
+from parquet_sink.state.store import WARM_UP
 from parquet_sink.worker.herder.store import StoredConnector
-from parquet_sink.worker.herder.values import TargetState
-from parquet_sink.worker.loop import giving_way, supervisor
+from parquet_sink.worker.loop import supervisor
 from parquet_sink.worker.loop.connector import Connector
 from parquet_sink.worker.loop.status import Status
 from tests.worker.loop.worker_doubles import Loop
@@ -73,56 +72,3 @@ def test_what_was_taken_over_begins_before_what_is_started_again(
     begun.add("a")
     loop.round(3)
     assert [run.settings.name for run in loop.registry.runs if run.status is Status.RUNNING] == ["a", "d"]
-
-
-def gives_way(loop: Loop, name: str) -> bool:
-    """What the planner of a connector reads."""
-    state = loop.run(name).state
-    assert state is not None
-    return state.get(GIVE_WAY) is not None
-
-
-@pytest.mark.parametrize("first_file", [True, False])
-def test_what_runs_gives_way_to_what_is_taken_over(
-    make_loop: Callable[[], Loop], monkeypatch: pytest.MonkeyPatch, first_file: bool
-) -> None:
-    """From when it is known to come until its first file, or until a moment after its start where there is none."""
-    begun = {"a"}
-    monkeypatch.setattr(Connector, "has_started", lambda self: self.settings.name in begun)
-    loop = make_loop()
-    loop.busy = True
-    loop.requests.create("a", {"name": "a"})
-    loop.round(3)
-    assert not gives_way(loop, "a")
-    loop.registry.expected = frozenset({"b"})
-    loop.round()
-    assert gives_way(loop, "a")
-    loop.registry.expected = frozenset()
-    loop.registry.adopt("b", StoredConnector({"name": "b"}), taken_over=True)
-    loop.round(3)
-    assert gives_way(loop, "a")
-    assert not gives_way(loop, "b")
-    begun.add("b")
-    loop.round()
-    assert gives_way(loop, "a")
-    if first_file:
-        loop.aggregator.snapshot("b").totals.files = 1
-    else:
-        loop.clock.sleep(supervisor.FIRST_S)
-    loop.round()
-    assert not gives_way(loop, "a")
-
-
-@pytest.mark.parametrize("target", [TargetState.PAUSED, TargetState.STOPPED])
-def test_nothing_gives_way_to_what_does_not_run(make_loop: Callable[[], Loop], target: TargetState) -> None:
-    """Paused or stopped, it has no file to deliver; nor has one whose configuration is wrong."""
-    loop = make_loop()
-    loop.busy = True
-    loop.requests.create("a", {"name": "a"})
-    loop.round(3)
-    loop.registry.adopt("b", StoredConnector({"name": "b"}, target), taken_over=True)
-    loop.registry.adopt("c", StoredConnector({"name": "c", "bad": ""}), taken_over=True)
-    loop.settle()
-    loop.clock.sleep(giving_way.LONGEST_S + giving_way.REST_S)
-    loop.round()
-    assert not gives_way(loop, "a")

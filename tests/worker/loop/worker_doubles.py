@@ -18,7 +18,6 @@ from parquet_sink.worker.loop.connector import Connector
 from parquet_sink.worker.loop.connector_registry import ConnectorRegistry
 from parquet_sink.worker.loop.event_aggregator import EventAggregator
 from parquet_sink.worker.loop.events import EventDispatcher
-from parquet_sink.worker.loop.giving_way import GivingWay
 from parquet_sink.worker.loop.herder import LocalHerder
 from parquet_sink.worker.loop.request_queue import RequestQueue, at_once
 from parquet_sink.worker.loop.supervisor import Supervisor
@@ -54,21 +53,19 @@ class Loop:
 
     drains: whether flushes end when a stop is asked for. checks: whether those of a start end. A configuration with
     `bad` is invalid, of one with `odd` is warned; `records` is a setting.
-    away: connectors whose config provider is away. busy: whether the cores are.
+    away: connectors whose config provider is away.
     """
 
     def __init__(self, folder: Path, clock: Clock, store: ConfigStore | None = None) -> None:
         self.folder, self.clock = folder, clock
         self.made: list[Connector] = []
         self.drains = self.checks = True
-        self.busy = False
         self.broken: set[str] = set()
         self.away: dict[str, RestartSettings] = {}
         self.aggregator = EventAggregator(clock)
         self.registry = ConnectorRegistry(store or ConfigStore(), self.load, self.aggregator, "localhost:8083")
         self.events = EventDispatcher([self.aggregator], clock)
-        giving_way = GivingWay(lambda: self.busy)
-        self.supervisor = Supervisor(self.registry, self._make, background=at_once, giving_way=giving_way)
+        self.supervisor = Supervisor(self.registry, self._make, background=at_once)
         self.queue = QueueAtOnce(self._publish)
         self.requests = LocalHerder(self.registry, self.queue, KafkaSettings())
         self.registry.begin({})
