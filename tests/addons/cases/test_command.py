@@ -135,7 +135,7 @@ def test_random_salts_are_fixed(folder: Path) -> None:
     [
         ('{"valu": 1}', '"valu" is unknown'),
         ("{}", "value is missing"),
-        ("[1]", "no object"),
+        ("[1]", "not an object"),
         ('{"value": 1, "value_hex": "00"}', "keep one"),
         ('{"value_hex": "0g"}', "value_hex is not hex"),
         ('{"value_base64": "?"}', "value_base64 is not base64"),
