@@ -95,9 +95,11 @@ def test_the_table_has_a_line_for_faults_with_the_same_figures() -> None:
 
 
 def test_every_row_is_documented() -> None:
-    """docs/explanation/reliability.md tells what became of each fault that there is, and of no other."""
+    """docs/explanation/reliability.md says what happens at each fault that there is, and at no other."""
     page = (Path(__file__).parents[1] / "docs" / "explanation" / "reliability.md").read_text(encoding="utf-8")
-    cells = [line.split(" | ")[0].removeprefix("| ") for line in page.partition("## What was run")[2].splitlines()]
+    cells = [
+        line.split(" | ")[0].removeprefix("| ") for line in page.partition("## Faults and what to do")[2].splitlines()
+    ]
     told = {f"{cell.partition(': ')[0]}: {name}" for cell in cells for name in cell.partition(": ")[2].split("; ")}
     nowhere = World(*[cast("Any", None)] * 4)
     rows = {f"{act.row.part}: {act.row.fault}" for scenes in SCENES.values() for act in scenes(nowhere)}
