@@ -12,7 +12,10 @@ from integration.oracle.trial import Course
 
 @dataclass(frozen=True)
 class Plan:
-    """Sizes of a run. per_second: records of each connector. session_ms: session.timeout.ms of the workers."""
+    """Sizes of a run. per_second: records of each connector. session_ms: session.timeout.ms of the workers.
+
+    interval_ms: how old records become at most.
+    """
 
     minutes: int
     seed: int
@@ -20,6 +23,7 @@ class Plan:
     partitions: int
     per_second: int
     session_ms: int
+    interval_ms: int = 2_000
 
 
 @dataclass

@@ -36,7 +36,6 @@ OTHERS: Final = 2
 KEYS: Final = {
     "connect.ems.commit.size.bytes": "1000000",
     "connect.ems.commit.records": "500",
-    "connect.ems.commit.interval.ms": "2000",
     "tasks.max": "4",
 }
 """They weigh more than those that are made and deleted meanwhile, so that these move none of them."""
@@ -200,4 +199,13 @@ class ClusterFaults:
 
 def _kind(number: int, plan: Plan) -> Kind:
     name = f"orders-{number:02}"
-    return Kind(name, name.upper(), plan.partitions, 0.0, KEYS, value_of, plan.per_second, 0)
+    return Kind(
+        name,
+        name.upper(),
+        plan.partitions,
+        0.0,
+        {**KEYS, "connect.ems.commit.interval.ms": str(plan.interval_ms)},
+        value_of,
+        plan.per_second,
+        0,
+    )
