@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 from parquet_sink.cli.options import add_files, explain_keys
 from parquet_sink.config.built_in_providers import BUILT_IN
-from parquet_sink.config.providers import built_in_used
 from parquet_sink.connectors.check import Checked, check_files, format_report, report_fields
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.kafka import native
@@ -75,10 +74,7 @@ def _tried(settings: ConnectorSettings) -> list[dict[str, str]]:
 def _as_a_worker_reads_it(checked: Checked) -> LoadedWorker:
     """With a warning where `parquet-sink worker` would have other config providers of this worker file than `run`."""
     loaded = checked.worker
-    own = loaded.worker.converters
-    texts = [own.shown(name) for name in own.given]
-    texts += [text for one in checked.connectors for text in one.properties.values()]
-    used = built_in_used(texts)
+    used = checked.providers_used
     if not used or loaded.worker.machine.providers is not None or loaded.worker.source == NO_FILE:
         return loaded
     warning = (

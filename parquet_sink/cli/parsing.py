@@ -69,7 +69,8 @@ class Parser(argparse.ArgumentParser):
             hint = meant(options[0].partition("=")[0], parser.options())
             what = f"{'no such option' if len(options) == 1 else 'no such options'}: {' '.join(options)}"
         else:
-            hint, what = "", f"one argument too many: {words[0]}"
+            surplus = str(parser.get_default("surplus") or "")
+            hint, what = surplus and f" {surplus.format(words[0])}", f"one argument too many: {words[0]}"
         parser.error(f"{what}{'.' if hint else ''}{hint}")
 
     def deepest(self, args: argparse.Namespace) -> "Parser":

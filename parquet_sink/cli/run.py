@@ -3,10 +3,12 @@
 import argparse
 import logging
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, TextIO
 
 from parquet_sink.cli.hosting import Plan, host, log_lines, on_cluster
 from parquet_sink.cli.options import add_files, add_hosting, add_log_format, explain_keys
+from parquet_sink.config.report import in_log
 from parquet_sink.connectors.check import check_files
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.process.java_home import find_java
@@ -21,10 +23,6 @@ from parquet_sink.worker_config.distributed import GROUP_ID
 if TYPE_CHECKING:
     from parquet_sink.worker.loop.events import Listener
 
-UNBOUNDED: Final = (
-    "It is not set, and there are listeners: whoever reaches the REST API may read this user's files and environment "
-    "by placeholders; name the config providers that are needed, and bound them."
-)
 STANDALONE: Final = (
     "It has no effect in `run`, whose connectors are those of its files; start `parquet-sink worker` for a cluster."
 )
@@ -54,17 +52,17 @@ def run(args: argparse.Namespace) -> int:
     files = check_files(args.files, args.worker, bootstrap_servers=args.bootstrap_servers)
     checked = inspect(files, on_cluster=on_cluster(args.master))
     for warning in checked.warnings:
-        log.warning("%s", warning)
+        log.warning("%s", in_log(warning))
     if wrong:
         raise InvalidConfiguration([*wrong, *checked.problems])
     settings = checked.settings()
     if checked.worker.worker.distributed is not None:
-        log.warning("Warning [%s]. %s", GROUP_ID, STANDALONE)
+        log.warning("[%s]. %s", GROUP_ID, STANDALONE)
     rest = checked.worker.worker.rest
     if rest.given and args.until_caught_up:
-        log.warning("Warning [listeners]. There is no REST API with --until-caught-up, which ends by itself.")
+        log.warning("[listeners]. There is no REST API with --until-caught-up, which ends by itself.")
     if rest.given and checked.worker.worker.machine.providers is None:
-        log.warning("Warning [config.providers]. %s", UNBOUNDED)
+        log.warning("[config.providers]. %s", _unbounded(checked.providers_used or ["env"]))
     plan = Plan(
         checked.worker.worker,
         args.stop_request,
@@ -77,6 +75,15 @@ def run(args: argparse.Namespace) -> int:
     known = {one.name: loaded for one, loaded in zip(settings, checked.connectors, strict=True)}
     store = ConfigStore({name: StoredConnector(one.properties) for name, one in known.items()})
     return host(plan, store, known, [_live_view() if live else log_lines()])
+
+
+def _unbounded(names: Sequence[str]) -> str:
+    """Of providers that nobody listed. names: those that are needed."""
+    return (
+        "It is not set, and there are listeners: whoever reaches the REST API may read this user's files and "
+        f"environment by placeholders. Write config.providers={','.join(names)} in the worker file, and bound them: "
+        "config.providers.env.param.allowlist.pattern, and param.allowed.paths of file and directory."
+    )
 
 
 def _live_view() -> "Listener":

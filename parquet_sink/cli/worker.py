@@ -9,7 +9,7 @@ from parquet_sink.cli.beside import hosted
 from parquet_sink.cli.hosting import Plan, host, log_lines
 from parquet_sink.cli.options import add_hosting, add_log_format
 from parquet_sink.config.files import this_machine
-from parquet_sink.config.report import counted
+from parquet_sink.config.report import counted, in_log
 from parquet_sink.connectors.check import read_worker
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.spark import options
@@ -24,11 +24,17 @@ example:
   parquet-sink worker worker.properties
   parquet-sink connectors create orders.properties --wait
 """
+_SURPLUS = (
+    "A worker's connectors are created while it runs: parquet-sink connectors create {0}. Or run files without a "
+    "worker: parquet-sink run --worker worker.properties {0}"
+)
+"""Said of one argument too many, which is a connector file most likely."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The worker file, and how to run it."""
     parser.epilog = _EXAMPLE
+    parser.set_defaults(surplus=_SURPLUS)
     parser.add_argument(
         "worker",
         metavar="worker.properties",
@@ -49,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     machine = replace(this_machine(), providers={})  # whoever reaches the REST API would read what this user may
     loaded = read_worker(args.worker, bootstrap_servers=args.bootstrap_servers, machine=machine)
     for warning in loaded.warnings:
-        log.warning("%s (in %s)", warning, args.worker)
+        log.warning("%s (in %s)", in_log(warning), args.worker)
     if wrong or loaded.problems:
         raise InvalidConfiguration([*wrong, *(f"{problem} (in {args.worker})" for problem in loaded.problems)])
     worker = loaded.worker

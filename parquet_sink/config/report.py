@@ -35,6 +35,11 @@ class PrefixedReport(Report):
         self.outer.warn(self.prefix + key, reason)
 
 
+def in_log(warning: str) -> str:
+    """A warning as a log line of that level has it: without its first word."""
+    return warning.removeprefix("Warning ")
+
+
 def quoted(text: str) -> str:
     """A value as messages show it: in quotes, control characters escaped, cut when long."""
     cut = text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "..."

@@ -8,17 +8,20 @@ from typing import Any, Final
 
 from parquet_sink.config.files import read_configuration, this_machine
 from parquet_sink.config.machine import Machine
-from parquet_sink.config.report import quoted
+from parquet_sink.config.providers import built_in_used
+from parquet_sink.config.report import printable, quoted
 from parquet_sink.connectors.connector_class import find_class
 from parquet_sink.connectors.loading import Loaded, check_unique, load
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.process.program import add_plugin_path
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.settings.sink import SinkSettings
-from parquet_sink.worker_config.worker import NO_FILE, PLUGIN_PATH, Worker
+from parquet_sink.worker_config.worker import BOOTSTRAP, NO_FILE, PLUGIN_PATH, Worker
 from parquet_sink.worker_config.worker_file import LoadedWorker, load_worker
 
 _ABOUT: Final = re.compile(r"(?:Invalid|Warning) (?:file )?\[([^\]]*)\]")
+_OF_A_CONNECTOR: Final = {"connector.class", "name", "topics", "topics.regex"}
+_WORKER_FILE: Final = "Invalid file [{0}]. It looks like a worker file; write parquet-sink run --worker {0} …"
 NO_OVERRIDES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -43,6 +46,13 @@ class Checked:
         files = [(self.worker.worker.source, self.worker.warnings)]
         files += [(one.source, one.warnings) for one in self.connectors]
         return tuple(f"{text} (in {source})" for source, texts in files for text in texts)
+
+    @property
+    def providers_used(self) -> list[str]:
+        """Kafka's own config providers that placeholders of these files name."""
+        own = self.worker.worker.converters
+        texts = [own.shown(name) for name in own.given]
+        return built_in_used([*texts, *(text for one in self.connectors for text in one.properties.values())])
 
     def settings(self) -> tuple[ConnectorSettings, ...]:
         """Of all connectors. Raises InvalidConfiguration with every problem of every file."""
@@ -109,6 +119,8 @@ def _connector(path: str, worker: Worker, overrides: Mapping[str, str]) -> Loade
         parsed = read_configuration(path)
     except InvalidConfiguration as error:
         return Loaded(None, error.problems, (), path)
+    if BOOTSTRAP in parsed.properties and not _OF_A_CONNECTOR & parsed.properties.keys():
+        return Loaded(None, (_WORKER_FILE.format(printable(path)),), (), path)
     loaded = load({**parsed.properties, **overrides}, worker, source=path)
     return replace(loaded, warnings=parsed.warnings + loaded.warnings)
 

@@ -120,6 +120,6 @@ def delivered(target: TargetSettings, tables: TableMap) -> str:
 def invalid(errors: ErrorSettings) -> str:
     """What becomes of a record that fails."""
     if not errors.invalid_records:
-        return "what fails on the way: the connector stops before it"
+        return "a record that fails on the way: the connector stops before it"
     where = "parked files" if errors.dead_letters is None else f"topic {errors.dead_letters.topic}"
-    return f"what fails on the way: diverted to {where}"
+    return f"a record that fails on the way: diverted to {where}"

@@ -34,6 +34,7 @@ from pyspark.sql import SparkSession
 
 from parquet_sink.config.files import read_configuration, this_machine
 from parquet_sink.config.key import ems
+from parquet_sink.config.report import in_log
 from parquet_sink.connectors.check import check_files
 from parquet_sink.connectors.loading import load
 from parquet_sink.errors import InvalidConfiguration
@@ -138,7 +139,7 @@ def _frame_settings(file: str, worker: str | None) -> SinkSettings:
     given = {name: value for name, value in parsed.properties.items() if not _is_about_kafka(name)}
     loaded = load({**given, **_STANDS_IN}, defaults, source=file)
     for warning in (*parsed.warnings, *loaded.warnings, *_without_effect(parsed.properties)):
-        log.warning("%s (in %s)", warning, file)
+        log.warning("%s (in %s)", in_log(warning), file)
     settings = loaded.require()
     _check_notices(settings, file)
     return for_frame(settings)

@@ -33,6 +33,8 @@ def told(words: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]
         ("parked shwo x.properties", "'shwo'", "show"),
         ("history --outcome refussed", "'refussed'", "refused"),
         ("explain one two", "one argument too many: two", ""),
+        ("worker w.properties c.properties", "too many: c.properties. A worker's connectors are created", ""),
+        ("worker w.properties c.properties", "run --worker worker.properties c.properties", ""),
         ("run", "connector.properties", ""),
         ("help statsu", "no such command: statsu", "status"),
     ],

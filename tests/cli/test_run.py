@@ -50,9 +50,25 @@ def test_on_a_cluster_a_folder_of_one_machine_is_warned_of(
     path.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
     where = [] if master is None else ["--master", master]
     assert main(["run", "--no-live", *where, "--bootstrap-servers", "there:9092", str(path)]) == 0
-    told = [one for one in caplog.messages if one.startswith("Warning [connect.ems.parked.dir]. It is missing, so")]
+    told = [one for one in caplog.messages if one.startswith("[connect.ems.parked.dir]. It is missing, so")]
     assert [one for one in told if "other machines of a Spark cluster do not have" in one] == told
     assert bool(told) is warns
+
+
+def test_a_rest_api_without_bounded_providers_is_warned_about_with_the_line_to_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It lists the providers that the files use; the level of the line is not said twice."""
+    monkeypatch.setattr(worker, "Worker", Ends)
+    monkeypatch.setenv("TABLE", "ORDERS")
+    (tmp_path / "out").mkdir()
+    path, shared = tmp_path / "orders.properties", tmp_path / "worker.properties"
+    lines = connector_lines(tmp_path) | {"connect.ems.target.table": "${env:TABLE}"}
+    path.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
+    shared.write_text("bootstrap.servers=there:9092\nlisteners=http://localhost:8083\n")
+    assert main(["run", "--until-caught-up", "--no-live", "--worker", str(shared), str(path)]) == 0
+    (told,) = [one for one in caplog.messages if one.startswith("[config.providers]")]
+    assert "Write config.providers=env in the worker file" in told
 
 
 def test_a_worker_file_of_a_cluster_makes_no_cluster_of_run(
@@ -66,5 +82,5 @@ def test_a_worker_file_of_a_cluster_makes_no_cluster_of_run(
     topics = "".join(f"{one}.storage.topic={one}\n" for one in ("config", "status", "offset"))
     shared.write_text(f"bootstrap.servers=there:9092\ngroup.id=g\n{topics}")
     assert main(["run", "--no-live", "--worker", str(shared), str(path)]) == 0
-    (told,) = [one for one in caplog.messages if one.startswith("Warning [group.id]")]
+    (told,) = [one for one in caplog.messages if one.startswith("[group.id]")]
     assert "start `parquet-sink worker` for a cluster" in told

@@ -30,7 +30,7 @@ WAY = [
     "    3. flattened to columns, lists as JSON text",
     "    4. columns added: kafkaPartition, kafkaOffset, kafkaTimestamp, kafkaPartitionOffset",
     "    5. a row of a file for table ORDERS",
-    "    6. what fails on the way: the connector stops before it",
+    "    6. a record that fails on the way: the connector stops before it",
 ]
 
 
@@ -59,6 +59,14 @@ def test_good_files_give_settings_and_a_short_report(folder: Path) -> None:
         f"{path}: OK (connector orders: orders -> table ORDERS)",
         *WAY,
     ]
+
+
+def test_a_worker_file_in_the_place_of_a_connector_file_is_one_error_that_says_where_it_goes(folder: Path) -> None:
+    """As `connect-standalone.sh` has it, first; a connector file with a stray bootstrap.servers is none."""
+    worker = _write(folder, "w.properties", "bootstrap.servers=k:1\nvalue.converter=json\n")
+    good = _write(folder, "a.properties", GOOD + "bootstrap.servers=k:1\n")
+    told = f"Invalid file [{worker}]. It looks like a worker file; write parquet-sink run --worker {worker} …"
+    assert check_files([worker, good]).problems == (f"{told} (in {worker})",)
 
 
 def test_problems_of_all_files_are_told_together(folder: Path) -> None:

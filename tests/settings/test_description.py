@@ -27,7 +27,7 @@ def test_the_steps_of_a_plain_connector() -> None:
         "flattened to columns, lists as JSON text",
         "columns added: kafkaPartition, kafkaOffset, kafkaTimestamp, kafkaPartitionOffset",
         "a row of a file for table ORDERS",
-        "what fails on the way: the connector stops before it",
+        "a record that fails on the way: the connector stops before it",
     )
 
 

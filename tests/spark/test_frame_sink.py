@@ -91,7 +91,7 @@ def test_keys_without_effect_are_logged(tmp_path: Path, caplog: pytest.LogCaptur
     )
     file.write_text(FILE + "".join(f"{key}=7\n" for key in keys))
     program._frame_settings(str(file), None)
-    assert [key for key in keys if f"Warning [{key}]. It has no effect for a DataFrame" not in caplog.text] == []
+    assert [key for key in keys if f"[{key}]. It has no effect for a DataFrame" not in caplog.text] == []
 
 
 def test_a_map_of_tables_is_warned_about(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -100,7 +100,7 @@ def test_a_map_of_tables_is_warned_about(tmp_path: Path, caplog: pytest.LogCaptu
     file.write_text(FILE + "connect.ems.target.table.map=orders-(.*):O_$1\n")
     assert program._frame_settings(str(file), None).table_of("orders-eu") == "T"
     (line,) = caplog.messages
-    assert line.startswith("Warning [connect.ems.target.table.map]. It has no effect for a DataFrame, whose rows have")
+    assert line.startswith("[connect.ems.target.table.map]. It has no effect for a DataFrame, whose rows have")
 
 
 def test_kafka_metadata_is_refused(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from parquet_sink.config.report import in_log
 from parquet_sink.connectors.kinds import find_kind
 from parquet_sink.connectors.loading import Loaded, check_unique
 from parquet_sink.model.partitions import PartitionKey
@@ -302,7 +303,7 @@ def log_loaded(name: str, loaded: Loaded) -> None:
 def warn(name: str, loaded: Loaded) -> None:
     """Warnings of a connector's configuration go to the log."""
     for warning in loaded.warnings:
-        log.warning("connector %s: %s", name, warning)
+        log.warning("connector %s: %s", name, in_log(warning))
 
 
 def _named_of(
