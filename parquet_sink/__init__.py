@@ -1,4 +1,4 @@
-"""Kafka topics arrive as Parquet files at a push API: at-least-once, on Spark."""
+"""Kafka topics arrive as Parquet files at a push API, in an S3 bucket or in a folder: at least once, on Spark."""
 
 import sys
 from collections.abc import Sequence

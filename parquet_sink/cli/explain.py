@@ -137,7 +137,8 @@ def found(asked: str) -> list[Place]:
         by_name = [one for one in places() if one.key.name == f"{step[1]}.N.{step[2]}"]
     ending = [one for one in places() if one.key.name.lower().endswith(f".{name}")]
     if not by_name and len({one.key.name.partition(".converter.")[2] or one.key.name for one in ending}) == 1:
-        by_name = ending[:1] if ".converter." in ending[0].key.name else ending
+        is_converter = ".converter." in ending[0].key.name  # value and key have it: the first stands for both
+        by_name = [one for one in ending if one.key.name == ending[0].key.name] if is_converter else ending
     if by_name or beginning(asked):
         return by_name
     prefixes = [one for one in places() if one.key.is_prefix and one.key.matches(asked)]
@@ -158,28 +159,28 @@ def beginning(asked: str) -> list[Place]:
 
 def explained(asked: str, found: Sequence[Place], width: int) -> Iterator[str]:
     """Each meaning of the key, in a block of lines."""
-    for number, one in enumerate(_merged(found)):
+    for number, (one, where) in enumerate(_merged(found)):
         if number:
             yield ""
-        yield from _block(asked, one, width)
+        yield from _block(asked, one, where, width)
 
 
-def _merged(found: Sequence[Place]) -> list[Place]:
-    """A key that is the same in several places stands once."""
+def _merged(found: Sequence[Place]) -> list[tuple[Place, str]]:
+    """A key that is the same in several places stands once, with all of them."""
     where: dict[Key, list[Place]] = {}
     for one in found:
         where.setdefault(replace(one.key, group="", check=None), []).append(one)
-    return [replace(same[0], where=" and ".join(dict.fromkeys(map(_stands, same)))) for same in where.values()]
+    return [(same[0], " and ".join(dict.fromkeys(map(_stands, same)))) for same in where.values()]
 
 
 def _stands(one: Place) -> str:
     return f"{one.where}, {one.step}" if one.step else one.where
 
 
-def _block(asked: str, one: Place, width: int) -> Iterator[str]:
+def _block(asked: str, one: Place, where: str, width: int) -> Iterator[str]:
     key = one.key
     yield key.name
-    yield f"  in {one.where}; {docs.from_(key)}"
+    yield f"  in {where}; {docs.from_(key)}"
     yield ""
     meaning = docs.meaning_of(key).replace("**", "")
     yield from _wrapped(_NAMED.sub(r"\1", _without_links(meaning)), width, "  ")

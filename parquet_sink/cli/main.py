@@ -47,7 +47,8 @@ def parser_for(argv: Sequence[str], found: Commands | None = None) -> Parser:
     found = found or commands_for(name_wanted)
     parser = Parser(
         prog="parquet-sink",
-        description="Kafka topics arrive as Parquet files at a push API: at-least-once, on Spark.",
+        description="Kafka topics arrive as Parquet files at a push API, in an S3 bucket or in a folder: at least "
+        "once, on Spark.",
         epilog=_EPILOG,
     )
     parser.add_argument("--version", action="version", version=f"parquet-sink {__version__}", help="print the version")

@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """0 when the record has a row or rightly none, 1 when it is rejected. Raises SinkError."""
     _check(args)
-    checked = inspect(check_files([args.file], args.worker, bootstrap_servers=args.bootstrap_servers))
+    checked = inspect(check_files([args.file], args.worker, bootstrap_servers=args.bootstrap_servers), keeps=False)
     # of a file's record those of the connector alone: no broker is asked
     for warning in checked.warnings if args.value is None else checked.connectors[0].warnings:
         print(warning, file=sys.stderr)

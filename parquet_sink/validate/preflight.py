@@ -40,29 +40,40 @@ _PROTOCOL = "security.protocol"
 class Found:
     """Problems by whose they are, each once, in the order in which they were found. warnings: the connector's.
 
-    defaults: of the worker file. on_cluster: whether Spark's tasks run on other machines.
+    defaults: of the worker file. on_cluster, keeps: as of `inspect`.
     """
 
     defaults: Worker
     environment: Mapping[str, str]
     on_cluster: bool
+    keeps: bool
     connector: dict[str, None] = field(default_factory=dict)
     worker: dict[str, None] = field(default_factory=dict)
     machine: dict[str, None] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
 
-def inspect(checked: Checked, environment: Mapping[str, str] = os.environ, *, on_cluster: bool = False) -> Checked:
+def inspect(
+    checked: Checked, environment: Mapping[str, str] = os.environ, *, on_cluster: bool = False, keeps: bool = True
+) -> Checked:
     """The same with every problem that the machine and the libraries know of. Raises nothing.
 
     A problem of the worker file or of the environment is told once, however many connectors it concerns. on_cluster:
-    whether Spark's tasks run on other machines.
+    whether Spark's tasks run on other machines. keeps: whether the program will keep anything on this machine; if not,
+    `tmp.dir` and the folder of parked records are not looked at.
     """
     defaults = checked.worker.worker
     worker, machine = dict.fromkeys(checked.worker.problems), dict.fromkeys(checked.shared)
     connectors: list[Loaded] = []
     for loaded in checked.connectors:
-        found = Found(defaults=defaults, environment=environment, on_cluster=on_cluster, worker=worker, machine=machine)
+        found = Found(
+            defaults=defaults,
+            environment=environment,
+            on_cluster=on_cluster,
+            keeps=keeps,
+            worker=worker,
+            machine=machine,
+        )
         if loaded.settings is not None:
             _inspect(loaded.settings, found)
         told = (without_provided(texts, loaded.resolved) for texts in (found.connector, found.warnings))
@@ -73,12 +84,17 @@ def inspect(checked: Checked, environment: Mapping[str, str] = os.environ, *, on
 
 
 def _inspect(settings: ConnectorSettings, found: Found) -> None:
+    if found.keeps:
+        _tmp_dir(settings, found)
+    part(settings, "problems")(settings, found)
+
+
+def _tmp_dir(settings: ConnectorSettings, found: Found) -> None:
     reason = _unusable(settings.tmp_dir, settings.name)
     if reason is not None:
         found.connector[f"Invalid [connect.ems.tmp.dir]. {reason}"] = None
     elif (told := _may_be_emptied(settings.tmp_dir)) is not None:
         found.warnings.append(f"Warning [connect.ems.tmp.dir]. {told}")
-    part(settings, "problems")(settings, found)
 
 
 def sink_problems(settings: SinkSettings, found: Found) -> None:
@@ -87,7 +103,8 @@ def sink_problems(settings: SinkSettings, found: Found) -> None:
     _note(problems_of(settings.target, found.environment), found)
     if settings.archive is not None:
         _archive(settings.archive, settings.target, found)
-    _parked(settings, tempfile.gettempdir(), found)
+    if found.keeps:
+        _parked(settings, tempfile.gettempdir(), found)
 
 
 def record_sink_problems(settings: RecordSinkSettings, found: Found) -> None:

@@ -87,10 +87,12 @@ def test_what_is_no_key_names_the_nearest(asked: str, near: str, capsys: pytest.
 
 
 def test_a_key_of_both_files_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
-    """With both."""
+    """With both and with what is beside it, the same by its last words."""
     _, out, _ = told("value.converter.schema.registry.url", capsys=capsys)
     assert out.splitlines()[1].startswith(f"  in {FILE} and {WORKER_FILE}; ")
     assert out.count("Type:") == 1
+    assert "See also:  value.converter.schema.registry.basic.auth.user.info," in out
+    assert told("schema.registry.url", capsys=capsys)[1] == out
 
 
 def test_every_key_is_found_by_its_name() -> None:
