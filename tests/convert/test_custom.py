@@ -18,7 +18,31 @@ from parquet_sink.worker_config.worker_file import load_worker
 from tests.connectors.ems.connector_files import CANARY, MACHINE, load_file, settings_of
 
 MODULE = "own_converter_for_a_test"
-PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "own-converters.md"
+EXAMPLE = """
+from parquet_sink.api import InvalidValue, Key, OneByOne, Type
+
+
+class CsvLines(OneByOne):
+    keys = (
+        Key(
+            "columns", "CSV", Type.LIST, "Names of the fields.", default=(), required=True, missing="name the columns."
+        ),
+    )
+
+    def __init__(self, values, side):
+        self.columns = values.names("columns")
+
+    def record(self, value):
+        if not value:
+            return None  # a tombstone
+        try:
+            fields = value.decode().split(",")
+        except UnicodeDecodeError:
+            raise InvalidValue("the line is no UTF-8") from None
+        if len(fields) != len(self.columns):
+            raise InvalidValue(f"the line has {len(fields)} fields, and columns names {len(self.columns)}")
+        return dict(zip(self.columns, fields))
+"""
 OTHERS = """
 
 from parquet_sink.config.class_settings import WrongSettings
@@ -61,9 +85,8 @@ class Deaf(OneByOne):
 
 @pytest.fixture(autouse=True)
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The example of the page, and one that fails in many ways."""
-    example, _ = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    (tmp_path / f"{MODULE}.py").write_text(example + OTHERS, encoding="utf-8")
+    """A converter without declared settings, and one that fails in many ways."""
+    (tmp_path / f"{MODULE}.py").write_text(EXAMPLE + OTHERS, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     yield
     sys.modules.pop(MODULE, None)
