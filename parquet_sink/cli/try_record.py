@@ -39,7 +39,8 @@ read; 2 wrong options or files."""
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The connector file, and which record: one of Kafka, or one of files."""
     parser.description = (
-        "Shows one record after each step (decoded, each transform) and the row that it becomes, or why it has none. "
+        "Shows one record after each step (decoded, each transform) and the row that it becomes, or why it has none; "
+        "one that cannot be decoded is shown as it was received, with its schema id and the value's first 64 bytes. "
         "Fields that are obfuscated are so in the row alone: the steps before show them in clear."
     )
     parser.epilog = _EXAMPLES

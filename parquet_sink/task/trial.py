@@ -1,18 +1,22 @@
 """One record on its way through a connector, shown after each step as JSON has it; nothing is written or sent."""
 
 import math
+from codecs import getincrementaldecoder
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from json import dumps
 from typing import Final, cast
 
 import pyarrow as pa
 
+from parquet_sink.config.report import counted
 from parquet_sink.convert import calendars
 from parquet_sink.convert.calendars import DAY_MS
 from parquet_sink.convert.decoded import Decoder, InferredColumns, Piece, SchemaColumns
 from parquet_sink.convert.json import decoder as json
+from parquet_sink.convert.registry.registered import RegisteredDecoder
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected
 from parquet_sink.rows.row_builder import RowBuilder
@@ -27,6 +31,10 @@ from parquet_sink.transform.records import DecodedRecords
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 NOT_DECODED = "not decoded, because nothing asks for it"
 NOT_DECODABLE = "key.converter cannot decode it"
+RECEIVED: Final = "received"
+"""What a record that cannot be decoded is shown as."""
+MOST_BYTES: Final = 64
+"""Of the value of such a record."""
 
 
 def of_array(array: pa.Array) -> list[object]:
@@ -114,6 +122,7 @@ class Seen:
 class Trial:
     """What became of the record: rows of a file, or none, because it was rejected, dropped by a step, or has none.
 
+    seen: after each step; of a record that is rejected before there is anything to see, as it was received.
     rejected_by: the step, "" when it was after all steps or before them. unmatched: paths to obfuscate that the record
     does not have.
     """
@@ -132,6 +141,11 @@ def trial(record: RecordBatch, steps: RecordSteps, shape: ShapeSettings) -> Tria
     assert len(record) == 1
     if steps.raw:
         return _ended(list(steps.shaper(shape).shape(record)))
+    found = _decoded_trial(record, steps, shape)
+    return found if found.seen or found.rejected is None else replace(found, seen=(_received(record, steps.decoder),))
+
+
+def _decoded_trial(record: RecordBatch, steps: RecordSteps, shape: ShapeSettings) -> Trial:
     watched = _Watched(steps.transforms or TransformChain(()), steps.tombstone_keys)
     transforms = None if steps.transforms is None else watched
     shaper = RowBuilder(shape, None, steps.decoder, transforms, steps.tombstone_keys)
@@ -189,6 +203,33 @@ def _seen(step: str, records: DecodedRecords, key_decoder: Decoder | None) -> Se
     elif key is not None and key_decoder is not None:
         key = _decoded(decode_given(key_decoder, batch.keys)[0]) or replace(key, type=NOT_DECODABLE)
     return Seen(step, topic, key, _headers(records), _decoded(records.values))
+
+
+def _received(record: RecordBatch, decoder: Decoder | None) -> Seen:
+    """Bytes as they are, of the value the first ones."""
+    key, headers, value = record.key_of(0), record.headers_of(0), record.values[0].as_py()
+    names = None if headers is None else tuple((name, _as_received(data)) for name, data in headers)
+    schema_id = decoder.schema_id_of(value) if isinstance(decoder, RegisteredDecoder) and value is not None else None
+    return Seen(RECEIVED, record.topic, _as_received(key), names, None if value is None else _dump(value, schema_id))
+
+
+def _as_received(data: bytes | None) -> Shown | None:
+    return None if data is None else Shown(_text(data))
+
+
+def _dump(data: bytes, schema_id: int | None) -> Shown:
+    """The first bytes in hexadecimal, how many of how many they are, and what they are as text, where they are some."""
+    first, size = data[:MOST_BYTES], counted(len(data), "byte")
+    told = [f"{size if first == data else f'the first {MOST_BYTES} of {size}'} in hexadecimal"]
+    if schema_id is not None:
+        told.append(f"schema id {schema_id}")
+    try:
+        text = getincrementaldecoder("utf-8")().decode(first)  # the last character may be cut
+    except UnicodeDecodeError:
+        text = ""
+    if text and all(one.isprintable() or one in "\t\r\n" for one in text):
+        told.append(f"as text {dumps(text, ensure_ascii=False)}")
+    return Shown(first.hex(), ", ".join(told))
 
 
 def _headers(records: DecodedRecords) -> tuple[tuple[str, Shown | None], ...] | None:

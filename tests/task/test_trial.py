@@ -9,8 +9,11 @@ import pyarrow as pa
 import pytest
 
 from parquet_sink.cli.try_record import lines, to_json
+from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.convert.json import decoder as json_decoder
+from parquet_sink.convert.registry.registered import RegisteredDecoder, RegisteredSchema
 from parquet_sink.model.records import RecordBatch
-from parquet_sink.task.record_steps import StopAtRejected, steps_for
+from parquet_sink.task.record_steps import RecordSteps, StopAtRejected, steps_for
 from parquet_sink.task.trial import NOT_DECODABLE, NOT_DECODED, Shown, Trial, as_json, of_array, trial
 from tests.connectors.ems.connector_files import E, settings_of
 
@@ -95,8 +98,8 @@ def test_a_path_to_obfuscate_that_the_record_does_not_have() -> None:
 @pytest.mark.parametrize(
     ("changes", "value", "key", "stage", "by", "steps"),
     [
-        ({}, b"{", b"7", "VALUE_CONVERTER", "", 0),
-        (LONG_KEYS, ADA, b"7", "KEY_CONVERTER", "", 0),
+        ({}, b"{", b"7", "VALUE_CONVERTER", "", 1),
+        (LONG_KEYS, ADA, b"7", "KEY_CONVERTER", "", 1),
         (CAST, ADA, b"7", "TRANSFORMATION", "transforms.c (Cast)", 2),
         ({f"{E}data.primary.key": "no"}, ADA, b"7", "SHAPE", "", 3),
     ],
@@ -104,7 +107,7 @@ def test_a_path_to_obfuscate_that_the_record_does_not_have() -> None:
 def test_a_record_that_is_rejected(
     changes: dict[str, str], value: bytes, key: bytes, stage: str, by: str, steps: int
 ) -> None:
-    """Where and why; the steps before it are there."""
+    """Where and why; the steps before it are there, or what was received."""
     found = tried(changes, value, key)
     assert found.rejected is not None
     assert (found.rejected.stage, found.rejected_by, len(found.seen), found.rows) == (stage, by, steps, ())
@@ -112,6 +115,48 @@ def test_a_record_that_is_rejected(
         line.startswith(f"no row: rejected{f' by {by}' if by else ''} ({stage}): ") for line in lines(found, "T")
     )
     assert json.loads(to_json(found, "T"))["rejected"]["by"] == by
+
+
+def test_a_record_that_cannot_be_decoded_is_shown_as_received() -> None:
+    """Key, headers, and the first bytes of the value, as text, too, where they are text to their end or to a cut."""
+    long = b'{"name": "' + b"x" * 53 + "ü".encode() + b"x" * 2_000
+    found = tried({}, long, b"\xff", headers=[("a", b"1"), ("b", None)])
+    assert "\n".join(lines(found, "T")).splitlines()[:-1] == [
+        "received",
+        "  topic    orders",
+        '  key      "ff"',
+        '  headers  a: "1"',
+        "           b: null",
+        f'  value    "{long[:64].hex()}"',
+        f"           the first 64 of 2,065 bytes in hexadecimal, as text {json.dumps(long[:63].decode())}",
+    ]
+    (seen,) = json.loads(to_json(found, "T"))["steps"]
+    assert (seen["step"], seen["key"], seen["value"]["value"]) == (
+        "received",
+        {"value": "ff", "type": ""},
+        long[:64].hex(),
+    )
+    assert tried({}, b"\xc3(").seen[0].value == Shown("c328", "2 bytes in hexadecimal")
+    assert tried({}, b"").seen[0].value == Shown("", "0 bytes in hexadecimal")
+
+
+def test_the_schema_that_a_record_names_is_shown_when_it_cannot_be_read() -> None:
+    """Also where the registry does not have it; of a value in another form there is none."""
+
+    class NoSchemas:
+        def get(self, schema_id: int) -> RegisteredSchema:
+            raise InvalidValue(f"schema id {schema_id} is not registered")
+
+    decoder = RegisteredDecoder(NoSchemas(), "AVRO", lambda _: json_decoder.decoder(), 4, 10, clock=lambda: 0.0)
+    steps = RecordSteps(decoder, None, StopAtRejected())
+    for value, type_ in (
+        (b"\0\0\0\0\x2a\x02", "6 bytes in hexadecimal, schema id 42"),
+        (b"\x01\0\0\0\x2a", "5 bytes in hexadecimal"),
+    ):
+        record = RecordBatch.of("orders", 3, [7], [5], [value], [None], [()])
+        found = trial(record, steps, settings_of(STEPS).shape)
+        assert found.rejected is not None
+        assert (found.seen[0].key, found.seen[0].value) == (None, Shown(value.hex(), type_))
 
 
 def test_a_record_that_a_step_drops() -> None:

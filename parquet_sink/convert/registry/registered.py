@@ -185,6 +185,11 @@ class RegisteredDecoder:
                 invalid.update({places[position]: reason for position, reason in decoded.invalid.items()})
         return Decoded(tuple(pieces), invalid)
 
+    def schema_id_of(self, value: bytes) -> int | None:
+        """The id that a value names, whether it is registered or not; None for a value in another form."""
+        header = value[: 1 + self._id_bytes]
+        return None if refusal(header, 1 + self._id_bytes) else _schema_id(header)
+
     def _decoder(self, schema_id: int) -> Decoder | str:
         """The decoder of a schema, or why its records have no row."""
         if (known := self._decoders.get(schema_id)) is not None:
