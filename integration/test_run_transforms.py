@@ -193,7 +193,7 @@ def command(sink: Sink, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> C
 
 
 def test_one_record_of_kafka_is_tried(sink: Sink, broker: Broker, topic: TopicFactory, command: Command) -> None:
-    """After each step, and its row; the group has no offset by it."""
+    """After each step, and its row, or as received where it cannot be decoded; the group has no offset by it."""
     name = topic(2)
     broker.produce(name, [(b"k%d" % number, plain(number)) for number in range(5)], 1)
     properties = {**sink.properties(name), **STEPS}
@@ -215,6 +215,9 @@ def test_one_record_of_kafka_is_tried(sink: Sink, broker: Broker, topic: TopicFa
     }
     status, out, _ = command.run("try", properties, "--partition", "1", "--offset", "3")
     assert (status, "no row: dropped by transforms.drop" in out) == (0, True)
+    broker.produce(name, [(b"k5", b"{")], 1)
+    status, out, _ = command.run("try", properties, "--partition", "1", "--offset", "5")
+    assert (status, '  key      "k5"\n' in out, '  value    "7b"\n' in out) == (1, True, True)
     assert sink.offsets(name, 2) == [None, None]
 
 
