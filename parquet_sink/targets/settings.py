@@ -21,7 +21,10 @@ ErrorPolicy = Literal["THROW", "RETRY", "CONTINUE"]
 
 
 class Target(Protocol):
-    """Takes files of one connector; threads may share it."""
+    """Takes files of one connector; threads may share it.
+
+    It may also have `probe_topic(topic, table, seconds_left)`, see the function of that name.
+    """
 
     @property
     def name(self) -> str:
@@ -87,6 +90,15 @@ def problems_of(target: TargetSettings, environment: Mapping[str, str]) -> Itera
     """What is wrong as far as it can be told without connecting or writing, each as `Invalid [key]. reason; cure`."""
     problems = getattr(target, "problems", None)
     return () if problems is None else problems(environment)
+
+
+def probe_topic(target: Target, topic: str, table: str, seconds_left: float) -> ProbeResult:
+    """As `Target.probe`, where a target has it as for a file of this topic and table. topic: empty for none."""
+    tried = getattr(target, "probe_topic", None)
+    if tried is None or not topic:
+        return target.probe(seconds_left)
+    result: ProbeResult = tried(topic, table, seconds_left)
+    return result
 
 
 def needs_timestamp(target: TargetSettings) -> str:

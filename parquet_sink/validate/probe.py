@@ -6,7 +6,7 @@ is as it should be, and the cure where it is not.
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from typing import Final
+from typing import Final, TypeVar
 
 from parquet_sink.archive.archive import Archive, open_archive
 from parquet_sink.archive.settings import ArchiveSettings
@@ -20,11 +20,12 @@ from parquet_sink.plugins import named
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.settings.record_sink import RecordSinkSettings
 from parquet_sink.settings.sink import SinkSettings
-from parquet_sink.targets.outcome import Health
-from parquet_sink.targets.settings import Target, TargetSettings
+from parquet_sink.targets.outcome import Health, ProbeResult
+from parquet_sink.targets.settings import Target, TargetSettings, probe_topic
 from parquet_sink.validate.probe_kafka import Finding, probe_dead_letters, probe_kafka
 
 TARGET_S: Final = 20.0
+T = TypeVar("T", Target, Archive)
 
 
 def probe(settings: ConnectorSettings) -> Iterator[Finding]:
@@ -36,10 +37,13 @@ def probe(settings: ConnectorSettings) -> Iterator[Finding]:
 
 def probe_sink(settings: SinkSettings) -> Iterator[Finding]:
     """Of a sink that writes Parquet files."""
-    yield from _probe_topics(settings, settings)
+    topic = next(iter(settings.kafka.topics), "")
+    for found in _probe_topics(settings, settings):
+        topic = topic or found.topic
+        yield found
     if settings.errors.parks:
         yield probe_parked(settings)
-    yield probe_target(settings.target)
+    yield probe_target(settings.target, topic, settings.table_of(topic) if topic else "")
     if settings.archive is not None:
         yield probe_archive(settings.archive)
     if settings.notify is not None:
@@ -123,19 +127,19 @@ def probe_notices(settings: NotifySettings) -> Iterator[Finding]:
 
 def probe_archive(settings: ArchiveSettings) -> Finding:
     """What the archive itself finds when it is tried; nothing is kept there."""
-    return _tried("archive", lambda: open_archive(settings))
+    return _tried("archive", lambda: open_archive(settings), lambda archive: archive.probe(TARGET_S))
 
 
-def probe_target(settings: TargetSettings) -> Finding:
-    """What the target itself finds when it is tried; nothing is stored there."""
-    return _tried("target", settings.open)
+def probe_target(settings: TargetSettings, topic: str = "", table: str = "") -> Finding:
+    """What the target itself finds when it is tried, as for a file of this topic; nothing is stored there."""
+    return _tried("target", settings.open, lambda target: probe_topic(target, topic, table, TARGET_S))
 
 
-def _tried(what: str, opened: Callable[[], Target | Archive]) -> Finding:
+def _tried(what: str, opened: Callable[[], T], tried: Callable[[T], ProbeResult]) -> Finding:
     try:
         target = opened()
     except InvalidConfiguration as error:
         return Finding(Health.FAILED, what, str(error))
     with closing(target):
-        result = target.probe(TARGET_S)
+        result = tried(target)
     return Finding(result.health, f"{what} {target.name}", result.text)

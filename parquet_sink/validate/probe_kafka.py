@@ -36,11 +36,12 @@ MOST_NAMED: Final = 8
 
 @dataclass(frozen=True)
 class Finding:
-    """How one item stands. FAILED: `run` would fail as well."""
+    """How one item stands. FAILED: `run` would fail as well. topic: where it is about a topic that is there."""
 
     health: Health
     item: str
     text: str
+    topic: str = ""
 
     def line(self) -> str:
         """As `check` prints it."""
@@ -131,7 +132,8 @@ def of_topics(
     for topic in topics:
         mine = [key for key in keys if key[0] == topic]
         held = _listed([f"{key[1]} holds {firsts[key]} to {lasts[key]}" for key in mine])
-        yield Finding(Health.OK, f"topic {topic}", f"{len(mine)} topic-partitions (offsets, end exclusive): {held}")
+        text = f"{len(mine)} topic-partitions (offsets, end exclusive): {held}"
+        yield Finding(Health.OK, f"topic {topic}", text, topic)
 
 
 def of_table(settings: SinkSettings, topic: str) -> Finding:

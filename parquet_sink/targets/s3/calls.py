@@ -40,8 +40,9 @@ _KEYS: Final = (
 )
 _BUCKET: Final = f"Make the bucket, or correct {keys.BUCKET}, {keys.ENDPOINT} and {keys.PATH_STYLE}"
 _RIGHTS: Final = (
-    "Give who signs the requests the rights that docs/how-to/s3.md lists (s3:PutObject, s3:GetObject, "
-    "s3:AbortMultipartUpload, s3:ListBucket), or correct the credentials"
+    "Give who signs the requests the rights that docs/how-to/s3.md lists (s3:PutObject, s3:GetObject and "
+    "s3:AbortMultipartUpload on its objects, s3:ListBucket and s3:ListBucketMultipartUploads on the bucket), or "
+    "correct the credentials"
 )
 _REGION: Final = f"Set {keys.REGION} to the region that the bucket is in"
 _CURES: Final = {

@@ -108,7 +108,15 @@ class S3Target:
         return self._bucket.put(local, key, _metadata(file), self._common, seconds_left)
 
     def probe(self, seconds_left: float) -> ProbeResult:
-        return self._bucket.probe(self._common + _CHECK, seconds_left, "files can be put there", str)
+        return self._probe(self._common + _CHECK, seconds_left)
+
+    def probe_topic(self, topic: str, table: str, seconds_left: float) -> ProbeResult:
+        """As `probe`, under the name that a file of this topic has today: rights may be for such names alone."""
+        origin = Origin(topic, 0, 0, table or self._settings.target_table, int(time.time() * 1000))
+        return self._probe(object_key(self._settings.prefix, origin, _CHECK), seconds_left)
+
+    def _probe(self, key: str, seconds_left: float) -> ProbeResult:
+        return self._bucket.probe(key, seconds_left, "files can be put there", str)
 
     def close(self) -> None:
         """Closes idle connections."""
@@ -136,10 +144,16 @@ class _Bucket:
         try:
             may_look = self.objects.try_out(key, seconds_left)
         except S3Failed as error:
-            return ProbeResult(Health.FAILED, words(error))
+            return ProbeResult(Health.FAILED, words(error) + _tried(error, key))
         if may_look is not None:
-            return ProbeResult(Health.WARNING, f"{fine}, but not looked for: {words(may_look)}")
+            text = f"{fine}, but not looked for: {words(may_look)}{_tried(may_look, key)}"
+            return ProbeResult(Health.WARNING, text)
         return ProbeResult(Health.OK, f"{fine} and looked for; nothing was stored")
+
+
+def _tried(error: S3Failed, key: str) -> str:
+    """The name that rights were missing for, to compare with a policy."""
+    return f" It was tried with the object {key}." if error.outcome.status == 403 else ""
 
 
 def _metadata(file: FinishedFile) -> dict[str, str]:
