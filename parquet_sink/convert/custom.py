@@ -145,9 +145,9 @@ def encoder(settings: CustomConverter) -> Encoder:
     return guarded
 
 
-def _failed(custom: ClassSettings, what: str) -> ConverterFailed:
+def _failed(custom: ClassSettings, what: str, where: str = "") -> ConverterFailed:
     return ConverterFailed(
-        f"{custom.name} ({custom.type}) {what}. No record is blamed, and nothing from there on is "
+        f"{where}{custom.name} ({custom.type}) {what}. No record is blamed, and nothing from there on is "
         "committed. Correct its code, which must call a value invalid that it cannot read, then start again."
     )
 
@@ -172,6 +172,10 @@ class _GuardedDecoder:
             raise _failed_with(self._settings, error) from error
         self._check(found, len(values))
         return found
+
+    def failed(self, where: str, what: str) -> ConverterFailed:
+        """As `OwnDecoder` has it."""
+        return _failed(self._settings, what, f"{where}: ")
 
     def _check(self, found: Decoded, count: int) -> None:
         """A record that is reported twice, or that is none of these, would be lost or come twice."""

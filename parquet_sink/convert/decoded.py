@@ -34,6 +34,7 @@ from typing import Final, Protocol, TypeVar, runtime_checkable
 import pyarrow as pa
 
 from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.errors import ConnectorError
 
 MAX_DEPTH: Final = 100
 """Levels of records, lists and maps in each other, the record itself being the first: in values and in schemas."""
@@ -167,6 +168,15 @@ class LearningDecoder(Decoder, Protocol):
 
     def forget(self) -> None:
         """Learn again: most records that were given as columns had to be taken as trees."""
+        ...
+
+
+@runtime_checkable
+class OwnDecoder(Decoder, Protocol):
+    """A decoder of a user's class."""
+
+    def failed(self, where: str, what: str) -> ConnectorError:
+        """What is raised when it did something that it must not. what: with the verb, `left a Decimal in ...`."""
         ...
 
 

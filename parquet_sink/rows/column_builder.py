@@ -53,9 +53,11 @@ LONGEST_TEXT = 2**30
 
 
 def no_fields(tree: object) -> InvalidValue:
-    """Why a value has no row."""
+    """Why a value has no row. Raises TypeError for what no record may hold (`convert.wrong_values`)."""
     if tree == {}:
         return InvalidValue("the value is an empty object")
+    if type(tree) not in _NAMES and not isinstance(tree, pa.Scalar):
+        raise TypeError(type(tree).__name__)
     what = _NAMES.get(type(tree), "a date or time")
     return InvalidValue(f"the value is not an object but {what}, which only {ems('flattener.jsonblob.chunks')} takes")
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from parquet_sink.convert.decoded import Decoder, InferredColumns, LearningDecoder, Piece, Reading
 from parquet_sink.convert.json import decoder as json
+from parquet_sink.errors import ConnectorError, TransformFailed
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected, Stage
 from parquet_sink.rows import added_columns
@@ -90,6 +91,19 @@ class RowBuilder:
         rejected record, which then comes before it; without, whoever stops at a rejected record has all rows before it
         and none after. Raises ConnectorError when no record is to blame (the registry is unavailable).
         """
+        try:
+            yield from self._shaped(block, across_rejected=across_rejected)
+        except MemoryError:
+            raise
+        except Exception as error:
+            if isinstance(error, ConnectorError) and type(error) is not TransformFailed:
+                raise
+            transforms = self._transforms or TransformChain(())
+            if (fault := transforms.fault(block, self._decoder)) is None:
+                raise
+            raise fault from error
+
+    def _shaped(self, block: RecordBatch, *, across_rejected: bool) -> Iterator[Run | Rejected]:
         records, pieces, rejections, tombstones = self._decoded(block)
         builder = RunBuilder(self._settings, self._topic, records, across_rejected)
         parts: list[Part] = [*tombstones]

@@ -17,6 +17,7 @@ from parquet_sink.convert.calendars import DAY_MS
 from parquet_sink.convert.decoded import Decoder, InferredColumns, Piece, SchemaColumns
 from parquet_sink.convert.json import decoder as json
 from parquet_sink.convert.registry.registered import RegisteredDecoder
+from parquet_sink.errors import ConnectorError
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected
 from parquet_sink.rows.row_builder import RowBuilder
@@ -191,6 +192,9 @@ class _Watched(TransformChain):
             elif step != DECODED:
                 self.rejected_by = step
         return records
+
+    def fault(self, batch: RecordBatch, decoder: Decoder) -> ConnectorError | None:
+        return self._inner.fault(batch, decoder)
 
 
 def _seen(step: str, records: DecodedRecords, key_decoder: Decoder | None) -> Seen:

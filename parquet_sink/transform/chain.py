@@ -9,13 +9,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.convert.connect_values.settings import SIMPLE_HEADER
-from parquet_sink.convert.decoded import Decoder, LearningDecoder, Piece, Reading
+from parquet_sink.convert.decoded import Decoder, LearningDecoder, OwnDecoder, Piece, Reading, SchemaColumns
 from parquet_sink.convert.invalid import of_key
+from parquet_sink.convert.wrong_values import MAY_HOLD, first_wrong
+from parquet_sink.errors import ConnectorError, TransformFailed
 from parquet_sink.model.records import VALUES_ONLY, RecordBatch, RecordParts
 from parquet_sink.model.rejected import Stage
 from parquet_sink.transform import headers as record_headers
 from parquet_sink.transform.protocol import Predicate, Transform
-from parquet_sink.transform.records import DecodedRecords, Reason, merged
+from parquet_sink.transform.records import DecodedRecords, Reason, as_trees, merged
 
 _UNREADABLE = "a header's name is not UTF-8, and a transform asks for the headers"
 
@@ -100,6 +102,18 @@ class TransformChain:
         for step, records in self._stepped(self._decoded(batch, decoder)):
             yield DECODED if step is None else step.name, records
 
+    def fault(self, batch: RecordBatch, decoder: Decoder) -> ConnectorError | None:
+        """The error of the first class that left in a record what none may hold; None for no such class.
+
+        It decodes and transforms once more, and looks at every value: for a batch that failed to become rows.
+        """
+        for step, records in self._stepped(self._decoded(batch, decoder)):
+            for pieces, whole in ((records.values, "value"), (records.keys or (), "key")):
+                if (found := _first_wrong(pieces, whole)) is not None:
+                    at, what = batch.offsets[found[0]].as_py(), f"left {found[1]}; {MAY_HOLD}"
+                    return _fault(batch, at, what, step or (decoder if whole == "value" else self._key_decoder))
+        return None
+
     def _stepped(self, records: DecodedRecords) -> Iterator[tuple[Step | None, DecodedRecords]]:
         yield None, records
         for step in self._steps:
@@ -132,6 +146,28 @@ class TransformChain:
         headers, undecoded = record_headers.decoded(raw, self._header_decoder, self.needs.header_values)
         new = {at: why for at, why in {**bad, **undecoded}.items() if at not in records.rejected}
         return replace(records, headers=headers).reject(new, Stage.HEADER_CONVERTER)
+
+
+def _first_wrong(pieces: tuple[Piece, ...], whole: str) -> tuple[int, str] | None:
+    """The position of the first such record of a piece, and what it has where."""
+    for piece in pieces:
+        if not isinstance(piece, SchemaColumns):
+            for position, tree in zip(piece.positions.to_pylist(), as_trees(piece).trees, strict=True):
+                if (what := first_wrong(tree, whole)) is not None:
+                    return position, what
+    return None
+
+
+def _fault(batch: RecordBatch, offset: int, what: str, by: "Step | Decoder | None") -> ConnectorError | None:
+    """by: who did it; a decoder of ours is not blamed."""
+    key = (batch.topic, batch.partition)
+    where = f"topic {batch.topic}, topic-partition {batch.partition}, offset {offset}"
+    if isinstance(by, Step):
+        return TransformFailed(
+            f"{where}: {by.name} {what}. No record is blamed, and nothing from there on is committed. Correct its "
+            "code, then start again."
+        ).at(key)
+    return by.failed(where, what).at(key) if isinstance(by, OwnDecoder) else None
 
 
 def of_trees(decoder: Decoder) -> Decoder:

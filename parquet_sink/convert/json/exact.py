@@ -21,6 +21,7 @@ INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 _INT64_LIMIT = float(2**63)
 _GZIP = b"\x1f\x8b"
 _NOT_NUMBERS = (("-Infinity", -1), ("Infinity", 0), ("NaN", 0))
+_TOO_DEEP = "its text cannot be made: it is nested too deeply"
 _NAMES = {list: "a list", str: "a string", int: "a number", float: "a number", bool: "a boolean", type(None): "null"}
 
 
@@ -124,17 +125,20 @@ def _children(path: Path, value: dict[str, object] | list[object]) -> Iterator[t
 
 
 def text_of(tree: object) -> str:
-    """The JSON text of a value without a schema, as transforms may have left it. Raises InvalidValue.
+    """The JSON text of a value without a schema, as transforms may have left it.
 
+    Raises InvalidValue for what is nested too deeply, and TypeError for what no record may hold (`wrong_values`).
     Dates and times are the numbers that columns store, numbers that are none text, as in `rows.json_text`.
     """
     try:
         text = orjson.dumps(tree, default=_number).decode()
         return text if "null" not in text else orjson.dumps(_finite(tree), default=_number).decode()
-    except (orjson.JSONEncodeError, RecursionError):
-        raise InvalidValue(
-            "its text cannot be made: it is nested too deeply, or has an integer beyond 64 bits, or what no JSON has"
-        ) from None
+    except RecursionError:
+        raise InvalidValue(_TOO_DEEP) from None
+    except orjson.JSONEncodeError as error:
+        if "ecursion" in str(error):
+            raise InvalidValue(_TOO_DEEP) from None
+        raise
 
 
 def _finite(tree: object) -> object:

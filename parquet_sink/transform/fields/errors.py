@@ -42,7 +42,7 @@ def tree_kind(value: object) -> str:
     """What a value without a schema is."""
     if value is None:
         return "null"
-    return _TREES.get(type(value), "a date or time")
+    return _TREES.get(type(value), "a date or time" if isinstance(value, pa.Scalar) else f"a {type(value).__name__}")
 
 
 def kind(arrow: pa.DataType) -> str:
