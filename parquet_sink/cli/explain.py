@@ -9,6 +9,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final
@@ -20,7 +21,7 @@ from parquet_sink.config.key import Key, Type, Value
 from parquet_sink.config.quantity import amount, examples
 from parquet_sink.config.report import counted, printable, quoted
 from parquet_sink.connectors.connector_class import CONNECTOR_CLASSES, DEFAULT_CLASS, find_class
-from parquet_sink.connectors.documentation import PREDICATES, TRANSFORMS, steps_of
+from parquet_sink.connectors.documentation import PREDICATES, TRANSFORMS, steps_of, summary_of
 from parquet_sink.errors import SetupError
 from parquet_sink.plugins import PluginUnusable
 from parquet_sink.targets.target_class import TARGET_CLASSES, TYPE, find_target
@@ -48,11 +49,16 @@ _WIDEST: Final = 98
 
 @dataclass(frozen=True)
 class Place:
-    """A key, and where it may stand. step: the transform or predicate that has it, else empty."""
+    """A key, and where it may stand. step: the transform or predicate that has it, else empty.
+
+    names: of this class, in full and in lower case. summary: what it does.
+    """
 
     key: Key
     where: str
     step: str = ""
+    names: tuple[str, ...] = ()
+    summary: str = ""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -100,10 +106,31 @@ def _places() -> Iterator[Place]:
     for name in sorted(plugins.installed(TARGET_CLASSES)):
         yield from _new(known, f"{FILE} with {TYPE}={name}", _keys_of_target(name))
     for kind in (TRANSFORMS, PREDICATES):
-        for key, step in steps_of(kind):
-            yield Place(key, FILE, step)
+        for step in steps_of(kind):
+            names = (step.title.lower(), *map(str.lower, step.names), *(_whole(name) for name in step.names))
+            for key in step.keys:
+                yield Place(key, FILE, step.title, names, step.summary)
+    yield from _of_own_converters()
     yield from (Place(key, WORKER_FILE) for key in WORKER_KEYS)
     yield from (Place(key, CLIENT_FILE) for key in CLIENT_KEYS)
+
+
+def _whole(name: str) -> str:
+    """The name of a class without the side that it works on."""
+    return name.lower().partition("$")[0]
+
+
+def _of_own_converters() -> Iterator[Place]:
+    """Those of installed packages."""
+    from parquet_sink.convert.custom import CONVERTER_CLASSES  # loads Arrow
+
+    for one in plugins.declared(CONVERTER_CLASSES):
+        with suppress(PluginUnusable):
+            title, found = one.name.rpartition(".")[2], plugins.load(CONVERTER_CLASSES, one)
+            names, summary = (title.lower(), one.name.lower()), summary_of(found)
+            for side in ("key", "value"):
+                for key in found.keys:
+                    yield Place(replace(key, name=f"{side}.converter.{key.name}"), FILE, title, names, summary)
 
 
 def _keys_of_class(name: str) -> Sequence[Key]:
@@ -152,7 +179,7 @@ def beginning(asked: str) -> list[Place]:
     if not name:
         return []
     begin = [one for one in places() if one.key.name.lower().startswith(f"{name}.")]
-    of_step = [one for one in places() if one.step.lower() == name]
+    of_step = [one for one in places() if name in one.names]
     within = [one for one in places() if f".{name}." in f".{one.key.name.lower()}."]
     return begin or of_step or within
 
@@ -286,10 +313,12 @@ def listed(found: Sequence[Place], width: int) -> Iterator[str]:
     by_place: dict[str, dict[str, Key]] = {}
     for one in found:
         by_place.setdefault(_stands(one), {}).setdefault(one.key.name, one.key)
+    summaries = {_stands(one): one.summary for one in found}
     for number, (where, keys) in enumerate(by_place.items()):
         if number:
             yield ""
         yield f"{where[:1].upper()}{where[1:]}:"
+        yield from _wrapped(summaries[where].replace("`", ""), width, "  ")
         most = max(map(len, keys))
         for name, key in keys.items():
             yield from _line(name, key, min(most, width // 2), width)

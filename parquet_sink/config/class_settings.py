@@ -3,6 +3,7 @@
 Also lists of names in a file, each with a class and its settings: `transforms`, `config.providers`.
 """
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -13,7 +14,10 @@ from parquet_sink.config.report import PrefixedReport, Report, did_you_mean, pri
 from parquet_sink.config.secret import STARS, Secret
 from parquet_sink.config.values import Values, read
 from parquet_sink.config.without_effect import warn_about
+from parquet_sink.process.plugin_errors import place
 
+_ABSTRACT: Final = re.compile(r"Can't instantiate abstract class (\w+) .*abstract methods? (.+)")
+"""Python's text for a class without a method that its base asks for."""
 CLASS: Final = "class"
 PARAM: Final = "param."
 Texts = tuple[tuple[str, str | Secret], ...]
@@ -135,7 +139,8 @@ def validate(checked: ClassCheck, found: Resolved, report: PrefixedReport) -> Te
     values = read(keys, _without_secrets(keys, found), report)
     _warn(checked, values, found, report)
     if len(report.problems) == before:
-        _make(checked, values, report)
+        secret = any(key.secret and key.name in values.given for key in keys)
+        _make(checked, values, report, hidden=secret or bool(found.provided))
     return None if len(report.problems) > before else _texts(keys, found)
 
 
@@ -158,7 +163,8 @@ def _warn(checked: ClassCheck, values: Values, found: Resolved, report: Prefixed
     warn_about(checked.keys, values, names, unknown, report)
 
 
-def _make(checked: ClassCheck, values: Values, report: PrefixedReport) -> None:
+def _make(checked: ClassCheck, values: Values, report: PrefixedReport, *, hidden: bool) -> None:
+    """hidden: what it raises may quote a secret."""
     try:
         checked.make(values)
     except WrongSettings as error:
@@ -168,9 +174,15 @@ def _make(checked: ClassCheck, values: Values, report: PrefixedReport) -> None:
             else:
                 report.problem(name, reason)
     except Exception as error:  # noqa: BLE001 - whatever another's code raises, the file that names it is reported
-        said = "" if any(key.secret for key in checked.keys) else f": {printable(str(error))}"
-        reason = f"Its class fails with these settings ({type(error).__name__}{said}); correct the class."
-        report.outer.problem(checked.class_key, reason)
+        report.outer.problem(checked.class_key, _why(error, hidden=hidden))
+
+
+def _why(error: Exception, *, hidden: bool) -> str:
+    """What is said of a class that raised something else than WrongSettings."""
+    if (abstract := _ABSTRACT.match(str(error))) is not None:
+        return f"{abstract[1]} lacks {abstract[2].replace(chr(39), '')}; write it."
+    said = "" if hidden else f": {printable(str(error))}"
+    return f"Its class fails with these settings ({place(error)}{said}); correct the class."
 
 
 def _texts(keys: tuple[Key, ...], found: Resolved) -> Texts:

@@ -43,6 +43,7 @@ class Values:
         return name in self._shown and name not in self.given
 
     def value(self, name: str) -> Value:
+        """Of any type."""
         return self._values[name]
 
     def over(self, other: "Values", prefix: str) -> "Values":
@@ -62,21 +63,26 @@ class Values:
         return self._shown[name]
 
     def flag(self, name: str) -> bool:
+        """Of a `BOOLEAN` key."""
         return self._values[name] is True
 
     def number(self, name: str) -> int | None:
+        """Of an `INT` or `LONG` key; None where it is absent and has no default. Of a `DOUBLE` key take `value`."""
         value = self._values[name]
         return value if isinstance(value, int) and not isinstance(value, bool) else None
 
     def text(self, name: str) -> str | None:
+        """Of a `STRING` key; None where it is absent and has no default."""
         value = self._values[name]
         return value if isinstance(value, str) else None
 
     def names(self, name: str) -> tuple[str, ...]:
+        """Of a `LIST` key; empty where it is absent and has no default."""
         value = self._values[name]
         return value if isinstance(value, tuple) else ()
 
     def secret(self, name: str) -> Secret | None:
+        """Of a `PASSWORD` key: `reveal()` gives its text, and nothing else shows it; None where it is absent."""
         value = self._values[name]
         return value if isinstance(value, Secret) else None
 

@@ -6,9 +6,10 @@ name of a connector class behind it, the keys of that class.
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from inspect import getdoc
-from typing import TYPE_CHECKING, Final
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from inspect import cleandoc
+from typing import TYPE_CHECKING, Any, Final
 
 from parquet_sink import plugins
 from parquet_sink.config import docs
@@ -147,9 +148,8 @@ def _transforms() -> str:
     parts = [f"## {TRANSFORM}", "", _TRANSFORMS_INTRO, *docs.TABLE_HEAD, *(docs.row_of(key) for key in _of_all_steps())]
     for group, prefix in _KINDS:
         for found, names in _classes(group):
-            summary = " ".join((getdoc(found) or "").partition("\n\n")[0].split())
             listed = ", ".join(f"`{name}`" for name in names)
-            parts += ["", f"### {_title(names)}", "", f"{summary} {listed}.", ""]
+            parts += ["", f"### {_title(names)}", "", f"{summary_of(found)} {listed}.", ""]
             keys = _behind(prefix, found.keys)
             parts += [*docs.TABLE_HEAD, *(docs.row_of(key) for key in keys)] if keys else []
     return "\n".join([*parts, ""])
@@ -175,12 +175,45 @@ def _classes(group: str) -> "list[tuple[TransformClass | PredicateClass, list[st
     return list(zip(found, names.values(), strict=True))
 
 
-def steps_of(kind: str) -> Iterator[tuple[Key, str]]:
-    """Keys of transforms, or of predicates, as a file has them with N for a name; and the class, empty for all."""
+@dataclass(frozen=True)
+class StepClass:
+    """A transform or predicate. names: in full; summary: the first paragraph of its docstring; keys: with N."""
+
+    title: str
+    names: tuple[str, ...]
+    summary: str
+    keys: tuple[Key, ...]
+
+
+def steps_of(kind: str) -> Iterator[StepClass]:
+    """Transforms, or predicates: what all of them have, without a title; those built in, then those installed.
+
+    Packages that cannot be loaded are left out.
+    """
     group, prefix = _KINDS[0] if kind == TRANSFORMS else _KINDS[1]
-    yield from ((key, "") for key in _behind(prefix, STEP_KEYS if kind == TRANSFORMS else PREDICATE_KEYS))
-    for found, names in _classes(group):
-        yield from ((key, _title(names)) for key in _behind(prefix, found.keys))
+    yield StepClass("", (), "", tuple(_behind(prefix, STEP_KEYS if kind == TRANSFORMS else PREDICATE_KEYS)))
+    for found, names in (*_classes(group), *_installed(group)):
+        yield StepClass(_title(names), tuple(names), summary_of(found), tuple(_behind(prefix, found.keys)))
+
+
+def _installed(group: str) -> "list[tuple[TransformClass | PredicateClass, list[str]]]":
+    """Likewise each class of an installed package."""
+    from parquet_sink.transform.classes import PREDICATE_CLASSES, TRANSFORM_CLASSES  # loads Arrow
+
+    kind: plugins.Kind[Any] = TRANSFORM_CLASSES if group == plugins.TRANSFORMS else PREDICATE_CLASSES
+    names: dict[str, list[str]] = {}
+    for one in plugins.declared(kind):
+        names.setdefault(one.path, []).append(one.name)
+    found: list[tuple[TransformClass | PredicateClass, list[str]]] = []
+    for path, own in names.items():
+        with suppress(PluginUnusable):
+            found.append((plugins.load(kind, plugins.Located(own[0], path)), own))
+    return found
+
+
+def summary_of(found: object) -> str:
+    """The first paragraph of the docstring of a class, in one line."""
+    return " ".join(cleandoc(found.__doc__ or "").partition("\n\n")[0].split())
 
 
 def _of_all_steps() -> list[Key]:

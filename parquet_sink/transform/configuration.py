@@ -124,14 +124,17 @@ def _class(kind: _Kind, type_: str, found: Resolved, report: PrefixedReport) -> 
 
 
 def _as_the_other(kind: _Kind, type_: str) -> str:
-    """Where a class belongs that is of the other kind, with a leading blank; empty for any other."""
+    """Where a class belongs that has the other kind's method, with a leading blank; empty for any other."""
     from parquet_sink import plugins
     from parquet_sink.transform.classes import PREDICATE_CLASSES, TRANSFORM_CLASSES
 
     is_predicate = kind is _PREDICATES
     try:
-        plugins.locate(TRANSFORM_CLASSES if is_predicate else PREDICATE_CLASSES, type_)
-    except plugins.PluginUnusable:
+        located = plugins.locate(TRANSFORM_CLASSES if is_predicate else PREDICATE_CLASSES, type_)
+        is_other = hasattr(plugins.named(located.path), "apply" if is_predicate else "test")
+    except Exception:  # noqa: BLE001 - it is not there, or cannot be loaded, which is said already
+        return ""
+    if not is_other:
         return ""
     if is_predicate:
         return f" {quoted(type_)} is a transform: it belongs into transforms.N.type."

@@ -16,6 +16,7 @@ MODULE = "transforms_for_a_test"
 SOURCE = """
 from parquet_sink.config.key import Key, Type
 from parquet_sink.model.records import VALUES_ONLY
+from parquet_sink.transform.fields.base import FieldTransform
 from parquet_sink.transform.protocol import WrongSettings
 
 class Mask:
@@ -46,6 +47,15 @@ class Is:
     needs = VALUES_ONLY
     def __init__(self, values):
         pass
+
+class Half(FieldTransform):
+    keys = ()
+    def __init__(self, values, side):
+        super().__init__(side)
+
+class Keyless:
+    def apply(self, records):
+        return records
 """
 MASK = {"transforms": "m", "transforms.m.type": f"{MODULE}.Mask", "transforms.m.fields": "a,b"}
 IS = {"predicates": "p", "predicates.p.type": f"{MODULE}.Is", "predicates.p.name": "x"}
@@ -140,8 +150,9 @@ PROBLEMS: list[tuple[Mapping[str, str | None], str]] = [
     ({"transforms.m.fields": "${env:NO}"}, "Invalid [transforms.m.fields]. ${env:NO}: the environment variable NO is"),
     (
         {"transforms.m.fields": "ugly"},
-        "Invalid [transforms.m.type]. Its class fails with these settings (RuntimeError); correct the class.",
+        f"Invalid [transforms.m.type]. Its class fails with these settings (RuntimeError in {MODULE}.py, line ",
     ),
+    ({"transforms.m.type": f"{MODULE}.Half"}, "Invalid [transforms.m.type]. Half lacks tree, typed; write it."),
     (
         {"transforms.m.fields": "salted", "transforms.m.salt": CANARY},
         'Invalid [transforms.m.salt]. "*****" is too salty.',
@@ -217,6 +228,12 @@ def test_what_is_nearly_right_is_told_with_what_was_meant(changes: Mapping[str, 
     """Nobody has to look up what the right word is."""
     (problem,) = load_file({**CAST, **changes}).problems
     assert problem.endswith(end)
+
+
+def test_only_what_has_the_method_of_a_predicate_is_called_one() -> None:
+    """A transform that lacks its keys is no predicate."""
+    (problem,) = load_file({**MASK, "transforms.m.type": f"{MODULE}.Keyless"}).problems
+    assert problem.endswith("it has no keys; correct the package.")
 
 
 SILENT: list[tuple[Mapping[str, str | None], str]] = [

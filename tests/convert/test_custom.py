@@ -157,7 +157,7 @@ def test_a_converter_of_the_worker_file() -> None:
         ),
         (
             {"value.converter": f"{MODULE}.Deaf"},
-            "Invalid [value.converter]. Its class fails with these settings (TypeError: Can't instantiate abstract cl",
+            "Invalid [value.converter]. Deaf lacks record; write it.",
         ),
     ],
 )

@@ -71,3 +71,13 @@ def test_wrong_settings_are_told(installed: str, tmp_path: Path) -> None:
     done = run("-m", "parquet_sink", "check", str(file), path=installed)
     assert done.returncode == 2
     assert 'Invalid [predicates.new.from]. "soon" is not a date; write 2024-01-01.' in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("asked", ["com.example.Scale", "com.example.Scale$Value", "Scale", "transforms.N.percent"])
+def test_explain_knows_an_installed_transform(installed: str, asked: str) -> None:
+    """By its names and by its keys, with what the class's docstring says."""
+    done = run("-m", "parquet_sink", "explain", asked, path=installed)
+    assert done.returncode == 0, done.stderr
+    assert "transforms.N.percent" in done.stdout
+    assert "By how much" in done.stdout
+    assert ("Multiplies a number" in done.stdout) == (asked != "transforms.N.percent")

@@ -239,7 +239,7 @@ def test_a_key_that_is_not_there_is_named(own: str) -> None:
         ),
         (
             {"providers.v.param.address": "bug", "providers.v.param.token": CANARY},
-            "[config.providers.v.class]. Its class fails with these settings (RuntimeError); correct the class.",
+            "[config.providers.v.class]. Its class fails with these settings (RuntimeError in own_providers_for_a_te",
         ),
         (
             {"providers.v.param.token": "${env:NONE}"},
