@@ -10,7 +10,7 @@ from typing import Final
 from parquet_sink.connectors.check import NO_OVERRIDES, Checked, check_files
 from parquet_sink.connectors.loading import Loaded, load
 from parquet_sink.files.naming import connector_folder
-from parquet_sink.files.settings import TMP_DIR
+from parquet_sink.files.settings import IN_MEMORY, TMP_DIR
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.validate.preflight import inspect
 from parquet_sink.worker_config.worker import Worker
@@ -35,6 +35,27 @@ def settings_beside(args: argparse.Namespace) -> tuple[SinkSettings, ...]:
     for warning in checked.warnings:
         log.debug("%s", warning)
     return checked.require()
+
+
+def tmp_dir_beside(loaded: Loaded, worker: Worker) -> str | None:
+    """`tmp.dir` of a file that is right but for values that no provider gives here; None of any other file.
+
+    For what reads a connector's folder alone, where secrets need not be. None too where name or folder has no value.
+    """
+    resolved = loaded.resolved
+    named = {"name", TMP_DIR, IN_MEMORY, "connector.class"}
+    if not resolved.failed or named & resolved.failed or len(loaded.problems) != len(resolved.failed):
+        return None
+    name, given = (resolved.values.get(key, "").strip() for key in ("name", TMP_DIR))
+    if not name or resolved.values.get(IN_MEMORY, "").strip().lower() == "true":
+        return None
+    if given:
+        return worker.machine.absolute(given)
+    if worker.store_folder is not None:
+        theirs = hosted(worker, worker.store_folder).machine.tmp_dir
+        if os.path.isdir(connector_folder(theirs, name)):
+            return theirs
+    return worker.machine.tmp_dir
 
 
 def given_settings(args: argparse.Namespace) -> tuple[SinkSettings, ...]:

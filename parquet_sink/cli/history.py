@@ -8,24 +8,26 @@ import tempfile
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import unquote
 
-from parquet_sink.cli.beside import settings_beside
+from parquet_sink.cli.beside import check_beside, given_settings, tmp_dir_beside
 from parquet_sink.cli.options import HELP, add_files, timestamp
 from parquet_sink.cli.worker_api.connector_options import add_connectors, of_worker
 from parquet_sink.config.report import counted, printable
 from parquet_sink.errors import InvalidConfiguration, SinkError
-from parquet_sink.files.naming import HISTORY_FILE
+from parquet_sink.files.naming import HISTORY_FILE, history_file
 from parquet_sink.history.locating import Location, Place, locate
 from parquet_sink.history.records import Origin, UploadOutcome, UploadRecord
 from parquet_sink.history.sqlite import read_history
 from parquet_sink.history.store import HistoryExtent, HistoryQuery, HourSummary, Percentiles
 from parquet_sink.model.ranges import Attempt
+from parquet_sink.settings.sink import SinkSettings
+from parquet_sink.validate.preflight import inspect
 
 if TYPE_CHECKING:
     from parquet_sink.cli.worker_api.remote import RemoteConnector
@@ -81,7 +83,26 @@ def histories(args: Namespace) -> list[ConnectorHistory]:
         raise InvalidConfiguration(
             [f"Invalid [--tmp-dir]. {args.tmp_dir!r} does not go with connector files, which name theirs; remove one."]
         )
-    return [ConnectorHistory(one.name, Path(one.history_file), one.history.enabled) for one in settings_beside(args)]
+    if given := given_settings(args):
+        return list(map(_of_settings, given))
+    checked = check_beside(args.files, args.worker, bootstrap_servers=args.bootstrap_servers)
+    folders = [tmp_dir_beside(one, checked.worker.worker) for one in checked.connectors]
+    whole = tuple(one for one, folder in zip(checked.connectors, folders, strict=True) if folder is None)
+    settings = iter(inspect(replace(checked, connectors=whole)).require())
+    return [
+        _of_settings(next(settings))
+        if folder is None
+        else _without_secrets(one.resolved.values["name"].strip(), folder)
+        for one, folder in zip(checked.connectors, folders, strict=True)
+    ]
+
+
+def _of_settings(one: SinkSettings) -> ConnectorHistory:
+    return ConnectorHistory(one.name, Path(one.history_file), one.history.enabled)
+
+
+def _without_secrets(connector: str, tmp_dir: str) -> ConnectorHistory:
+    return ConnectorHistory(connector, Path(history_file(tmp_dir, connector)))
 
 
 def _below(folder: Path) -> list[ConnectorHistory]:
@@ -294,15 +315,16 @@ def file_line(one: UploadRecord) -> str:
     parts = (
         f"{instant(one.at_ms)} {one.outcome} {one.file_name}: {one.topic} {one.partition}, offsets {one.first_offset} "
         f"to {one.last_offset}, {counted(one.rows, 'row')}, {one.size_bytes:,} bytes, by {one.reason}{fresh}, "
-        f"upload {one.upload_s:.2f} s, {counted(one.attempts, 'attempt')}{_status(one)}, table {one.table}"
+        f"upload {one.upload_s:.2f} s, {counted(one.attempts, 'attempt')}{_status(one)}"
     )
+    table = f", table {one.table}" if one.table else ""
     answer = f", id {one.answer_id}" if one.answer_id else ""
     repeat = f", repeat {one.repeat}" if one.repeat else ""
     origin = "" if one.origin is Origin.RUN else f", by {one.origin}"
     digest = f", sha256 {one.digest[:12]}" if one.digest else ""
     archive = "" if one.archive is None else ", archived" if one.archive.cause is None else ", not archived"
     why = one.cause or (one.archive and one.archive.cause)
-    return printable(f"{parts}{answer}{digest}{repeat}{origin}{archive}{f': {why}' if why else ''}")
+    return printable(f"{parts}{table}{answer}{digest}{repeat}{origin}{archive}{f': {why}' if why else ''}")
 
 
 def attempt_line(one: Attempt) -> str:
@@ -351,9 +373,10 @@ def _within(found: Location, file: UploadRecord) -> str:
     sent = f", sent {found.sent} times" if found.sent > 1 else ""
     answer = f", id {file.answer_id}" if file.answer_id else ""
     cause = f": {file.cause}" if file.cause else ""
+    place = f"table {file.table} at {file.target}" if file.table else f"at {file.target}"
     return (
         f"{what} {instant(file.at_ms)} UTC in file {file.file_name}{former} (offsets {file.first_offset} to "
-        f"{file.last_offset}, {counted(file.rows, 'row')}, table {file.table} at {file.target}{answer}, "
+        f"{file.last_offset}, {counted(file.rows, 'row')}, {place}{answer}, "
         f"{counted(file.attempts, 'attempt')}{_status(file)}{sent}){cause}"
     )
 

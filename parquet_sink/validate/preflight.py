@@ -20,6 +20,7 @@ from parquet_sink.connectors.loading import Loaded
 from parquet_sink.convert.registry.settings import RegistrySettings
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.files import naming
+from parquet_sink.files.settings import TMP_DIR
 from parquet_sink.kafka.client.check import dead_letter_problems
 from parquet_sink.kafka.client.check import problems as client_problems
 from parquet_sink.kafka.client_settings import Client
@@ -30,7 +31,7 @@ from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.settings.record_sink import RecordSinkSettings
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.settings import TargetSettings, place_of, problems_of
-from parquet_sink.worker_config.worker import Worker
+from parquet_sink.worker_config.worker import STORE_FOLDER, Worker
 
 _TLS = "schema.registry.ssl."
 _PROTOCOL = "security.protocol"
@@ -93,8 +94,8 @@ def _tmp_dir(settings: ConnectorSettings, found: Found) -> None:
     reason = _unusable(settings.tmp_dir, settings.name)
     if reason is not None:
         found.connector[f"Invalid [connect.ems.tmp.dir]. {reason}"] = None
-    elif (told := _may_be_emptied(settings.tmp_dir)) is not None:
-        found.warnings.append(f"Warning [connect.ems.tmp.dir]. {told}")
+    elif (told := _may_be_emptied(settings.tmp_dir, found.defaults)) is not None:
+        found.warnings.append(told)
 
 
 def sink_problems(settings: SinkSettings, found: Found) -> None:
@@ -237,13 +238,20 @@ def _unusable(tmp_dir: str, connector: str) -> str | None:
     return _base_problem(tmp_dir) or _own_problem(naming.connector_folder(tmp_dir, connector))
 
 
-def _may_be_emptied(tmp_dir: str) -> str | None:
-    """A warning for a folder that the system empties, as it does with what is below /tmp; None for another one."""
+def _may_be_emptied(tmp_dir: str, worker: Worker) -> str | None:
+    """A warning for a folder that the system empties, as it does with what is below /tmp; None for another one.
+
+    It names the worker's key where the folder is below that of the worker's connectors.
+    """
     if os.path.realpath(tmp_dir).split(os.sep)[1:2] != ["tmp"]:
         return None
+    store = worker.machine.absolute(worker.store_folder or os.sep)
+    hosted = tmp_dir == worker.machine.tmp_dir and store != os.sep and tmp_dir.startswith(store + os.sep)
+    key, where = (STORE_FOLDER, " in the worker file") if hosted else (TMP_DIR, "")
     return (
-        f"{tmp_dir} holds the connector's lock, state and history, and many systems remove what is below /tmp when "
-        "they start, or when it is some days old. Name a folder that stays, such as one below /var/lib."
+        f"Warning [{key}]. {tmp_dir} holds the connector's lock, state and history, and many systems remove what is "
+        "below /tmp when they start, or when it is some days old. Name a folder that stays, such as one below "
+        f"/var/lib{where}."
     )
 
 

@@ -253,3 +253,35 @@ def test_values_that_are_none(run: History, option: str, value: str, capsys: pyt
         run(f"{option}={value}")
     assert caught.value.code == 2
     assert value in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("kept")
+@pytest.mark.parametrize("folder", ["named", "the worker's"])
+def test_secrets_need_not_be_there(run: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
+    """A local file is read; name and folder must be known, and all else in the connector file be right."""
+    bucket = {"connector.class": "parquet_sink.S3Sink", "connect.ems.s3.bucket": "lake", "connect.ems.endpoint": ""}
+    keys = {f"connect.ems.s3.{key}": "${env:ABSENT}" for key in ("access.key.id", "secret.access.key")}
+    if folder != "named":
+        monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path / "state"))
+        (tmp_path / "state").mkdir()
+        (tmp_path / "tmp").rename(tmp_path / "state" / "connectors")
+        keys["connect.ems.tmp.dir"] = ""
+    status, out, err = run(**bucket, **keys)
+    assert (status, err) == (0, "")
+    assert out.startswith("connector orders: 4 uploads from ")
+    for wrong in ({"name": "${env:ABSENT}"}, {"connect.ems.commit.records": "-1"}):
+        status, _, err = run(**bucket, **keys, **wrong)
+        assert status == 2
+        assert "${env:ABSENT}" in err
+
+
+def test_a_bucket_has_no_table(path: Path, run: History) -> None:
+    """Neither in the list of uploads nor where an offset is."""
+    with closing(write_history(path, HistorySettings())) as history:
+        history.append_files([upload(0, 9, at_ms=NOW_MS, table="")])
+        history.append_ranges([span(0, 10, at_ms=NOW_MS, done_until=10)])
+    _, listed, _ = run()
+    _, found, _ = run("--where", "orders:0:3")
+    assert "2 attempts (status 200), id job-1" in listed
+    assert "10 rows, at " in found
+    assert ", table" not in listed + found

@@ -7,9 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from parquet_sink.cli.beside import hosted
 from parquet_sink.cli.main import main
+from parquet_sink.config.machine import Machine
 from parquet_sink.connectors.check import Checked, check_files, format_report
+from parquet_sink.connectors.loading import load
 from parquet_sink.validate.preflight import inspect
+from parquet_sink.worker_config.worker import Worker
+from parquet_sink.worker_config.worker_file import LoadedWorker
 
 CONNECTOR = {
     "topics": "orders",
@@ -256,3 +261,28 @@ def test_settings_of_the_dead_letter_clients_are_told_before_the_start(tmp_path:
     assert problems == ["Invalid [producer.override.linger.ms", "Invalid [admin.override.security.protocol"]
     assert [problem.split("]")[0] for problem in found.worker.problems] == ["Invalid [producer.compression.type"]
     assert inspected(tmp_path, own).connectors[0].problems == ()
+
+
+@pytest.mark.parametrize(
+    ("store", "own", "key"),
+    [
+        ("/tmp/wk", None, "config.storage.folder]. /tmp/wk/connectors holds"),
+        ("/tmp/wk", "/tmp/own", "connect.ems.tmp.dir]. /tmp/own holds"),
+        (None, None, "connect.ems.tmp.dir]. /tmp holds"),
+        ("/var/lib/wk", None, ""),
+    ],
+)
+def test_a_folder_that_may_be_emptied_is_told_by_the_key_that_names_it(
+    store: str | None, own: str | None, key: str
+) -> None:
+    """In a worker that is the worker file's, unless the connector names its own."""
+    worker = Worker(store_folder=store, machine=Machine(tmp_dir="/tmp"))
+    if store is not None:
+        worker = hosted(worker, store)
+    named = {} if own is None else {"connect.ems.tmp.dir": own}
+    loaded = load({**CONNECTOR, **WORKER, "name": "orders", **named}, worker, source="orders.properties")
+    [found] = inspect(Checked(LoadedWorker(worker), (loaded,), ())).connectors
+    assert found.problems == ()
+    warnings = [text for text in found.warnings if "below /tmp" in text]
+    assert [text.partition(" the connector's")[0] for text in warnings] == ([f"Warning [{key}"] if key else [])
+    assert all(("in the worker file" in text) == (store is not None and own is None) for text in warnings)
