@@ -44,7 +44,7 @@ _UNREACHABLE: Final = {
     FailureKind.CONNECT_TIMEOUT: f"no connection within {CONNECT_S:g} s",
     FailureKind.TLS: "TLS failed",
 }
-_RUNS: Final = "Check that it runs and has listeners, and name its address with --url."
+_RUNS: Final = "Check that it runs and has listeners, and name its address with --url or PARQUET_SINK_URL."
 _TRUST: Final = (
     "Name the authority that signed its certificate as tls.ca.file in a --client-file, and with --url an address that "
     "the certificate is for."
