@@ -211,7 +211,8 @@ def _print(
 
 def _print_none(args: argparse.Namespace, one: ConnectorHistory, whose: str) -> bool:
     off = "" if one.enabled else "; connect.ems.history.enable is false"
-    text = f"connector {one.connector}: no history in {one.path}: it has sent nothing from {whose} machine{off}"
+    sent = f"it has sent nothing from {whose} machine{off}; rows of DataFrames leave no history"
+    text = f"connector {one.connector}: no history in {one.path}: {sent}"
     print(text, file=sys.stderr)
     return args.where is None
 

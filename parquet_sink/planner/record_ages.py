@@ -132,25 +132,28 @@ class RecordAges:
 class LateFlushes:
     """Compares the ages of ranges with the interval when they are taken.
 
-    What waited while nothing was to be taken is not late: what was there at the start, what came during a pause, or
-    while uploads fail, which is reported elsewhere. Ages count from the end of that.
+    What waited while nothing was to be taken is not late: what was there at the start, what came during the first
+    micro-batch, in which all is loaded, during a pause, or while uploads fail, which is reported elsewhere. Ages count
+    from the end of that.
     """
 
     def __init__(self, context: PlanningContext) -> None:
         self._context = context
         self._since_s = context.now()
         self._running: tuple[int, float] | None = None
+        self._first_ended = False
         self._reported = FlushIntervalExceeded(context.settings.name, 0.0, 0, 0.0, 0.0, 0, 0.0)
         self._logged_s = -LOG_S
         self._ranges, self._batch_s = 0, 0.0
 
     def tick(self, *, excused: bool) -> None:
         """At each, before ranges are taken: the micro-batch before is done. excused: what waits now is not late."""
-        now_s = self._context.now()
+        now_s, starting = self._context.now(), not self._first_ended
         if self._running is not None:
+            self._first_ended = True
             self._ranges, self._batch_s = self._running[0], now_s - self._running[1]
             self._running = None
-        if excused:
+        if excused or starting:
             self._since_s = now_s
 
     def taken(self, ranges: Sequence[PlannedRange], oldest_ms: Mapping[PartitionKey, int]) -> None:

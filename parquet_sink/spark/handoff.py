@@ -76,13 +76,27 @@ def read(options: Mapping[str, str]) -> Handoff[Any]:
     given = options.get(RUN_FOLDER)
     if given is None:
         raise InvalidConfiguration(
-            [f"Invalid [{RUN_FOLDER}]. Not given; parquet_sink.spark.handoff.write makes such a folder"]
+            [
+                (
+                    f"Invalid [{RUN_FOLDER}]. Options are missing; give .options(**options) of "
+                    "parquet_sink.connector(...) or parquet_sink.dataframes(...)."
+                )
+            ]
         )
     folder = Path(given)
     try:
         settings = load_with_secrets((folder / SETTINGS_FILE).read_text(encoding="utf-8"))
         instance = Instance(**json.loads((folder / INSTANCE_FILE).read_text(encoding="utf-8")))
         ids = json.loads((folder / STATE_FILE).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InvalidConfiguration(
+            [
+                (
+                    f"Invalid [{RUN_FOLDER}]. {given} is gone: the `with` that made these options has ended; keep it "
+                    "open while the query runs."
+                )
+            ]
+        ) from None
     except OSError as error:
         raise InvalidConfiguration([f"Invalid [{RUN_FOLDER}]. {given} cannot be read: {error.strerror}"]) from None
     return Handoff(settings, instance, given, tuple(one and (one[0], one[1]) for one in ids))

@@ -24,10 +24,8 @@ DataFrames with columns of your own:
 """
 
 import logging
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
-from pathlib import Path
 from typing import Final
 
 from pyspark.sql import SparkSession
@@ -35,8 +33,9 @@ from pyspark.sql import SparkSession
 from parquet_sink.config.files import read_configuration, this_machine
 from parquet_sink.config.key import ems
 from parquet_sink.config.report import in_log
-from parquet_sink.connectors.check import check_files
+from parquet_sink.connectors.check import Checked, check_files
 from parquet_sink.connectors.loading import load
+from parquet_sink.connectors.reading import SERVERS
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.notify.settings import NOTIFY_TOPIC
@@ -44,11 +43,13 @@ from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.spark import handoff
 from parquet_sink.spark.behind_commit import behind_commit
+from parquet_sink.spark.run_folder import run_folder
 from parquet_sink.spark.sink import PushSink
 from parquet_sink.spark.source import KafkaRanges
 from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.targets.table_map import MAP_KEY
 from parquet_sink.task.frame_settings import for_frame
+from parquet_sink.worker_config.worker import BOOTSTRAP, BOOTSTRAP_VARIABLE, NO_ORIGIN
 from parquet_sink.worker_config.worker_file import load_worker
 
 __all__ = ["connector", "dataframes", "register"]
@@ -81,19 +82,37 @@ def connector(
 ) -> Iterator[dict[str, str]]:
     """The options of both data sources for a connector file; keep it open as long as the query runs.
 
-    The options hold no secret: they name a private folder, which is removed at the end. Raises InvalidConfiguration,
-    StorageFailed, and AnotherInstance when the connector runs on this machine already.
+    file: a connector file. worker: a worker file. bootstrap_servers: brokers, which win over those of the worker file.
+    The options hold no secret: they name a private folder, which is removed at the end, or by the next start after a
+    kill. Raises InvalidConfiguration, also where no broker is named, StorageFailed, and AnotherInstance when the
+    connector runs on this machine already.
     """
-    settings = check_files([file], worker, bootstrap_servers=bootstrap_servers).require()[0]
+    checked = check_files([file], worker, bootstrap_servers=bootstrap_servers)
+    settings = checked.require()[0]
+    _check_brokers(checked, file)
     lock = ConnectorLock(settings.files.tmp_dir, settings.name)
     with (
         lock,
         _behind(settings),
-        tempfile.TemporaryDirectory(prefix="parquet-sink-") as folder,
+        run_folder() as folder,
         _state(settings) as state,
     ):
-        handoff.write(settings, Path(folder), state.ids)
-        yield {handoff.RUN_FOLDER: folder}
+        handoff.write(settings, folder.path, state.ids)
+        yield {handoff.RUN_FOLDER: str(folder.path)}
+
+
+def _check_brokers(checked: Checked, file: str) -> None:
+    """Raises InvalidConfiguration where a broker would be guessed, which a program could not see."""
+    if checked.worker.worker.bootstrap_origin != NO_ORIGIN or SERVERS in checked.connectors[0].properties:
+        return
+    raise InvalidConfiguration(
+        [
+            (
+                f"Invalid [{BOOTSTRAP}]. No broker is named; name it in the worker file (worker=...), in the "
+                f'environment variable {BOOTSTRAP_VARIABLE}, or give bootstrap_servers="host:9092". (in {file})'
+            )
+        ]
+    )
 
 
 def _behind(settings: ConnectorSettings) -> AbstractContextManager[None]:
@@ -117,10 +136,10 @@ def dataframes(file: str, *, worker: str | None = None) -> Iterator[dict[str, st
     with (
         ConnectorLock(settings.files.tmp_dir, settings.name),
         behind_commit(settings),
-        tempfile.TemporaryDirectory(prefix="parquet-sink-") as folder,
+        run_folder() as folder,
     ):
-        handoff.write(settings, Path(folder))
-        yield {handoff.RUN_FOLDER: folder}
+        handoff.write(settings, folder.path)
+        yield {handoff.RUN_FOLDER: str(folder.path)}
 
 
 def _frame_settings(file: str, worker: str | None) -> SinkSettings:

@@ -1,4 +1,4 @@
-"""The private folder of one run, for settings, checkpoints and the temporary files of Spark and Java.
+"""The private folder of one run, or PySpark program: for settings, checkpoints, temporary files of Spark and Java.
 
 It is in memory where that lasts: at the end of a user's last session systemd removes what it has in shared memory, but
 nothing of system users. A run that is killed at once cannot remove its folder, so the next run on the machine does.

@@ -22,6 +22,8 @@ NO_FILE = "no worker file"
 BOOTSTRAP_OPTION = "--bootstrap-servers"
 BOOTSTRAP_VARIABLE = "PARQUET_SINK_BOOTSTRAP_SERVERS"
 DEFAULT_BOOTSTRAP = "localhost:9092"
+NO_ORIGIN: Final = "default"
+"""In place of what named the servers."""
 BOOTSTRAP: Final = "bootstrap.servers"
 CONSUMER_BOOTSTRAP: Final = "consumer.bootstrap.servers"
 POLICY: Final = "connector.client.config.override.policy"
@@ -89,7 +91,7 @@ class Worker:
         check=SERVERS,
     )
     bootstrap_servers: str = DEFAULT_BOOTSTRAP
-    bootstrap_origin: str = "default"
+    bootstrap_origin: str = NO_ORIGIN
     consumer: Mapping[str, ClientSetting] = field(default_factory=dict)
     producer: Mapping[str, ClientSetting] = field(default_factory=dict)
     admin: Mapping[str, ClientSetting] = field(default_factory=dict)

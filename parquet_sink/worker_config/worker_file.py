@@ -27,6 +27,7 @@ from parquet_sink.worker_config.worker import (
     BOOTSTRAP_VARIABLE,
     CONSUMER_BOOTSTRAP,
     DEFAULT_BOOTSTRAP,
+    NO_ORIGIN,
     Worker,
 )
 from parquet_sink.worker_config.worker_keys import WORKER_KEYS
@@ -156,7 +157,7 @@ def _bootstrap(resolved: Resolved, option: str | None, machine: Machine, report:
             f"No broker is named, so {DEFAULT_BOOTSTRAP} is taken; name it in the worker file (--worker), with "
             f"{BOOTSTRAP_OPTION} or in {BOOTSTRAP_VARIABLE}.",
         )
-    return DEFAULT_BOOTSTRAP, "default"
+    return DEFAULT_BOOTSTRAP, NO_ORIGIN
 
 
 def _own_servers(servers: str, origin: str, values: Values) -> str:

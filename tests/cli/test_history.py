@@ -178,7 +178,8 @@ def test_a_connector_that_sent_nothing(run: History, path: Path, options: list[s
     """It is said on standard error, and no file is made."""
     status, out, err = run(*options)
     assert (status, out) == (int("--where" in options), "")
-    assert err == f"connector orders: no history in {path}: it has sent nothing from this machine\n"
+    sent = "it has sent nothing from this machine; rows of DataFrames leave no history"
+    assert err == f"connector orders: no history in {path}: {sent}\n"
     assert not path.exists()
     _, _, err = run(**{"connect.ems.history.enable": "false"})
     assert "connect.ems.history.enable is false" in err

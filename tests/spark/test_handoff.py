@@ -78,14 +78,17 @@ def test_each_start_is_another_instance() -> None:
 
 
 def test_a_missing_option_is_named() -> None:
-    """A PySpark program that forgot the option is told which one, and what makes such a folder."""
+    """A PySpark program that forgot the option is told what to give."""
     with pytest.raises(
-        InvalidConfiguration, match=r"Invalid \[run.folder\]. Not given; parquet_sink.spark.handoff.write"
+        InvalidConfiguration, match=r"Invalid \[run.folder\]. Options are missing; give .options\(\*\*options\)"
     ):
         handoff.read({})
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
-    """A folder that cannot be read is told with the cause."""
-    with pytest.raises(InvalidConfiguration, match="gone cannot be read: No such file or directory"):
+    """Options that are used after the `with` that made them say so; a folder that cannot be read has its cause."""
+    with pytest.raises(InvalidConfiguration, match="gone is gone: the `with` that made these options has ended"):
         handoff.read({handoff.RUN_FOLDER: str(tmp_path / "gone")})
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidConfiguration, match="file cannot be read: Not a directory"):
+        handoff.read({handoff.RUN_FOLDER: str(tmp_path / "file")})
