@@ -104,7 +104,7 @@ def test_what_is_looked_for_in_the_documentation_is_found() -> None:
         name for name, text in everywhere if keys_named(text)
     }
     assert {"README.md", "CONTRIBUTING.md"} <= {name for name, text in everywhere if make_targets(text)}
-    assert {"ARCHITECTURE.md", "docs/how-to/pyspark.md"} <= {name for name, text in everywhere if modules_named(text)}
+    assert {"ARCHITECTURE.md"} <= {name for name, text in everywhere if modules_named(text)}
     assert all(options_of(parser_of(command)) for command in COMMANDS)
 
 
