@@ -47,8 +47,10 @@ No message ever holds a secret. All errors survive pickling. Between processes t
 `SinkError.failure` makes; `failure_named` makes it from the text in which Spark passes an exception on.
 """
 
+import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import PurePath
 from typing import ClassVar, Final, Self
 
 from parquet_sink.model.partitions import PartitionKey
@@ -361,3 +363,21 @@ def _classes(base: type[SinkError]) -> Iterator[type[SinkError]]:
     yield base
     for one in base.__subclasses__():
         yield from _classes(one)
+
+
+_OURS: Final = PurePath(__file__).parent
+
+
+def code_place(error: Exception) -> str:
+    """What kind of error, and the line of the user's code; its text is nowhere."""
+    return f"{type(error).__name__}{_where(error)}"
+
+
+def _where(error: Exception) -> str:
+    """The deepest line in the file that ours called."""
+    places = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    foreign = [(name, line) for name, line in places if not PurePath(name).is_relative_to(_OURS)]
+    if not foreign:
+        return ""
+    name, line = [one for one in foreign if one[0] == foreign[0][0]][-1]
+    return f" in {PurePath(name).name}, line {line}"

@@ -14,7 +14,7 @@ from parquet_sink.config.report import PrefixedReport, Report, did_you_mean, pri
 from parquet_sink.config.secret import STARS, Secret
 from parquet_sink.config.values import Values, read
 from parquet_sink.config.without_effect import warn_about
-from parquet_sink.process.plugin_errors import place
+from parquet_sink.errors import code_place
 
 _ABSTRACT: Final = re.compile(r"Can't instantiate abstract class (\w+) .*abstract methods? (.+)")
 """Python's text for a class without a method that its base asks for."""
@@ -182,7 +182,7 @@ def _why(error: Exception, *, hidden: bool) -> str:
     if (abstract := _ABSTRACT.match(str(error))) is not None:
         return f"{abstract[1]} lacks {abstract[2].replace(chr(39), '')}; write it."
     said = "" if hidden else f": {printable(str(error))}"
-    return f"Its class fails with these settings ({place(error)}{said}); correct the class."
+    return f"Its class fails with these settings ({code_place(error)}{said}); correct the class."
 
 
 def _texts(keys: tuple[Key, ...], found: Resolved) -> Texts:

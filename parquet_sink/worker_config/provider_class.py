@@ -12,8 +12,8 @@ from parquet_sink.config.provider import Answer, NotGiven, Provider
 from parquet_sink.config.provider import ProviderError as ProviderError  # noqa: PLC0414 - as above
 from parquet_sink.config.report import printable
 from parquet_sink.config.values import Values
+from parquet_sink.errors import code_place
 from parquet_sink.plugins import CONFIG_PROVIDERS, Kind
-from parquet_sink.process import plugin_errors
 
 PATIENCE_S: Final = 30.0
 """How long a provider may think."""
@@ -127,7 +127,7 @@ class GuardedProvider:
             return NotGiven(f": {printable(str(error))}", passes=True)
         except Exception as error:  # noqa: BLE001 - whatever another's code raises; its words may hold the secret
             return NotGiven(
-                f": the config provider {self._name} failed with {plugin_errors.place(error)}; correct its class.",
+                f": the config provider {self._name} failed with {code_place(error)}; correct its class.",
                 passes=True,
             )
         if not isinstance(found, Mapping):

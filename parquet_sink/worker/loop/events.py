@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
+from parquet_sink.errors import code_place
 from parquet_sink.model.events import Event, EventsDropped
-from parquet_sink.process import plugin_errors
 from parquet_sink.state.store import EventLog
 from parquet_sink.worker.loop.connector import Connector
 from parquet_sink.worker_config.event_listeners import EventListener
@@ -106,7 +106,7 @@ class _Custom:
         try:
             act()
         except Exception as error:  # noqa: BLE001 -- whatever another's code raises
-            raise RuntimeError(f"it failed with {plugin_errors.place(error)}; correct its class.") from None
+            raise RuntimeError(f"it failed with {code_place(error)}; correct its class.") from None
 
 
 def isolated(listeners: Mapping[str, EventListener]) -> list[Listener]:

@@ -30,9 +30,8 @@ from parquet_sink.addons.sources.offsets.connect_form import is_flat, text_of
 from parquet_sink.addons.sources.settings import MAX_REQUEST, SourceSettings
 from parquet_sink.addons.sources.task import Memory, Remembering, RememberingWithin, SourceTask
 from parquet_sink.config.report import printable, quoted
-from parquet_sink.errors import BrokerAway, SinkError, SourceFailed
+from parquet_sink.errors import BrokerAway, SinkError, SourceFailed, code_place
 from parquet_sink.model.source_records import Place, SourceRecord
-from parquet_sink.process import plugin_errors
 from parquet_sink.transform.building import chain_for
 
 MOST_S: Final = 2.0
@@ -277,4 +276,4 @@ def _stop(task: SourceTask) -> None:
     try:
         task.stop()
     except Exception as error:  # noqa: BLE001 - see above
-        log.warning("the source's task did not stop in order: %s", plugin_errors.place(error))
+        log.warning("the source's task did not stop in order: %s", code_place(error))

@@ -8,7 +8,7 @@ from parquet_sink.addons.sources.flow.outcome import SourceWork
 from parquet_sink.addons.sources.settings import SourceSettings
 from parquet_sink.addons.sources.task import Reached, TaskClass
 from parquet_sink.config.secret import Secret
-from parquet_sink.errors import ConnectorError, SourceFailed
+from parquet_sink.errors import ConnectorError, SourceFailed, code_place
 from parquet_sink.plugins import named
 from parquet_sink.process import plugin_errors
 
@@ -21,7 +21,7 @@ def task_class(path: str) -> TaskClass:
         found: TaskClass = named(path)
     except Exception as error:
         raise SourceFailed(
-            f"The source's task {path} cannot be loaded: {plugin_errors.place(error)}. It must be on every machine "
+            f"The source's task {path} cannot be loaded: {code_place(error)}. It must be on every machine "
             "that runs Spark tasks."
         ) from error
     return found
