@@ -257,7 +257,7 @@ def test_a_source_is_moved_from_the_page(
     worker.until(lambda: lines(broker, name) == ["first", "second", "second", "first", "second"])
     worker.do("PUT", "/connectors/lines/stop")
     worker.until(lambda: 'name="to.' in visitor.look(f"{one}/offsets"))
-    assert "is no offset; write a JSON object" in send("6", status=400)[1]
+    assert "is not an offset; write JSON" in send("6", status=400)[1]
 
 
 def lines(broker: Broker, topic: str) -> list[str]:
