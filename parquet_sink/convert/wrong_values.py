@@ -42,10 +42,10 @@ def _wrong(value: object) -> str | None:
     kind = type(value)
     if kind in _PLAIN:
         return _wrong_name(value) if isinstance(value, dict) else None
-    if kind is int:
-        return None if INT64_MIN <= value <= INT64_MAX else "a whole number of more than 64 bits"  # type: ignore[operator]
-    if kind is str:
-        return None if _is_unicode(value) else "text that is no valid Unicode"  # type: ignore[arg-type]
+    if isinstance(value, int) and kind is int:
+        return None if INT64_MIN <= value <= INT64_MAX else "a whole number of more than 64 bits"
+    if isinstance(value, str) and kind is str:
+        return None if _is_unicode(value) else "text that is no valid Unicode"
     if isinstance(value, pa.Scalar):
         return None if value.type in _SCALARS else f"an Arrow scalar of type {value.type}"
     hint = ", which must be an Arrow scalar," if kind.__module__ == "datetime" else ""
