@@ -13,3 +13,9 @@ def assert_says(message: object, *parts: str) -> None:
     text = str(message)
     missing = [part for part in parts if part not in text]
     assert not missing, f"{missing} not in:\n{text}"
+
+
+def assert_line_says(text: str, *parts: str, times: int | None = None) -> None:
+    """One line of what a command printed or logged has all the parts, or as many lines as are named."""
+    found = [line for line in text.splitlines() if all(part in line for part in parts)]
+    assert found if times is None else len(found) == times, f"{len(found)} lines have all of {parts}:\n{text}"

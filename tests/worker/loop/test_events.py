@@ -25,10 +25,8 @@ from parquet_sink.model.receipts import Archiving
 from parquet_sink.worker.loop.connector import Connector
 from parquet_sink.worker.loop.events import EventDispatcher, Isolated
 from parquet_sink.worker.loop.log_lines import LogLines
+from tests.messages import assert_says
 from tests.state.memory_events import MemoryEvents
-
-REPLACED = "the live view cannot be drawn"
-GOES_ON = "log lines replace it, and the run goes on"
 
 
 class Recorder:
@@ -140,9 +138,8 @@ def test_an_unreadable_log_ends_nothing_and_is_logged_once(caplog: pytest.LogCap
     dispatcher.poll(connectors)
     dispatcher.poll(connectors)
     assert recorder.events == [committed(1, name="whole")]
-    assert [record.message for record in caplog.records] == [
-        "connector orders: its events cannot be read: OSError: disk I/O error"
-    ]
+    assert len(caplog.records) == 1
+    assert_says(caplog.messages[0], "connector orders", "cannot be read", "OSError: disk I/O error")
     broken.events_after = read  # type: ignore[method-assign]
     dispatcher.poll(connectors)
     assert recorder.events == [committed(1, name="whole"), committed(1)]
@@ -192,7 +189,7 @@ class Broken:
     def refresh(self, connectors: Sequence[Connector]) -> None:
         self.calls += 1
         if self.calls > 1:
-            raise TypeError("max expected at least 2 arguments, got 1")
+            raise TypeError("a slip")
 
     def close(self, connectors: Sequence[Connector]) -> None:
         self.closes += 1
@@ -210,11 +207,9 @@ def test_log_lines_take_the_place_of_a_view_that_fails(caplog: pytest.LogCapture
     isolated.on_event(ConnectorStopped("orders", 2.0))
     isolated.close([])
     assert (broken.calls, broken.closes) == (2, 1)
-    assert [record.message for record in caplog.records] == [
-        f"{REPLACED} (TypeError: max expected at least 2 arguments, got 1); {GOES_ON}",
-        "connector orders: running",
-        "connector orders: done",
-    ]
+    replaced, *lines = caplog.messages
+    assert_says(replaced, "live view", "TypeError: a slip", "log lines", "the run goes on")
+    assert lines == ["connector orders: running", "connector orders: done"]
 
 
 def test_a_view_that_cannot_begin_is_replaced(caplog: pytest.LogCaptureFixture) -> None:
@@ -238,6 +233,6 @@ def test_a_listener_without_a_replacement_is_tried_again(caplog: pytest.LogCaptu
     isolated.close([])
     assert broken.calls == 4
     assert [record.message for record in caplog.records] == [
-        "metrics: TypeError: max expected at least 2 arguments, got 1",
+        "metrics: TypeError: a slip",
         "metrics: OSError: no terminal",
     ]

@@ -29,6 +29,7 @@ from parquet_sink.model.ranges import Attempt, AttemptCount, LossCause
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.process.logs import JsonLines
 from parquet_sink.worker.loop.log_lines import LogLines, describe_file, fields_of
+from tests.messages import assert_line_says, assert_says
 
 SENT = Receipt(
     "orders", "t", 3, "f.parquet", 0, 9, 10, rows=30, records=10, size_bytes=5_000, reason="interval", attempts=1,
@@ -94,15 +95,14 @@ def lines(caplog: pytest.LogCaptureFixture) -> LogLines:
 
 def test_a_file_is_one_line() -> None:
     """Name, rows, bytes, reason and time of an accepted file, in one line."""
-    assert describe_file(RECEIPT) == (
-        "connector orders: accepted topic-orders_partition-0.parquet "
-        "(10 rows, 1234 bytes, rotated by interval, upload 0.26 s)"
-    )
-    assert describe_file(replace(RECEIPT, attempts=3)).endswith("upload 0.26 s, 3 attempts)")
-    assert "(1 row, 1234 bytes" in describe_file(replace(RECEIPT, rows=1))
-    assert "accepted topic-orders_partition-0.parquet into table T (10 rows" in describe_file(
-        replace(RECEIPT, table="T")
-    )
+    line = describe_file(RECEIPT)
+    assert_says(line, "connector orders", "accepted topic-orders_partition-0.parquet", "10 rows", "1234 bytes")
+    assert_says(line, "rotated by interval", "upload 0.26 s")
+    assert "attempts" not in line
+    assert "\n" not in line
+    assert_says(describe_file(replace(RECEIPT, attempts=3)), "upload 0.26 s", "3 attempts")
+    assert_says(describe_file(replace(RECEIPT, rows=1)), "1 row,")
+    assert_says(describe_file(replace(RECEIPT, table="T")), "topic-orders_partition-0.parquet into table T")
 
 
 def test_each_accepted_file_has_a_line(lines: LogLines, caplog: pytest.LogCaptureFixture) -> None:
@@ -123,8 +123,8 @@ def test_records_without_a_file_have_a_line(lines: LogLines, caplog: pytest.LogC
     """How many, from where, and to where."""
     caplog.set_level(logging.INFO)
     lines.on_event(RecordsDelivered("one", 6.0, "orders", 3, 9, 10, 19, "file /out"))
-    told = "connector one: delivered 9 records of topic orders, topic-partition 3, offsets 10 to 19, to file /out"
-    assert caplog.messages == [told]
+    (told,) = caplog.messages
+    assert_says(told, "connector one", "9 records", "orders, topic-partition 3", "offsets 10 to 19", "to file /out")
 
 
 def test_a_file_that_is_passed_over_has_a_line(lines: LogLines, caplog: pytest.LogCaptureFixture) -> None:
@@ -132,28 +132,22 @@ def test_a_file_that_is_passed_over_has_a_line(lines: LogLines, caplog: pytest.L
     refused = replace(RECEIPT, passed_over="the target refused file topic-orders.parquet: the target answered 422")
     lines.on_event(FilePassedOver("orders", 1.0, "orders", 0, refused))
     (record,) = caplog.records
-    assert (record.levelname, record.message) == (
-        "WARNING",
-        (
-            "connector orders: the target refused file topic-orders.parquet: the target answered 422 (10 rows, 1234 "
-            "bytes); its 10 records are diverted, and the next file goes on"
-        ),
-    )
+    assert record.levelname == "WARNING"
+    assert_says(record.message, "connector orders", str(refused.passed_over), "10 rows", "1234 bytes")
+    assert_says(record.message, "10 records are diverted", "next file goes on")
 
 
 def test_what_is_set_aside_is_one_line_for_each_range(lines: LogLines, caplog: pytest.LogCaptureFixture) -> None:
     """Whether or not each record has a line: passing over records is never silent."""
     lines.on_event(
-        RecordsSetAside("sink", 1.0, "orders", 3, 1_200, 5, 9_000, {"SHAPE": 1, "BIG": 1_199}, "no", "parked in /p")
+        RecordsSetAside(
+            "sink", 1.0, "orders", 3, 1_200, 5, 9_000, {"SHAPE": 1, "BIG": 1_199}, "a reason", "parked in /p"
+        )
     )
     (record,) = caplog.records
-    assert (record.levelname, record.message) == (
-        "WARNING",
-        (
-            "connector sink: diverted 1,200 records of topic orders, topic-partition 3, offsets 5 to 9000 "
-            "(BIG 1,199, SHAPE 1), parked in /p; the first one: no"
-        ),
-    )
+    assert record.levelname == "WARNING"
+    assert_says(record.message, "connector sink", "diverted 1,200 records", "orders, topic-partition 3")
+    assert_says(record.message, "offsets 5 to 9000", "BIG 1,199, SHAPE 1", "parked in /p", "a reason")
 
 
 def test_each_change_of_a_connector_has_a_line(lines: LogLines, caplog: pytest.LogCaptureFixture) -> None:
@@ -170,9 +164,10 @@ def test_each_change_of_a_connector_has_a_line(lines: LogLines, caplog: pytest.L
         ConnectorStopped("a", 6.0),
     ):
         lines.on_event(event)
-    assert [record.message for record in caplog.records] == [
-        "connector a: starting; it waits for Java and Spark, which take 5 to 10 s to load",
-        "connector b: starting; it waits for Java and Spark, which take 5 to 10 s to load",
+    a, b, *after = caplog.messages
+    assert_says(a, "connector a: starting", "Java and Spark", "5 to 10 s")
+    assert_says(b, "connector b: starting", "Java and Spark", "5 to 10 s")
+    assert after == [
         "connector a: running",
         "connector b: failed",
         "connector a: stopping",
@@ -205,5 +200,4 @@ def test_a_file_s_line_has_its_values(lines: LogLines, caplog: pytest.LogCapture
 def test_missing_lines_are_told(lines: LogLines, caplog: pytest.LogCaptureFixture) -> None:
     """When the event log dropped events the reader of the log knows that lines are missing, and that no record is."""
     lines.on_event(EventsDropped("orders", 1.0, 12))
-    assert "connector orders: 12 events were dropped before they were read" in caplog.text
-    assert "No record is." in caplog.text
+    assert_line_says(caplog.text, "connector orders", "12 events", "dropped", "log lines of files", "No record is")

@@ -26,6 +26,7 @@ from tests.factories import Clock, settings
 SPARK: Any = None
 T = TypeVar("T")
 AWAY = "Invalid [key]. ${vault:key}: the vault does not answer."
+BROKEN = "Invalid [bad]. It is bad; remove it."
 
 
 class QueueAtOnce(RequestQueue):
@@ -79,7 +80,7 @@ class Loop:
         """`name` and `group` as in a file, `tasks` and `records` as settings; `bad` is a problem."""
         named = config.get("name", "").strip()
         if "bad" in config or name in self.broken:
-            return Loaded(None, ("Invalid [bad]. It is bad; remove it.",), (), f"connector {name}", dict(config))
+            return Loaded(None, (BROKEN,), (), f"connector {name}", dict(config))
         if name in self.away:
             return Loaded(None, (AWAY,), (), f"connector {name}", dict(config), self.away[name])
         one = settings(self.folder / "tmp", named)

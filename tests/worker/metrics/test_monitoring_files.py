@@ -62,7 +62,7 @@ def test_queries_ask_for_what_is_there(where: str, query: str) -> None:
                 assert any(re.fullmatch(matcher.value, value) for value in values), f"{where}: no {matcher.value}"
     grouped = re.findall(r"(?:by|on|without|group_left) \(([\w, ]+)\)", query)
     for group in grouped:
-        assert set(group.split(", ")) <= own, f"{where}: ({group}) is not of these figures"
+        assert set(group.split(", ")) <= own, f"{where}: unknown {group}"
 
 
 def test_rates_are_of_counters() -> None:

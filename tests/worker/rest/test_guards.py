@@ -12,6 +12,7 @@ from parquet_sink.process.logs import connector_of
 from parquet_sink.worker.rest.guards import CHALLENGE, Users
 from parquet_sink.worker_config.rest.settings import CrossOrigin, RestSettings
 from parquet_sink.worker_config.rest.values import Address, parse_rules
+from tests.messages import assert_says
 from tests.worker.rest.fake_herder import FakeHerder, Kept
 from tests.worker.rest.serving import GOOD, LOOPBACK, Client, serving
 
@@ -80,7 +81,7 @@ def test_who_changed_what_is_logged(caplog: pytest.LogCaptureFixture) -> None:
         client.ask("GET", "/connectors", headers=signed)
         client.ask("PUT", "/connectors/a%0Ab/pause", headers=signed)
     [told] = [one for one in caplog.records if one.name.endswith("rest.app")]
-    assert told.getMessage() == "REST API: PUT /connectors/a%0Ab/pause by böb at 127.0.0.1: 202"
+    assert_says(told.getMessage(), "PUT /connectors/a%0Ab/pause", "by böb", "127.0.0.1", "202")
     assert connector_of(told) == "a\nb"
 
 

@@ -16,6 +16,7 @@ from tests.worker.rest.fake_herder import FakeHerder
 from tests.worker.rest.serving import LOOPBACK, Client, serving
 
 NAMES = ("parquet_sink.test_a", "parquet_sink.test_a.inner", "parquet_sink.test_abc")
+KAFKA_CONNECT_NO_LEVEL = "Desired 'level' parameter was not specified in request."
 
 
 @pytest.fixture(autouse=True)
@@ -77,7 +78,7 @@ def test_levels_are_set_over_http(api: Client) -> None:
     cluster = api.ask("PUT", f"{path}?scope=CLUSTER", {"level": "INFO"})
     assert (cluster.status, cluster.raw) == (204, b"")
     assert api.get(path).json["level"] == "INFO"
-    assert api.ask("PUT", path, {}).error == (400, "Desired 'level' parameter was not specified in request.")
+    assert api.ask("PUT", path, {}).error == (400, KAFKA_CONNECT_NO_LEVEL)
     assert api.ask("PUT", path, {"level": "LOUD"}).error == (404, "invalid log level 'LOUD'.")
     assert "root" in api.get("/admin/loggers").json
 

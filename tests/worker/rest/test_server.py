@@ -12,6 +12,7 @@ from parquet_sink.worker.rest.server import Listening, RestServer, open_listener
 from parquet_sink.worker_config.rest.settings import RestSettings
 from parquet_sink.worker_config.rest.values import Address
 from parquet_sink.worker_config.worker import Worker
+from tests.messages import saying
 from tests.worker.rest.fake_herder import FakeHerder, Kept
 from tests.worker.rest.serving import GOOD, LOOPBACK, Client, app_of, serving
 
@@ -37,17 +38,15 @@ def test_an_address_in_use_is_told_with_its_key(key: str) -> None:
             first = Address("http", "127.0.0.1", free.getsockname()[1])
         listeners = (first, busy) if key == "listeners" else (first,)
         settings = RestSettings(listeners=listeners, admin=None if key == "listeners" else (busy,))
-        with pytest.raises(SetupError) as raised:
+        with pytest.raises(SetupError, match=saying(f"[{key}]", str(busy), "already in use", "free port")):
             open_listeners(settings)
         with socket.create_server((first.host, first.port)):
             pass
-    message = f"Invalid [{key}]. {busy} cannot be listened on: Address already in use. Name a free port, or 0 for any"
-    assert str(raised.value).startswith(message)
 
 
 def test_a_host_that_is_not_this_machine_is_told() -> None:
     """With what the system says."""
-    with pytest.raises(SetupError, match=r"Invalid \[listeners\]. http://192.0.2.1:1 cannot be listened on: "):
+    with pytest.raises(SetupError, match=saying("[listeners]", "http://192.0.2.1:1", "cannot be listened on")):
         open_listeners(RestSettings(listeners=(Address("http", "192.0.2.1", 1),)))
 
 

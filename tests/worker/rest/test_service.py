@@ -15,6 +15,8 @@ from parquet_sink.worker.rest.service import Service
 from tests.worker.rest.fake_herder import FakeHerder, Kept
 from tests.worker.rest.serving import GOOD, Client
 
+KAFKA_CONNECT_HEALTHY = "Worker has completed startup and is ready to handle requests."
+
 
 def test_the_version_is_that_of_the_api(api: Client) -> None:
     """Clients turn features on by it; our own stands beside it."""
@@ -45,7 +47,7 @@ def test_health_goes_from_starting_to_healthy_to_unhealthy() -> None:
     ending = service.health(Call())
     found = [(one.status, one.content["status"]) for one in (starting, healthy, late, ending)]
     assert found == [(503, "starting"), (200, "healthy"), (500, "unhealthy"), (503, "unhealthy")]
-    assert healthy.content["message"] == "Worker has completed startup and is ready to handle requests."
+    assert healthy.content["message"] == KAFKA_CONNECT_HEALTHY
 
 
 def test_progress_is_told_in_our_own_names(api: Client, herder: FakeHerder) -> None:

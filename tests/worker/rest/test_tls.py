@@ -17,6 +17,7 @@ from parquet_sink.worker.rest.tls import client_context, server_context
 from parquet_sink.worker_config.rest.settings import ClientAuth, RestSettings, Store, TlsSettings
 from parquet_sink.worker_config.rest.values import Address
 from tests.kafka.client.security.java_stores import Pair, jks, key_entry, pair, pkcs12_trust, trusted_entry
+from tests.messages import saying
 from tests.worker.rest.certificates import Made, make
 from tests.worker.rest.fake_herder import FakeHerder
 from tests.worker.rest.serving import serving
@@ -121,7 +122,7 @@ def test_files_that_cannot_be_used_are_named(made: Made, tmp_path: Path) -> None
     """With the key of the worker file."""
     broken = tmp_path / "broken.pem"
     broken.write_text("-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n")
-    with pytest.raises(SetupError, match=r"broken.pem cannot be used: it does not hold a certificate"):
+    with pytest.raises(SetupError, match=saying(f"[{KEY}]", "broken.pem", "not hold a certificate")):
         server_context(TlsSettings(Store(KEY, file=str(broken))))
     with pytest.raises(SetupError, match=r"Invalid \[trust\]. .*broken.pem cannot be used"):
         server_context(TlsSettings(_identity(made), authorities=Store("trust", file=str(broken))))
