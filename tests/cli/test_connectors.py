@@ -15,25 +15,28 @@ from parquet_sink.config.properties import Parsed
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import InvalidConfiguration, WorkerRefused
 from parquet_sink.worker.herder.values import State
+from tests.messages import assert_says, saying
 
 
 @pytest.mark.parametrize(
     ("words", "wrong"),
     [
-        (["pause"], "Invalid [pause]. It needs the names of connectors, or --all."),
-        (["pause", "--all", "x"], "Invalid [--all]."),
-        (["show", ""], 'Invalid name [""].'),
-        (["stop", "x", "--wait", "0"], "Invalid [--wait]. 0 is not more than 0"),
-        (["restart", "x", "--task", "-1"], "Invalid [--task]. -1 is less than 0"),
-        (["restart", "x", "--task", "1", "--include-tasks"], "Invalid [--task]. It is one task alone"),
-        (["update", "x", "--set", "a=b", "--create"], "Invalid [--create]."),
-        (["offsets", "x", "--yes"], "Invalid [--yes]."),
+        (["pause"], ("[pause]", "names of connectors", "--all")),
+        (["pause", "--all", "x"], ("[--all]",)),
+        (["show", ""], ('[""]',)),
+        (["stop", "x", "--wait", "0"], ("[--wait]", "0 is not more")),
+        (["restart", "x", "--task", "-1"], ("[--task]", "-1 is less than 0")),
+        (["restart", "x", "--task", "1", "--include-tasks"], ("[--task]", "one task alone")),
+        (["update", "x", "--set", "a=b", "--create"], ("[--create]",)),
+        (["offsets", "x", "--yes"], ("[--yes]",)),
     ],
 )
-def test_options_that_do_not_go_together(words: list[str], wrong: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_that_do_not_go_together(
+    words: list[str], wrong: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
     """Each is named with the cure, before any worker is asked."""
     assert main(["connectors", *words, "--url", "http://127.0.0.1:1"]) == 2
-    assert capsys.readouterr().err.startswith(wrong)
+    assert_says(capsys.readouterr().err, "Invalid", *wrong)
 
 
 @pytest.mark.parametrize(
@@ -164,9 +167,9 @@ def test_a_failure_from_before_a_restart_is_no_failure() -> None:
 def test_a_state_that_does_not_come_ends_the_wait() -> None:
     """After the time, with what it is instead."""
     looks = Looks("RUNNING")
-    with pytest.raises(WorkerRefused, match="it is not STOPPED after 60 s, but RUNNING$"):
+    with pytest.raises(WorkerRefused, match=saying("not STOPPED", "60 s", "RUNNING")):
         wait(looks, State.STOPPED)
     assert 59 < looks.now_s < 62
     looks = Looks("UNASSIGNED", waits_for="No broker answers.")
-    with pytest.raises(WorkerRefused, match="not RUNNING after 60 s, but UNASSIGNED: No broker answers."):
+    with pytest.raises(WorkerRefused, match=saying("not RUNNING", "60 s", "UNASSIGNED", "No broker answers.")):
         wait(looks, State.RUNNING)

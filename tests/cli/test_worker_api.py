@@ -10,6 +10,7 @@ from parquet_sink.cli.worker_api.api import WorkerApi
 from parquet_sink.cli.worker_api.settings import ApiSettings
 from parquet_sink.errors import SetupError, WorkerRefused
 from parquet_sink.net.exchange import Answer, FailureKind, Limits, RequestFailed
+from tests.messages import saying
 
 HTTPS = ApiSettings("https://sink.example:8443")
 
@@ -37,9 +38,7 @@ def api(*answers: Answer | RequestFailed, settings: ApiSettings = HTTPS) -> Work
 
 def test_a_certificate_that_is_not_trusted_has_a_cure_of_its_own() -> None:
     """Whether the worker runs is not the question then."""
-    with pytest.raises(
-        SetupError, match=r"TLS failed \(self-signed\)\. Name the authority .* as tls\.ca\.file"
-    ) as told:
+    with pytest.raises(SetupError, match=saying("TLS failed", "self-signed", "authority", "tls.ca.file")) as told:
         api(RequestFailed(FailureKind.TLS, "self-signed")).get("connectors")
     assert "Check that it runs" not in str(told.value)
 
@@ -47,9 +46,9 @@ def test_a_certificate_that_is_not_trusted_has_a_cure_of_its_own() -> None:
 def test_a_certificate_that_may_be_missing_is_asked_for() -> None:
     """A server that wants one ends the connection without a word; a question changes nothing, whatever came of it."""
     broken = RequestFailed(FailureKind.BROKEN, "closed")
-    with pytest.raises(WorkerRefused, match=r"the connection broke \(closed\)\. If it wants .* tls\.certificate\.file"):
+    with pytest.raises(WorkerRefused, match=saying("broke", "closed", "If it wants", "tls.certificate.file")):
         api(broken).get("connectors")
-    with pytest.raises(WorkerRefused, match=r"\(closed\); it may have done what it was asked for\. If it wants"):
+    with pytest.raises(WorkerRefused, match=saying("closed", "may have done", "tls.certificate.file")):
         api(broken).ask("PUT", ["connectors", "x", "pause"])
     for settings in (ApiSettings("http://localhost:8083"), ApiSettings(HTTPS.url, certificate_file="c.pem")):
         with pytest.raises(WorkerRefused, match=r"\(closed\)\.$"):
@@ -79,7 +78,7 @@ def test_the_next_worker_is_asked_where_one_is_not_reached() -> None:
     away, broken = RequestFailed(FailureKind.CONNECT, "refused"), RequestFailed(FailureKind.BROKEN, "closed")
     asked = api(away, away, Answer(200, b"[1]"), Answer(200, b"[2]"), settings=group)
     assert (asked.get("connectors"), asked.get("connectors"), asked.url) == ([1], [2], "http://c:1")
-    with pytest.raises(SetupError, match="The worker at http://c:1 cannot be reached"):
+    with pytest.raises(SetupError, match=saying("http://c:1", "cannot be reached")):
         api(away, away, away, settings=group).get("connectors")
-    with pytest.raises(WorkerRefused, match="The worker at http://a:1: the connection broke"):
+    with pytest.raises(WorkerRefused, match=saying("http://a:1", "connection broke")):
         api(broken, settings=group).ask("PUT", ["connectors", "x", "pause"])

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from parquet_sink.cli.main import main
+from tests.messages import assert_says
 from tests.worker.rest.fake_herder import FakeHerder
 from tests.worker.rest.serving import serving
 
@@ -29,7 +30,7 @@ def test_what_is_odd_about_the_group_is_told(capsys: pytest.CaptureFixture[str])
         assert lines[0].startswith("1 worker, assignment 1 of ")
         assert "leader" in lines[1]
         assert lines[-2] == "  no worker has payments"
-        assert lines[-1].startswith("  warning: 2 workers of the group have the address a:8083")
+        assert_says(lines[-1], "warning", "2 workers", "a:8083", "end one")
         assert "\x1b" not in lines[-1]
         assert main(["workers", "--json", "--url", url]) == 1
         assert json.loads(capsys.readouterr().out)["warnings"] == [ODD]
