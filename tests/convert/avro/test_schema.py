@@ -10,6 +10,7 @@ from parquet_sink.convert.avro.schema import parse
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.registry.registered import Referenced, RegisteredSchema
 from parquet_sink.convert.settings import ConverterSettings
+from tests.messages import assert_says
 
 CONNECT = "org.apache.kafka.connect.data"
 
@@ -36,8 +37,8 @@ def refused(schema: object, *references: object, **options: bool) -> str:
     """Why a schema is refused."""
     with pytest.raises(InvalidValue) as caught:
         tree(schema, *references, **options)
-    assert str(caught.value).startswith("it cannot be used: ")
-    return str(caught.value).removeprefix("it cannot be used: ")
+    assert_says(caught.value, "cannot be used")
+    return str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -212,66 +213,63 @@ def test_arrays_of_map_entries_are_maps(first: str) -> None:
 def test_a_type_that_contains_itself_is_refused_by_name() -> None:
     """Recursive records have no columns; the message says which, and where."""
     text = record("x.Tree", "int", ["null", "Tree"])
-    assert refused(text) == "field b: type x.Tree contains itself"
+    assert_says(refused(text), "field b", "x.Tree", "contains itself")
     nested = record("A", record("B", {"type": "array", "items": "A"}))
-    assert refused(nested) == "field a.a: type A contains itself"
+    assert_says(refused(nested), "field a.a", "type A", "contains itself")
 
 
 @pytest.mark.parametrize(
     ("schema", "why"),
     [
-        (record("R", "Missing"), "field a: unknown type Missing"),
-        ({"type": "map"}, "no values"),
-        ({"type": "array"}, "no items"),
-        ({"name": "x"}, "no type"),
-        (5, "no type"),
-        (None, "no type"),
-        (record("R", []), "field a: a union without branches"),
-        (record("R", ["int", ["null", "string"]]), "field a: a union inside a union"),
-        (record("R", ["int", {"type": ["null", "string"]}]), "field a: a union inside a union"),
-        (json.loads("[" * 500 + "]" * 500), "a union inside a union"),
-        (record("R", ["int", "int"]), "field a: a union with two branches of one type"),
-        (record("R", ["null", "null"]), "field a: a union with two branches of one type"),
-        ({"type": "record", "name": "R"}, "a record without a list of fields"),
-        ({"type": "record", "name": "R", "fields": [{"type": "int"}]}, "a field without a name"),
-        ({"type": "record", "name": "R", "fields": [{"name": "a"}]}, "no type"),
-        ({"type": "record", "name": "R", "fields": [{"name": "", "type": "int"}]}, "a field without a name"),
-        ({"type": "record", "fields": []}, "a record without a name"),
-        ({"type": "fixed", "name": "F"}, "a fixed without a size"),
-        ({"type": "fixed", "name": "F", "size": -1}, "a fixed without a size"),
-        ({"type": "enum", "name": "E"}, "an enum without a list of symbols"),
-        ({"type": "enum", "name": "E", "symbols": ["x" * 256]}, "an enum with a symbol of more than 255 bytes"),
-        (record("R", record("R", "int")), "field a: type R is defined twice"),
-        (record("int", "int"), "type int is defined twice"),
-        (
-            {"type": "bytes", "logicalType": "decimal", "precision": 77},
-            "a decimal of 77 digits, more than 76",
-        ),
-        ({"type": "bytes", "connect.name": f"{CONNECT}.Decimal"}, "a Connect decimal without a scale"),
+        (record("R", "Missing"), ("field a", "unknown type", "Missing")),
+        ({"type": "map"}, ("no values",)),
+        ({"type": "array"}, ("no items",)),
+        ({"name": "x"}, ("no type",)),
+        (5, ("no type",)),
+        (None, ("no type",)),
+        (record("R", []), ("field a", "union", "without branches")),
+        (record("R", ["int", ["null", "string"]]), ("field a", "inside a union")),
+        (record("R", ["int", {"type": ["null", "string"]}]), ("field a", "inside a union")),
+        (json.loads("[" * 500 + "]" * 500), ("inside a union",)),
+        (record("R", ["int", "int"]), ("field a", "two branches", "one type")),
+        (record("R", ["null", "null"]), ("field a", "two branches", "one type")),
+        ({"type": "record", "name": "R"}, ("record", "without", "fields")),
+        ({"type": "record", "name": "R", "fields": [{"type": "int"}]}, ("field without a name",)),
+        ({"type": "record", "name": "R", "fields": [{"name": "a"}]}, ("no type",)),
+        ({"type": "record", "name": "R", "fields": [{"name": "", "type": "int"}]}, ("field without a name",)),
+        ({"type": "record", "fields": []}, ("record without a name",)),
+        ({"type": "fixed", "name": "F"}, ("fixed without a size",)),
+        ({"type": "fixed", "name": "F", "size": -1}, ("fixed without a size",)),
+        ({"type": "enum", "name": "E"}, ("enum", "without", "symbols")),
+        ({"type": "enum", "name": "E", "symbols": ["x" * 256]}, ("enum", "symbol", "more than 255 bytes")),
+        (record("R", record("R", "int")), ("field a", "type R", "twice")),
+        (record("int", "int"), ("type int", "twice")),
+        ({"type": "bytes", "logicalType": "decimal", "precision": 77}, ("decimal", "77 digits", "more than 76")),
+        ({"type": "bytes", "connect.name": f"{CONNECT}.Decimal"}, ("Connect decimal", "without a scale")),
     ],
 )
-def test_what_is_refused(schema: object, why: str) -> None:
+def test_what_is_refused(schema: object, why: tuple[str, ...]) -> None:
     """A schema that cannot be used is refused with what is wrong in it, and where."""
-    assert why in refused(schema)
+    assert_says(refused(schema), *why)
 
 
 def test_two_fields_of_one_name() -> None:
     """They are refused with the name."""
     fields = [{"name": "a", "type": "int"}, {"name": "a", "type": "int"}]
-    assert refused({"type": "record", "name": "R", "fields": fields}) == "field a: two fields of this name"
+    assert_says(refused({"type": "record", "name": "R", "fields": fields}), "field a", "two fields", "name")
 
 
 def test_two_branches_of_one_simple_name() -> None:
     """They are refused unless full names are kept."""
     union = [record("x.R", "int"), record("y.R", "int")]
-    assert "two branches of one name (enhanced.avro.schema.support" in refused(union)
+    assert_says(refused(union), "two branches", "one name", "enhanced.avro.schema.support")
     assert [branch.name for branch in arrow(union, enhanced_names=True)] == ["x.R", "y.R"]
 
 
 @pytest.mark.parametrize("text", ["", "{", "string", "[" * 5_000, '{"type": NaN}'])
 def test_text_that_is_not_json(text: str) -> None:
     """It is refused with the position."""
-    with pytest.raises(InvalidValue, match=r"it is not JSON \(position \d+\)"):
+    with pytest.raises(InvalidValue, match=r"not JSON.*position \d+"):
         parse(RegisteredSchema(7, "AVRO", text), ConverterSettings(kind="avro"))
 
 
@@ -302,7 +300,7 @@ def test_number_of_columns() -> None:
     schema = {"type": "record", "name": "R", "fields": fields}
     assert tree(schema).leaves == 2_500
     fields.append({"name": "more", "type": {"type": "array", "items": "int"}})
-    assert refused(schema) == "more than 2500 columns"
+    assert "more than 2500 columns" in refused(schema)
     doubled = [record("D0")] + [record(f"D{at}", f"D{at - 1}", f"D{at - 1}") for at in range(1, 60)]
     assert "more than 2500 columns" in refused("D59", *doubled)
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from parquet_sink.convert.decoded import MAX_DEPTH
 from parquet_sink.convert.invalid import InvalidValue, show
 from parquet_sink.convert.json.exact import parse, walk
+from tests.messages import saying
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
@@ -46,30 +47,30 @@ def test_accepted(value: bytes, tree: dict[str, object]) -> None:
     assert repr(parse(value)) == repr(tree)
 
 
+NO_OBJECT = ("not a JSON object", "connect.ems.flattener.jsonblob.chunks")
 REFUSED = [
-    (b"", "the value is empty, which is not JSON"),
-    (b" \n", "the value is empty, which is not JSON"),
-    (b"{}", "the value is an empty JSON object"),
-    (b"[1]", "the value is not a JSON object but a list, which only connect.ems.flattener.jsonblob.chunks takes"),
-    (b'"x"', "the value is not a JSON object but a string, which only connect.ems.flattener.jsonblob.chunks takes"),
-    (b"1.5", "the value is not a JSON object but a number, which only connect.ems.flattener.jsonblob.chunks takes"),
-    (b"true", "the value is not a JSON object but a boolean, which only connect.ems.flattener.jsonblob.chunks takes"),
-    (b"null", "the value is not a JSON object but null, which only connect.ems.flattener.jsonblob.chunks takes"),
-    (b'{"a":NaN}', "the value is not JSON: NaN is not a JSON number (position 6)"),
-    (b'{"a":-Infinity}', "the value is not JSON: -Infinity is not a JSON number (position 6)"),
-    (b'{"a":9223372036854775808}', "field a holds an integer beyond 64 bits"),
-    (b'{"a":{"b":-9223372036854775809}}', "field a.b holds an integer beyond 64 bits"),
-    (b'{"a":[1,{"b":18446744073709551616}]}', "field a[1].b holds an integer beyond 64 bits"),
-    (b'{"a":1e19,"b":100000000000000000000}', "field b holds an integer beyond 64 bits"),
+    (b"", ("the value is empty", "not JSON")),
+    (b" \n", ("the value is empty", "not JSON")),
+    (b"{}", ("empty JSON object",)),
+    (b"[1]", ("a list", *NO_OBJECT)),
+    (b'"x"', ("a string", *NO_OBJECT)),
+    (b"1.5", ("a number", *NO_OBJECT)),
+    (b"true", ("a boolean", *NO_OBJECT)),
+    (b"null", ("null", *NO_OBJECT)),
+    (b'{"a":NaN}', ("not JSON", "NaN", "position 6")),
+    (b'{"a":-Infinity}', ("not JSON", "-Infinity", "position 6")),
+    (b'{"a":9223372036854775808}', ("field a ", "integer", "64 bits")),
+    (b'{"a":{"b":-9223372036854775809}}', ("field a.b ", "integer", "64 bits")),
+    (b'{"a":[1,{"b":18446744073709551616}]}', ("field a[1].b ", "integer", "64 bits")),
+    (b'{"a":1e19,"b":100000000000000000000}', ("field b ", "integer", "64 bits")),
 ]
 
 
 @pytest.mark.parametrize(("value", "reason"), REFUSED)
-def test_refused_with_reason(value: bytes, reason: str) -> None:
+def test_refused_with_reason(value: bytes, reason: tuple[str, ...]) -> None:
     """The reason says what is wrong, and where."""
-    with pytest.raises(InvalidValue) as caught:
+    with pytest.raises(InvalidValue, match=saying(*reason)):
         parse(value)
-    assert str(caught.value) == reason
 
 
 SYNTAX = [b"{", b'{"a":1', b'{"a":1}{"a":2}', b'{"a":1,}', b'{"a":01}', b'{"a":+1}', b'{"a":.5}', b'{"a":1.}', b"{a:1}"]
@@ -95,7 +96,7 @@ SYNTAX += [b'{"a":1e400}', b'{"a":' + b"1" * 400 + b"}", b'{"a":tru}', b'{"a":1 
 @pytest.mark.parametrize("value", SYNTAX)
 def test_no_json(value: bytes) -> None:
     """Whatever is not strict JSON in UTF-8 is refused with the position."""
-    with pytest.raises(InvalidValue, match=r"^the value is not JSON: .* \(position \d+\)$"):
+    with pytest.raises(InvalidValue, match=r"not JSON: .*position \d+"):
         parse(value)
 
 
@@ -109,7 +110,7 @@ def test_depth_has_a_limit(opening: str, closing: str) -> None:
     """As many levels as stated are accepted, one more is not, and very many neither."""
     parse(nested(MAX_DEPTH, opening, closing))
     for levels in (MAX_DEPTH + 1, 1000):
-        with pytest.raises(InvalidValue, match=f"is nested deeper than {MAX_DEPTH} levels"):
+        with pytest.raises(InvalidValue, match=f"deeper than {MAX_DEPTH} levels"):
             parse(nested(levels, opening, closing))
     with pytest.raises(InvalidValue):
         parse(nested(100_000, opening, closing))

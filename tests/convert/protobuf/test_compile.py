@@ -13,6 +13,7 @@ from parquet_sink.convert.protobuf import compile as protobuf_compile
 from parquet_sink.convert.protobuf.compile import KNOWN, Compiled, compile_schema
 from parquet_sink.convert.registry.registered import Referenced, RegisteredSchema
 from parquet_sink.errors import StorageFailed
+from tests.messages import saying
 
 
 def schema(text: str, **references: str) -> RegisteredSchema:
@@ -36,7 +37,8 @@ def names(compiled: Compiled) -> list[str]:
 @pytest.mark.parametrize("head", ["", 'syntax = "proto2";', 'syntax = "proto3";', 'edition = "2023";'])
 def test_all_syntaxes_compile(head: str) -> None:
     """Proto2 (also unsaid), proto3 and editions compile."""
-    assert names(compile_schema(schema(head + "message A { repeated int32 x = 1; } message B {}"))) == ["A", "B"]
+    text = head + "message A { repeated int32 x = 1; } message B {}"
+    assert names(compile_schema(schema(text))) == ["A", "B"]
 
 
 def test_references_are_imports() -> None:
@@ -50,8 +52,8 @@ def test_references_are_imports() -> None:
 def test_known_files_need_no_reference() -> None:
     """Google's well-known and common types and Confluent's own can be imported without a reference."""
     imports = [*KNOWN, "google/protobuf/timestamp.proto", "google/protobuf/wrappers.proto"]
-    text = "".join(f'import "{name}";\n' for name in imports)
-    assert names(compile_schema(schema(f'syntax = "proto3";\n{text} message M {{ google.type.Date d = 1; }}'))) == ["M"]
+    text = "".join(f'import "{name}";\n' for name in imports) + "message M { google.type.Date d = 1; }"
+    assert names(compile_schema(schema(f'syntax = "proto3";\n{text}'))) == ["M"]
 
 
 def test_a_registered_reference_replaces_a_known_file() -> None:
@@ -143,13 +145,13 @@ def test_an_empty_text_has_no_messages() -> None:
 def test_references_cannot_leave_the_folder(name: str) -> None:
     """A reference whose name is no plain relative path is refused."""
     registered = RegisteredSchema(1, "PROTOBUF", "message M {}", (Referenced(name, "message X {}"),))
-    assert "not a plain relative path" in reason(registered)
+    assert "relative path" in reason(registered)
 
 
 def test_a_serialized_import_cannot_leave_the_folder() -> None:
     """Neither can the imports of a serialized descriptor."""
     file = descriptor_pb2.FileDescriptorProto(name="x.proto", dependency=['a";import "b'])
-    assert "not a plain relative path" in reason(schema(base64.b64encode(file.SerializeToString()).decode()))
+    assert "relative path" in reason(schema(base64.b64encode(file.SerializeToString()).decode()))
 
 
 def test_references_that_exclude_each_other_are_refused() -> None:
@@ -195,5 +197,5 @@ def test_a_machine_that_cannot_compile_is_no_fault_of_the_schema(
 ) -> None:
     """Without a folder for temporary files the connector fails, not the record."""
     monkeypatch.setattr("tempfile.tempdir", os.fspath(tmp_path / "gone"))
-    with pytest.raises(StorageFailed, match="cannot compile a Protobuf schema"):
+    with pytest.raises(StorageFailed, match=saying("cannot compile", "Protobuf")):
         compile_schema(schema("message M {}"))
