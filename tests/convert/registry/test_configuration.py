@@ -9,6 +9,7 @@ from parquet_sink.convert.keys import SETTINGS
 from parquet_sink.convert.registry.addresses import confluent_url, parse
 from parquet_sink.convert.registry.settings import RegistrySettings
 from parquet_sink.worker_config.worker_file import load_worker
+from tests.messages import assert_says
 
 E = "connect.ems."
 V = "value.converter."
@@ -134,144 +135,114 @@ def test_a_token_is_sent_instead() -> None:
         assert (registry.bearer_token, registry.username) == (Secret(CANARY), None)
 
 
-NO_OAUTH = (
-    "No token is fetched from an authorization server; give one in bearer.auth.token, or sign in with "
-    "basic.auth.user.info."
-)
-NO_HEADER = "No header of one's own is sent to the registry; sign in with basic.auth.user.info or bearer.auth.token."
-URL_FORM = "is not a valid URL; write it as https://<host>:<port>."
-PEM = "Only PEM files are read, no Java key stores; convert it to PEM (keytool, openssl) and set PEM."
-PROBLEMS = [
-    ({"schema.registry.url": "registry:8081"}, "schema.registry.url", f"Its address number 1 {URL_FORM}"),
-    ({"schema.registry.url": "https://r, mock://x"}, "schema.registry.url", f"Its address number 2 {URL_FORM}"),
-    ({"schema.registry.url": f"https://u:{CANARY}@r:99999"}, "schema.registry.url", f"Its address number 1 {URL_FORM}"),
-    ({"schema.registry.url": "https://[r"}, "schema.registry.url", f"Its address number 1 {URL_FORM}"),
+NO_OAUTH = ("authorization server", "bearer.auth.token", "basic.auth.user.info")
+NO_HEADER = ("No header", "basic.auth.user.info", "bearer.auth.token")
+URL_FORM = ("not a valid URL", "https://<host>:<port>")
+PEM = ("Only PEM", "Java key stores", "convert it", "set PEM")
+CLEAR = ("in clear", "use https")
+PROBLEMS: list[tuple[dict[str, str], str, tuple[str, ...]]] = [
+    ({"schema.registry.url": "registry:8081"}, "schema.registry.url", ("address number 1", *URL_FORM)),
+    ({"schema.registry.url": "https://r, mock://x"}, "schema.registry.url", ("address number 2", *URL_FORM)),
+    ({"schema.registry.url": f"https://u:{CANARY}@r:99999"}, "schema.registry.url", ("address number 1", *URL_FORM)),
+    ({"schema.registry.url": "https://[r"}, "schema.registry.url", ("address number 1", *URL_FORM)),
     (
         {"schema.registry.url": "https://r?x=1"},
         "schema.registry.url",
-        "Its address number 1 has a query or a fragment; write it as https://<host>:<port>.",
+        ("address number 1", "query", "fragment", "https://<host>:<port>"),
     ),
     (
         {"schema.registry.url": f"https://{CANARY}@r"},
         "schema.registry.url",
-        ("Its address number 1 has a user or a password alone; write https://<user>:<password>@<host>, or neither."),
+        ("address number 1", "alone", "https://<user>:<password>@<host>", "or neither"),
     ),
     (
         {"schema.registry.url": "https://a:b@r,https://c:d@s"},
         "schema.registry.url",
-        "Its addresses have different users; give one user and password for all.",
+        ("different users", "one user", "for all"),
     ),
-    (
-        {"schema.registry.url": ","},
-        "schema.registry.url",
-        "It names no address; write it as https://<host>:<port>.",
-    ),
+    ({"schema.registry.url": ","}, "schema.registry.url", ("no address", "https://<host>:<port>")),
     (
         {"basic.auth.credentials.source": "SASL_INHERIT"},
         "basic.auth.credentials.source",
-        (
-            "It is SASL_INHERIT, but the registry's credential is never taken from Kafka's; set USER_INFO and "
-            "basic.auth.user.info."
-        ),
+        ("SASL_INHERIT", "never taken from Kafka", "set USER_INFO", "basic.auth.user.info"),
     ),
-    (
-        {"basic.auth.credentials.source": "x"},
-        "basic.auth.credentials.source",
-        "It is not one of URL, USER_INFO; write one of them.",
-    ),
+    ({"basic.auth.credentials.source": "x"}, "basic.auth.credentials.source", ("not one of", "URL", "USER_INFO")),
     (
         {"basic.auth.credentials.source": "USER_INFO"},
         "basic.auth.user.info",
-        f"It is missing, but {V}basic.auth.credentials.source is USER_INFO; give user:password.",
+        ("missing", f"{V}basic.auth.credentials.source", "USER_INFO", "give user:password"),
     ),
-    (
-        {"basic.auth.user.info": CANARY},
-        "basic.auth.user.info",
-        "It must be a user and a password with a colon between; write user:password.",
-    ),
+    ({"basic.auth.user.info": CANARY}, "basic.auth.user.info", ("colon between", "user:password")),
     (
         {"bearer.auth.credentials.source": "OAUTHBEARER"},
         "bearer.auth.credentials.source",
-        (
-            "Only STATIC_TOKEN is possible, a token that is given; set it with bearer.auth.token, or sign in with "
-            "basic.auth.user.info."
-        ),
+        ("Only STATIC_TOKEN", "bearer.auth.token", "basic.auth.user.info"),
     ),
     (
         {"bearer.auth.credentials.source": "STATIC_TOKEN"},
         "bearer.auth.token",
-        f"It is missing, but {V}bearer.auth.credentials.source needs it; give the token.",
+        ("missing", f"{V}bearer.auth.credentials.source", "give the token"),
     ),
     (
         {"bearer.auth.token": f"Bearer {CANARY}"},
         "bearer.auth.token",
-        ("It holds characters that no token has; write printable ASCII without blanks and without the word Bearer."),
+        ("characters that no token has", "printable ASCII", "without blanks", "word Bearer"),
     ),
     (
         {"bearer.auth.token": CANARY, "basic.auth.user.info": "u:p"},
         "bearer.auth.token",
-        "Both a token and a user with a password are set; keep one of them.",
+        ("Both", "token", "password", "keep one"),
     ),
     ({"bearer.auth.client.secret": CANARY}, "bearer.auth.client.secret", NO_OAUTH),
     ({"bearer.auth.issuer.endpoint.url": "https://o"}, "bearer.auth.issuer.endpoint.url", NO_OAUTH),
     (
         {"bearer.auth.logical.cluster": "lsrc-1"},
         "bearer.auth.logical.cluster",
-        "It is never sent with a token; sign in at such a registry with basic.auth.user.info.",
+        ("never sent with a token", "basic.auth.user.info"),
     ),
     ({"request.header.Authorization": CANARY}, "request.header.Authorization", NO_HEADER),
-    (
-        {"proxy.host": "p"},
-        "proxy.host",
-        "The registry is reached directly; remove it, and name an address that needs no proxy.",
-    ),
+    ({"proxy.host": "p"}, "proxy.host", ("directly", "remove it", "needs no proxy")),
     (
         {f"{TRUST}.location": "ca.pem"},
         f"{TRUST}.type",
-        (
-            "It is missing, and a Java key store (JKS) is Kafka's default, which is not read; convert it to PEM "
-            "(keytool, openssl) and set PEM."
-        ),
+        ("missing", "JKS", "not read", "convert it to PEM", "set PEM"),
     ),
     ({f"{TRUST}.location": "ca.pem", f"{TRUST}.type": "JKS"}, f"{TRUST}.type", PEM),
     ({f"{STORE}.location": "ca.pem", f"{STORE}.type": "PKCS12"}, f"{STORE}.type", PEM),
     (
         {f"{TRUST}.location": "/no.pem", f"{TRUST}.type": "PEM"},
         f"{TRUST}.location",
-        'There is no file "/no.pem"; name an existing PEM file.',
+        ("no file", '"/no.pem"', "existing PEM file"),
     ),
     (
         {f"{TRUST}.certificates": CANARY},
         f"{TRUST}.certificates",
-        (
-            "Certificates are read from a file alone; write them into one, and name it in "
-            "schema.registry.ssl.truststore.location."
-        ),
+        ("from a file alone", "schema.registry.ssl.truststore.location"),
     ),
     (
         {f"{STORE}.key": CANARY},
         f"{STORE}.key",
-        (
-            "Certificate and key are read from a file alone; write both into one, and name it in "
-            "schema.registry.ssl.keystore.location."
-        ),
+        ("from a file alone", "both into one", "schema.registry.ssl.keystore.location"),
     ),
-    ({"schema.id.bytes": "5"}, "schema.id.bytes", "A schema's id has 4 or 8 bytes; write one of them."),
-    ({"schema.id.bytes": "16"}, "schema.id.bytes", '"16" is more than 8; give 4 to 8.'),
-    ({"max.schemas.per.subject": "0"}, "max.schemas.per.subject", '"0" is less than 1; give 1 to 100000.'),
+    ({"schema.id.bytes": "5"}, "schema.id.bytes", ("4 or 8 bytes",)),
+    ({"schema.id.bytes": "16"}, "schema.id.bytes", ('"16"', "more than 8", "4 to 8")),
+    ({"max.schemas.per.subject": "0"}, "max.schemas.per.subject", ('"0"', "less than 1", "1 to 100000")),
     (
         {"value.schema.id.deserializer": "io.x.HeaderSchemaIdDeserializer"},
         "value.schema.id.deserializer",
-        "A schema's id is read from the record itself, never from headers; remove the key.",
+        ("from the record itself", "never from headers", "remove the key"),
     ),
 ]
 
 
 @pytest.mark.parametrize(("settings", "name", "reason"), PROBLEMS)
-def test_a_wrong_setting_is_told_with_cause_and_cure(settings: dict[str, str], name: str, reason: str) -> None:
+def test_a_wrong_setting_is_told_with_cause_and_cure(
+    settings: dict[str, str], name: str, reason: tuple[str, ...]
+) -> None:
     """Naming the key, and never a secret."""
     loaded = _load(settings)
-    assert loaded.problems == (f"Invalid [{V}{name}]. {reason}",)
+    (problem,) = loaded.problems
+    assert_says(problem, f"[{V}{name}]", *reason)
     assert CANARY not in repr(loaded)
 
 
@@ -289,60 +260,45 @@ def test_a_converter_that_needs_a_registry_says_so(converter: str) -> None:
     worker = load_worker({"bootstrap.servers": "k:1"}, source="w", machine=MACHINE).require()
     for more in ({}, {f"{V}schema.registry.url": " "}):
         (problem,) = load({**BASE, "value.converter": converter, **more}, worker, source="f").problems
-        assert problem.startswith(f"Invalid [{V}schema.registry.url]. It is missing; io.confluent.connect.")
-        assert problem.endswith(" needs the address of the schema registry, for example https://registry:8081.")
+        assert_says(problem, f"[{V}schema.registry.url]", "missing", "io.confluent.connect.", "https://registry:8081")
     keys = load({**BASE, "value.converter": "bytes", "key.converter": converter}, worker, source="f").problems
-    assert keys[0].startswith("Invalid [key.converter.schema.registry.url]. It is missing;")
+    assert_says(keys[0], "[key.converter.schema.registry.url]", "missing")
 
 
-WARNINGS = [
+WARNINGS: list[tuple[dict[str, str], str, tuple[str, ...]]] = [
     (
         {"basic.auth.credentials.source": "URL", "basic.auth.user.info": f"u:{CANARY}"},
         "basic.auth.user.info",
-        f"It has no effect, because {V}basic.auth.credentials.source is URL; write USER_INFO there.",
+        ("no effect", f"{V}basic.auth.credentials.source", "URL", "USER_INFO"),
     ),
-    (
-        {"schema.registry.url": f"http://u:{CANARY}@r"},
-        "schema.registry.url",
-        "The credential travels in clear, because an address is http; use https.",
-    ),
-    (
-        {"schema.registry.url": "https://s,http://r", "bearer.auth.token": CANARY},
-        "schema.registry.url",
-        "The credential travels in clear, because an address is http; use https.",
-    ),
+    ({"schema.registry.url": f"http://u:{CANARY}@r"}, "schema.registry.url", CLEAR),
+    ({"schema.registry.url": "https://s,http://r", "bearer.auth.token": CANARY}, "schema.registry.url", CLEAR),
     (
         {"schema.registry.ssl.key.password": CANARY},
         "schema.registry.ssl.key.password",
-        f"It has no effect unless {V}{STORE}.location is set.",
+        ("no effect", f"{V}{STORE}.location"),
     ),
-    (
-        {f"{TRUST}.password": CANARY},
-        f"{TRUST}.password",
-        "It has no effect here: a PEM file has none; that of a private key is ssl.key.password.",
-    ),
+    ({f"{TRUST}.password": CANARY}, f"{TRUST}.password", ("no effect", "PEM file", "ssl.key.password")),
     (
         {"schema.registry.ssl.protocol": "TLSv1.2"},
         "schema.registry.ssl.protocol",
-        "It has no effect here: the TLS library's own rules hold, and certificates are always verified.",
+        ("no effect", "TLS library", "always verified"),
     ),
-    (
-        {"retries.wait.ms": "1000"},
-        "retries.wait.ms",
-        "It has no effect here: pauses are the client's own; max.retries bounds how often.",
-    ),
+    ({"retries.wait.ms": "1000"}, "retries.wait.ms", ("no effect", "pauses", "max.retries")),
 ]
 
 
 @pytest.mark.parametrize(("settings", "name", "reason"), WARNINGS)
-def test_what_changes_nothing_or_is_unsafe_is_warned_about(settings: dict[str, str], name: str, reason: str) -> None:
+def test_what_changes_nothing_or_is_unsafe_is_warned_about(
+    settings: dict[str, str], name: str, reason: tuple[str, ...]
+) -> None:
     """The connector runs, and the operator knows."""
     loaded = _load(settings)
     assert loaded.problems == ()
-    assert loaded.warnings == (f"Warning [{V}{name}]. {reason}",)
+    (warning,) = loaded.warnings
+    assert_says(warning, f"[{V}{name}]", *reason)
 
 
-GLOBAL = f"Warning [{V}apicurio.registry.use-id]. Records with global ids"
 V2, V3 = "http://r:8080/apis/registry/v2", "http://r:8080/apis/registry/v3"
 ID_BYTES = [
     (V3, {}, 4),
@@ -389,71 +345,54 @@ def test_apicurios_other_forms() -> None:
         assert _registry({**common, **names}, APICURIO) == RegistrySettings(("https://c/x",), "u", Secret(CANARY))
 
 
-APICURIO_PROBLEMS = [
-    (
-        {},
-        "apicurio.registry.url",
-        (
-            f"It is missing; {APICURIO} needs the address of the schema registry, for example "
-            "https://registry:8080/apis/registry/v3."
-        ),
-    ),
+APICURIO_PROBLEMS: list[tuple[dict[str, str], str, tuple[str, ...]]] = [
+    ({}, "apicurio.registry.url", ("missing", APICURIO, "https://registry:8080/apis/registry/v3")),
     (
         {"apicurio.registry.url": "https://r/api"},
         "apicurio.registry.url",
-        (
-            "It does not end in /apis/registry/v2 or /apis/registry/v3; write such an address, or set "
-            "schema.registry.url to the one that speaks Confluent's protocol (it ends in /apis/ccompat/v7)."
-        ),
+        ("/apis/registry/v2 or /apis/registry/v3", "schema.registry.url", "/apis/ccompat/v7"),
     ),
-    ({"apicurio.registry.url": f"x://u:{CANARY}@r"}, "apicurio.registry.url", f"It {URL_FORM}"),
+    ({"apicurio.registry.url": f"x://u:{CANARY}@r"}, "apicurio.registry.url", URL_FORM),
     (
         {"apicurio.registry.url": V3, "apicurio.registry.id-handler": "x.OptimisticFallbackIdHandler"},
         "apicurio.registry.id-handler",
         (
-            "It is not a known handler; write one of Default4ByteIdHandler, Legacy4ByteIdHandler, "
-            "DefaultIdHandler, Default8ByteIdHandler, Legacy8ByteIdHandler, or set schema.id.bytes to 4 or 8."
+            *("not a known handler", "Default4ByteIdHandler", "Legacy4ByteIdHandler", "DefaultIdHandler"),
+            *("Default8ByteIdHandler", "Legacy8ByteIdHandler", "schema.id.bytes", "4 or 8"),
         ),
     ),
     (
         {"apicurio.registry.url": V3, "apicurio.registry.headers.enabled": "true"},
         "apicurio.registry.headers.enabled",
-        (
-            "It is true, but a schema's id is read from the record itself, never from headers; set false or remove "
-            "the key."
-        ),
+        ("true", "never from headers", "set false", "remove the key"),
     ),
     (
         {"apicurio.registry.url": V3, "apicurio.registry.avro.encoding": "JSON"},
         "apicurio.registry.avro.encoding",
-        "Only Avro's binary form is read; set BINARY.",
+        ("binary", "set BINARY"),
     ),
     (
         {"apicurio.registry.url": V3, "apicurio.auth.username": "u"},
         "apicurio.auth.password",
-        f"It is missing, but {V}apicurio.auth.username is set; give both.",
+        ("missing", f"{V}apicurio.auth.username", "give both"),
     ),
-    (
-        {"apicurio.registry.url": V3, "apicurio.auth.client.secret": CANARY},
-        "apicurio.auth.client.secret",
-        NO_OAUTH,
-    ),
+    ({"apicurio.registry.url": V3, "apicurio.auth.client.secret": CANARY}, "apicurio.auth.client.secret", NO_OAUTH),
     (
         {"apicurio.registry.url": V3, "apicurio.registry.request.ssl.truststore.location": "/x"},
         "apicurio.registry.request.ssl.truststore.location",
-        (
-            "Settings of TLS have Confluent's names; write schema.registry.ssl.truststore.location and the like, "
-            "with the type PEM."
-        ),
+        ("Confluent's names", "schema.registry.ssl.truststore.location", "type PEM"),
     ),
 ]
 
 
 @pytest.mark.parametrize(("settings", "name", "reason"), APICURIO_PROBLEMS)
-def test_what_apicurios_converter_cannot_have_is_refused(settings: dict[str, str], name: str, reason: str) -> None:
+def test_what_apicurios_converter_cannot_have_is_refused(
+    settings: dict[str, str], name: str, reason: tuple[str, ...]
+) -> None:
     """With the cure, and never a secret."""
     loaded = _load(settings, APICURIO)
-    assert loaded.problems == (f"Invalid [{V}{name}]. {reason}",)
+    (problem,) = loaded.problems
+    assert_says(problem, f"[{V}{name}]", *reason)
     assert CANARY not in repr(loaded)
 
 
@@ -462,5 +401,5 @@ def test_global_ids_are_warned_about() -> None:
     for url, use_id in ((V2, None), (V2, "globalId"), (V3, "GLOBALID")):
         more = {} if use_id is None else {"apicurio.registry.use-id": use_id}
         (warning,) = _load({"apicurio.registry.url": url, **more}, APICURIO).warnings
-        assert warning.startswith(GLOBAL)
+        assert_says(warning, f"[{V}apicurio.registry.use-id]", "global ids")
     assert _load({"apicurio.registry.url": V3}, APICURIO).warnings == ()

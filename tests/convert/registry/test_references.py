@@ -14,6 +14,7 @@ from parquet_sink.convert.registry.client import (
     resolve,
 )
 from parquet_sink.convert.registry.registered import Referenced
+from tests.messages import saying
 
 
 def to(*names: str) -> tuple[Reference, ...]:
@@ -53,7 +54,7 @@ def test_of_equal_names_the_first_counts() -> None:
 @pytest.mark.parametrize("graph", [{"a": "a"}, {"a": "b", "b": "a"}, {"a": "b", "b": "c", "c": "b"}])
 def test_circles_are_refused(graph: Mapping[str, str]) -> None:
     """References that come back to themselves have no order."""
-    with pytest.raises(InvalidValue, match="round in a circle, by subject [ab] version 1"):
+    with pytest.raises(InvalidValue, match="circle.*subject [ab] version 1"):
         names(graph, "a")
 
 
@@ -65,7 +66,7 @@ def test_count_depth_and_size_are_bounded() -> None:
     with pytest.raises(InvalidValue, match=f"more than {MOST_REFERENCES} references"):
         names({}, *map(str, range(MOST_REFERENCES + 1)))
     half = "x" * (MOST_CHARACTERS // 2 + 1)
-    with pytest.raises(InvalidValue, match="more than 32 Mi characters"):
+    with pytest.raises(InvalidValue, match=saying("more than 32 Mi", "characters")):
         resolve(to("a", "b"), lambda _: StoredSchema("AVRO", half))
 
 
