@@ -15,6 +15,7 @@ from parquet_sink.convert.registry.settings import RegistrySettings
 from parquet_sink.convert.settings import Converter, ConverterSettings
 from parquet_sink.plugins import BUILT_IN
 from parquet_sink.worker_config.worker_file import LoadedWorker, load_worker
+from tests.messages import assert_says
 
 E = "connect.ems."
 JSON_CONVERTER = JsonConverter.class_name
@@ -108,42 +109,42 @@ def test_the_registry_names_each_class_as_it_names_itself() -> None:
 
 WHAT = {one.word: one().what for one in CONVERTERS} | {"json_envelope": JsonConverter().what}
 KNOWN = (
-    "known are JsonConverter, AvroConverter, ProtobufConverter, JsonSchemaConverter, XmlConverter, StringConverter, "
-    "ByteArrayConverter, BooleanConverter, ShortConverter, IntegerConverter, LongConverter, FloatConverter, "
-    "DoubleConverter."
+    *("not a known converter", "JsonConverter", "AvroConverter", "ProtobufConverter", "JsonSchemaConverter"),
+    *("XmlConverter", "StringConverter", "ByteArrayConverter", "BooleanConverter", "ShortConverter"),
+    *("IntegerConverter", "LongConverter", "FloatConverter", "DoubleConverter"),
 )
-UNKNOWN = [
-    ("x.AvroConverter", f'"x.AvroConverter" is not a known converter; {KNOWN} Did you mean {AVRO}?'),
-    ("io.debezium.Zzz", f'"io.debezium.Zzz" is not a known converter; {KNOWN}'),
+UNKNOWN: list[tuple[str, tuple[str, ...]]] = [
+    ("x.AvroConverter", ('"x.AvroConverter"', *KNOWN, f"Did you mean {AVRO}?")),
+    ("io.debezium.Zzz", ('"io.debezium.Zzz"', *KNOWN)),
     (
         "io.apicurio.registry.utils.converter.ProtobufConverter",
         (
-            "Apicurio's ProtobufConverter puts the message's name into each record in a form of its own, which is not "
-            "read; let producers write Confluent's form, and name io.confluent.connect.protobuf.ProtobufConverter."
+            "Apicurio's ProtobufConverter",
+            "not read",
+            "Confluent's form",
+            "io.confluent.connect.protobuf.ProtobufConverter",
         ),
     ),
     (
         "io.apicurio.registry.utils.converter.ExtJsonConverter",
-        (
-            "Apicurio's ExtJsonConverter wraps each record in a form of its own, which is not read; let producers "
-            f"write plain JSON or JSON with a schema, and name {JSON_CONVERTER}."
-        ),
+        ("Apicurio's ExtJsonConverter", "not read", "plain JSON", JSON_CONVERTER),
     ),
 ]
 
 
 @pytest.mark.parametrize("side", [V, K])
 @pytest.mark.parametrize(("name", "reason"), UNKNOWN)
-def test_an_unknown_converter_is_refused_by_name(name: str, reason: str, side: str) -> None:
+def test_an_unknown_converter_is_refused_by_name(name: str, reason: tuple[str, ...], side: str) -> None:
     """With what is known, and nothing said about its settings; a worker's converter is judged where it is used."""
     more = {side: name, f"{side}.some.setting": "x"}
     loaded = _load({V: "bytes", **more})
-    assert loaded.problems == (f"Invalid [{side}]. {reason}",)
+    (problem,) = loaded.problems
+    assert_says(problem, f"[{side}]", *reason)
     assert loaded.warnings == ()
     assert (_worker(more).problems, _worker(more).warnings) == ((), ())
     other = {} if side == V else {V: "bytes"}
-    inherited = _load(other, more)
-    assert inherited.problems == (f"Invalid [{side}]. {reason} It is set in w.properties.",)
+    (inherited,) = _load(other, more).problems
+    assert_says(inherited, f"[{side}]", *reason, "w.properties")
     assert _load({V: "bytes", K: "bytes"}, more).problems == ()
 
 
@@ -158,10 +159,8 @@ def test_a_converter_from_a_provider_is_not_shown() -> None:
 def test_a_value_converter_is_needed_and_a_key_converter_is_not() -> None:
     """Nothing is guessed about values; keys stay bytes."""
     (problem,) = _load({}).problems
-    assert problem == (
-        "Invalid [value.converter]. It is set neither here nor in the worker file; name the records' converter, for "
-        f"plain JSON objects {JSON_CONVERTER} with value.converter.schemas.enable=false."
-    )
+    assert_says(problem, "[value.converter]", "worker file", "name the records' converter", "plain JSON")
+    assert_says(problem, JSON_CONVERTER, "value.converter.schemas.enable=false")
     assert _load({V: "bytes"}).require().key is None
 
 
@@ -180,7 +179,7 @@ def test_a_converter_named_in_the_connector_file_takes_nothing_from_the_worker()
     assert _value({V: "json"}, worker) == ConverterSettings("json_envelope")
     avro = {V: "avro", f"{V}.schema.registry.url": "https://w", f"{V}.enhanced.avro.schema.support": "true"}
     (problem,) = _load({V: "avro"}, avro).problems
-    assert problem.startswith(f"Invalid [{V}.schema.registry.url]. It is missing; {AVRO} needs the address")
+    assert_says(problem, f"[{V}.schema.registry.url]", "missing", AVRO, "address")
 
 
 def test_settings_alone_add_to_the_workers_converter() -> None:
@@ -211,10 +210,7 @@ def test_a_wrong_setting_of_the_worker_is_told_where_it_is_used() -> None:
     assert _worker(worker).problems == ()
     assert _load({V: "bytes"}, worker).problems == ()
     (problem,) = _load({}, worker).problems
-    assert problem == (
-        f"Invalid [{V}.converter.encoding]. It is not a known character set; write UTF-8, ISO-8859-1, windows-1252, "
-        "UTF-16 or the like."
-    )
+    assert_says(problem, f"[{V}.converter.encoding]", "not a known character set", "UTF-8", "windows-1252")
 
 
 OPTIONS = [(one, field) for one in CONVERTERS for field in by_key(one()) if "." in field and "registry" not in field]
@@ -274,11 +270,12 @@ def test_settings_of_another_converter_are_warned_about(
     properties = {side: converter, f"{side}.{name}": value}
     if converter == "avro":
         properties[f"{side}.schema.registry.url"] = "https://r"
-    warning = f"Warning [{side}.{name}]. It has no effect with {class_name}."
     loaded = _load({V: "bytes", **properties})
-    assert (loaded.problems, loaded.warnings) == ((), (warning,))
+    (warning,) = loaded.warnings
+    assert_says(warning, f"[{side}.{name}]", "no effect", class_name)
+    assert CANARY not in warning
     worker = _worker(properties)
-    assert (worker.problems, worker.warnings) == ((), (warning,))
+    assert (loaded.problems, worker.problems, worker.warnings) == ((), (), (warning,))
     assert _load({} if side == V else {V: "bytes"}, properties).warnings == ()
 
 
@@ -287,12 +284,11 @@ def test_unknown_settings_are_warned_about_with_the_nearest_one() -> None:
     loaded = _load(
         {V: "json", f"{V}.schema.enable": "false", K: "string", f"{K}.convertr.encoding": "x", f"{V}.zz": "1"}
     )
-    unknown = "It is unknown and has no effect."
-    assert loaded.warnings == (
-        f"Warning [{V}.schema.enable]. {unknown} Did you mean {V}.schemas.enable?",
-        f"Warning [{K}.convertr.encoding]. {unknown} Did you mean {K}.converter.encoding?",
-        f"Warning [{V}.zz]. {unknown}",
-    )
+    json, string, without = loaded.warnings
+    assert_says(json, f"[{V}.schema.enable]", "unknown", "no effect", f"Did you mean {V}.schemas.enable?")
+    assert_says(string, f"[{K}.convertr.encoding]", "unknown", "no effect", f"Did you mean {K}.converter.encoding?")
+    assert_says(without, f"[{V}.zz]", "unknown", "no effect")
+    assert "Did you mean" not in without
 
 
 def test_a_file_of_connect_standalone_is_accepted() -> None:
@@ -322,29 +318,15 @@ def test_a_file_of_connect_standalone_is_accepted() -> None:
 @pytest.mark.parametrize(
     ("kind", "name", "reason"),
     [
-        (
-            "protobuf",
-            "generate.struct.for.nulls",
-            "It is true, but an absent message is read as null; set false or remove the key.",
-        ),
-        (
-            "json_schema",
-            "json.fail.invalid.schema",
-            (
-                "It is true, but values are read by their schema's types and not checked against its other rules; set "
-                "false or remove the key."
-            ),
-        ),
-        (
-            "json_schema",
-            "preserve.additional.properties",
-            ("It is true, but properties that the schema does not name are left out; set false or remove the key."),
-        ),
+        ("protobuf", "generate.struct.for.nulls", "read as null"),
+        ("json_schema", "json.fail.invalid.schema", "not checked"),
+        ("json_schema", "preserve.additional.properties", "left out"),
     ],
 )
 def test_an_option_that_is_not_honoured_is_refused(kind: str, name: str, reason: str) -> None:
     """Not ignored: it would change what is read."""
-    assert _load({V: kind, **URL, f"{V}.{name}": "true"}).problems == (f"Invalid [{V}.{name}]. {reason}",)
+    (problem,) = _load({V: kind, **URL, f"{V}.{name}": "true"}).problems
+    assert_says(problem, f"[{V}.{name}]", "true", reason, "set false", "remove the key")
     assert _load({V: kind, **URL, f"{V}.{name}": "false"}).warnings == ()
 
 

@@ -35,11 +35,12 @@ from parquet_sink.model.records import RecordBatch
 from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.rows.settings import ShapeSettings
 from tests.factories import accepted
+from tests.messages import assert_says, saying
 
 NESTED = ShapeSettings(flatten=False)
 WIDE = [{"field": f"f{number}", "type": "string", "optional": True} for number in range(2_400)]
 TEXT = Slot(ScalarKind("string"), optional=True)
-MANY_ITEMS = "lists of more items than a value of its size may have"
+MANY_ITEMS = "more items than"
 
 
 def wide(fields: int) -> Slot:
@@ -131,8 +132,8 @@ def test_defaults_are_bounded(size: int) -> None:
         assert not found
         assert not reasons(json_schema_decoder(schema), [b'{"b":1}'])
     else:
-        assert "defaults of more than 20,000 bytes" in found[0]
-        with pytest.raises(InvalidValue, match="defaults of more than 20,000 bytes"):
+        assert_says(found[0], "defaults", "more than 20,000 bytes")
+        with pytest.raises(InvalidValue, match=saying("defaults", "more than 20,000 bytes")):
             json_schema_decoder(schema)
 
 
@@ -201,7 +202,8 @@ def test_items_of_protobuf_are_counted_wherever_they_are() -> None:
 
 def test_most_protobuf_types_are_not_counted() -> None:
     """A type without wide items in lists costs nothing."""
-    assert not growth_of('syntax="proto3"; message R { repeated S s = 1; } message S { int32 a = 1; R r = 2; }').counts
+    schema = 'syntax="proto3"; message R { repeated S s = 1; } message S { int32 a = 1; R r = 2; }'
+    assert not growth_of(schema).counts
 
 
 @pytest.mark.parametrize(
@@ -220,7 +222,10 @@ def test_an_exponent_that_no_decimal_has(fraction: str) -> None:
         d={"type": "bytes", "name": "org.apache.kafka.connect.data.Decimal", "parameters": {"scale": "2"}}
     )
     found = from_envelope(f'{{"schema": {json.dumps(amount)}, "payload": {{"d": {fraction}}}}}'.encode())
-    assert found == ({} if fraction.startswith("-0") else {0: "field d has more than 2 digits after the point"})
+    if fraction.startswith("-0"):
+        assert found == {}
+    else:
+        assert_says(found[0], "field d", "more than 2 digits", "point")
 
 
 def test_a_schema_nested_deeper_than_it_can_be_written() -> None:
@@ -229,8 +234,8 @@ def test_a_schema_nested_deeper_than_it_can_be_written() -> None:
     default = '{"type":"string","default":' + "[" * 600 + "]" * 600 + "}"
     for schema in (deep, default):
         found = from_envelope(f'{{"schema":{schema},"payload":[]}}'.encode())
-        assert found == {0: "the schema is nested too deeply"}
-    with pytest.raises(InvalidValue, match="the default in the schema at properties.a is nested too deeply"):
+        assert_says(found[0], "the schema", "too deeply")
+    with pytest.raises(InvalidValue, match=saying("default", "properties.a", "too deeply")):
         json_schema_decoder(f'{{"type":"object","properties":{{"a":{default}}}}}')
 
 
@@ -333,7 +338,7 @@ def test_a_long_name_above_many_fields() -> None:
     value = b'{"' + b"a" * 40_000 + b'":{' + below + b"}}"
     for settings in (ShapeSettings(), ShapeSettings(lowercase=True), ShapeSettings(explode=True)):
         reason = refusal([value], settings)
-        assert "has a name longer than 1,000 characters" in reason
+        assert_says(reason, "name", "longer than 1,000 characters")
         assert len(reason) < 400
 
 
@@ -417,9 +422,9 @@ def exploded(elements: list[dict[str, object]]) -> bytes:
 @pytest.mark.parametrize(
     ("elements", "reason"),
     [
-        ([{f"a{number}": 1} for number in range(20_000)], "too many columns that most of them lack"),
-        ([{"x": {f"a{number}": 1}} for number in range(20_000)], "too many columns that most of them lack"),
-        ([{"a": 1}, {"a": "x"}] * 20_000, "connect.ems.explode.mode=List: its elements cannot share columns"),
+        ([{f"a{number}": 1} for number in range(20_000)], "too many columns"),
+        ([{"x": {f"a{number}": 1}} for number in range(20_000)], "too many columns"),
+        ([{"a": 1}, {"a": "x"}] * 20_000, "cannot share columns"),
     ],
     ids=["apart", "apart below", "at odds"],
 )
@@ -430,7 +435,7 @@ def test_elements_with_little_in_common(elements: list[dict[str, object]], reaso
     values: list[bytes | None] = [good, exploded(elements), good]
     runs = accepted(RowBuilder(settings), RecordBatch.of("t", 0, range(3), [0] * 3, values))
     assert next(runs).rows.to_pylist() == [{"a": 1, "b": None}, {"a": None, "b": 2}]
-    with pytest.raises(InvalidRecord, match=reason):
+    with pytest.raises(InvalidRecord, match=saying("connect.ems.explode.mode=List", reason)):
         next(runs)
 
 

@@ -12,6 +12,7 @@ from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.registry.registered import ASK_AGAIN_S, RegisteredDecoder, RegisteredSchema
 from parquet_sink.errors import RegistryFailed
 from tests.factories import Clock
+from tests.messages import assert_says
 from tests.thorough import examples
 
 
@@ -114,10 +115,9 @@ def test_unknown_id_is_invalid_and_asked_again_later() -> None:
     schemas.registered.remove(17)
     subject = decoder(schemas, clock=clock)
     for _ in range(3):
-        assert fates(subject.decode(values((17, "a"), (1, "b")))) == {
-            0: "schema id 17 is not registered at here",
-            1: {"1": "B"},
-        }
+        found = fates(subject.decode(values((17, "a"), (1, "b"))))
+        assert_says(found.pop(0), "schema id 17", "not registered", "at here")
+        assert found == {1: {"1": "B"}}
     assert schemas.asked.count(17) == 1
     schemas.registered.add(17)
     clock.seconds = ASK_AGAIN_S - 0.1
@@ -133,7 +133,7 @@ def test_schema_of_another_kind_is_invalid() -> None:
     subject = decoder(schemas)
     for _ in range(2):
         [told] = subject.decode(values((2, "a"))).invalid.values()
-        assert told == "schema id 2 is registered as PROTOBUF, and the converter reads AVRO"
+        assert_says(told, "schema id 2", "registered as PROTOBUF", "reads AVRO")
     assert schemas.asked == [2]
 
 
@@ -147,7 +147,7 @@ def test_refused_schema_is_invalid() -> None:
 
     subject = decoder(Schemas(), make)
     for _ in range(2):
-        assert subject.decode(values((13, "a"))).invalid == {0: "schema id 13: it is recursive"}
+        assert_says(subject.decode(values((13, "a"))).invalid[0], "schema id 13", "it is recursive")
     assert tried == [13]
 
 

@@ -15,6 +15,7 @@ from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.xml import decoder as xml
 from parquet_sink.convert.xml.decoder import XmlDecoder, parse
 from parquet_sink.convert.xml.settings import XmlConverter
+from tests.messages import assert_says, saying
 from tests.thorough import examples
 
 XSI = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
@@ -107,51 +108,52 @@ def test_a_nil_record_is_a_tombstone() -> None:
     assert parse(f"<r {XSI} xsi:nil='true'><a/></r>".encode()) is None
 
 
-NO_RECORD = "the root element has neither attributes nor child elements"
+NO_RECORD = ("root element", "neither attributes", "child elements")
+ILL_FORMED = ("not XML", "not well-formed")
 REFUSED = [
-    (b"", "the value is empty, which is not XML"),
-    (b" \n", "the value is empty, which is not XML"),
+    (b"", ("is empty", "not XML")),
+    (b" \n", ("is empty", "not XML")),
     (b"<r/>", NO_RECORD),
     (b"<r>secret</r>", NO_RECORD),
     (b"<r xmlns='u'> </r>", NO_RECORD),
-    (b"secret", "the value is not XML: syntax error (line 1, column 1)"),
-    (b'{"a":1}', "the value is not XML: not well-formed (invalid token) (line 1, column 1)"),
-    (b"<r>\n <secret></r>", "the value is not XML: mismatched tag (line 2, column 12)"),
-    (b"<r><a>", "the value is not XML: no element found (line 1, column 7)"),
-    (b"<r a='1'", "the value is not XML: unclosed token (line 1, column 1)"),
-    (b"<r a='1'/><s/>", "the value is not XML: junk after document element (line 1, column 11)"),
-    (b"<r a='1' a='2'/>", "the value is not XML: duplicate attribute (line 1, column 10)"),
-    (b"<r><a>&secret;</a></r>", "the value is not XML: undefined entity (line 1, column 7)"),
-    (b"<r><a>&#xD800;</a></r>", "the value is not XML: reference to invalid character number (line 1, column 7)"),
-    (b"<r><a>&#0;</a></r>", "the value is not XML: reference to invalid character number (line 1, column 7)"),
-    (b"<r><a>\x00</a></r>", "the value is not XML: not well-formed (invalid token) (line 1, column 7)"),
-    (b"<r><a>\xff</a></r>", "the value is not XML: not well-formed (invalid token) (line 1, column 7)"),
-    (b"<r><a>\xed\xa0\x80</a></r>", "the value is not XML: not well-formed (invalid token) (line 1, column 7)"),
-    (b"\x1f\x8b\x08\x00secret", "the value is not XML: not well-formed (invalid token) (line 1, column 1)"),
-    (b" <?xml version='1.0'?><r/>", "the value is not XML: XML or text declaration not at start of entity"),
-    (b"\xff\xfe<\x00a", "the value is not XML: not utf-16 text (byte 5)"),
-    ("<r><a>".encode("utf-16-be") + b"\xd8\x00\x00x", "the value is not XML: not utf-16-be text (byte 13)"),
-    (b"<?xml version='1.0' encoding='UTF-16'?><r/>", "the value is not XML: encoding specified in XML declaration is"),
-    (b"<?xml version='1.0' encoding='EUC-KR'?><r>\xff</r>", "the value is not XML: not euc-kr text (byte 43)"),
-    (b"<r><:a/></r>", "a name has a colon where none may be (line 1, column 4)"),
-    (b"<r><a:/></r>", "a name has a colon where none may be (line 1, column 4)"),
-    (b"<r a:b:c='1'/>", "a name has a colon where none may be (line 1, column 1)"),
+    (b"secret", ("not XML", "syntax error", "line 1, column 1)")),
+    (b'{"a":1}', (*ILL_FORMED, "line 1, column 1)")),
+    (b"<r>\n <secret></r>", ("not XML", "mismatched tag", "line 2, column 12)")),
+    (b"<r><a>", ("not XML", "no element found", "line 1, column 7)")),
+    (b"<r a='1'", ("not XML", "unclosed token", "line 1, column 1)")),
+    (b"<r a='1'/><s/>", ("not XML", "junk after document", "line 1, column 11)")),
+    (b"<r a='1' a='2'/>", ("not XML", "duplicate attribute", "line 1, column 10)")),
+    (b"<r><a>&secret;</a></r>", ("not XML", "undefined entity", "line 1, column 7)")),
+    (b"<r><a>&#xD800;</a></r>", ("not XML", "invalid character number", "line 1, column 7)")),
+    (b"<r><a>&#0;</a></r>", ("not XML", "invalid character number", "line 1, column 7)")),
+    (b"<r><a>\x00</a></r>", (*ILL_FORMED, "line 1, column 7)")),
+    (b"<r><a>\xff</a></r>", (*ILL_FORMED, "line 1, column 7)")),
+    (b"<r><a>\xed\xa0\x80</a></r>", (*ILL_FORMED, "line 1, column 7)")),
+    (b"\x1f\x8b\x08\x00secret", (*ILL_FORMED, "line 1, column 1)")),
+    (b" <?xml version='1.0'?><r/>", ("not XML", "declaration", "not at start")),
+    (b"\xff\xfe<\x00a", ("not XML", "not utf-16 text", "byte 5")),
+    ("<r><a>".encode("utf-16-be") + b"\xd8\x00\x00x", ("not XML", "not utf-16-be text", "byte 13")),
+    (b"<?xml version='1.0' encoding='UTF-16'?><r/>", ("not XML", "encoding", "declaration")),
+    (b"<?xml version='1.0' encoding='EUC-KR'?><r>\xff</r>", ("not XML", "not euc-kr text", "byte 43")),
+    (b"<r><:a/></r>", ("name", "colon", "line 1, column 4)")),
+    (b"<r><a:/></r>", ("name", "colon", "line 1, column 4)")),
+    (b"<r a:b:c='1'/>", ("name", "colon", "line 1, column 1)")),
 ]
 
 
 @pytest.mark.parametrize(("document", "reason"), REFUSED)
-def test_refused(document: bytes, reason: str) -> None:
+def test_refused(document: bytes, reason: tuple[str, ...]) -> None:
     """What is not a record has a reason, and where; never content."""
     with pytest.raises(InvalidValue) as error:
         parse(document)
-    assert str(error.value).startswith(reason)
+    assert_says(error.value, *reason)
     assert "secret" not in str(error.value)
 
 
 @pytest.mark.parametrize("name", ["x-secret", "zip", "rot13", "unicode_escape", "utf-7", "punycode", "idna", "a" * 999])
 def test_encodings_that_are_not_supported(name: str) -> None:
     """Only encodings from a list are read: no other of Python's codecs is reached."""
-    with pytest.raises(InvalidValue, match="in an encoding that is not supported"):
+    with pytest.raises(InvalidValue, match=saying("encoding", "not supported")):
         parse(f"<?xml version='1.0' encoding='{name}'?><r a='1'/>".encode())
 
 
@@ -173,16 +175,15 @@ DOCUMENT_TYPES = [
 @pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16"])
 def test_document_types(document: str, codec: str) -> None:
     """A document type is refused before anything in it is read: no entities, no files, no network."""
-    with pytest.raises(InvalidValue) as error:
+    with pytest.raises(InvalidValue, match=saying("document type", "not allowed")):
         parse(document.encode(codec))
-    assert str(error.value) == "the value has a document type, which is not allowed"
 
 
 @pytest.mark.parametrize("document", DOCUMENT_TYPES)
 def test_document_types_are_refused_twice(document: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Would one come past the first look, the parser refuses it."""
     monkeypatch.setattr(xml, "_DOCUMENT_TYPE_BYTES", re.compile(b"(?!)"))
-    with pytest.raises(InvalidValue, match="the value has a document type, which is not allowed"):
+    with pytest.raises(InvalidValue, match=saying("document type", "not allowed")):
         parse(document.encode())
 
 
@@ -203,7 +204,7 @@ def test_depth() -> None:
         assert isinstance(tree, dict)
         tree = tree["a"]
     assert tree == {"b": ""}
-    with pytest.raises(InvalidValue, match=r"nested deeper than 100 levels \(line 1, column 301\)"):
+    with pytest.raises(InvalidValue, match=saying("deeper than 100 levels", "line 1, column 301)")):
         parse(nested(101))
 
 
