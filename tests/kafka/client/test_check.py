@@ -8,6 +8,7 @@ import pytest
 from parquet_sink.config.secret import Secret
 from parquet_sink.kafka.client.check import problems
 from parquet_sink.kafka.settings import KafkaSettings
+from tests.messages import assert_says
 
 
 def kafka(**client: str | Secret) -> KafkaSettings:
@@ -20,15 +21,13 @@ def kafka(**client: str | Secret) -> KafkaSettings:
 
 def test_every_setting_is_told_at_once() -> None:
     """Names that are unknown and values that are not taken, however many there are."""
-    found = problems(kafka(no_such="1", fetch_min_byts="1", security_protocol="XX", fetch_min_bytes="-5"))
-    assert dict(found) == {
-        "no.such": "The Kafka client (librdkafka) has no setting of this name; remove it.",
-        "fetch.min.byts": (
-            "The Kafka client (librdkafka) has no setting of this name; remove it. Did you mean fetch.min.bytes?"
-        ),
-        "security.protocol": "XX is not a protocol; write one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL.",
-        "fetch.min.bytes": "-5 is out of range; give 0 to 2147483647.",
-    }
+    found = dict(problems(kafka(no_such="1", fetch_min_byts="1", security_protocol="XX", fetch_min_bytes="-5")))
+    assert found.keys() == {"no.such", "fetch.min.byts", "security.protocol", "fetch.min.bytes"}
+    assert_says(found["no.such"], "Kafka client (librdkafka)", "no setting", "remove it")
+    assert "Did you mean" not in found["no.such"]
+    assert_says(found["fetch.min.byts"], "no setting", "remove it", "Did you mean fetch.min.bytes?")
+    assert_says(found["security.protocol"], "XX", "not a protocol", "PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL")
+    assert_says(found["fetch.min.bytes"], "-5", "out of range", "0 to 2147483647")
 
 
 @pytest.mark.parametrize(

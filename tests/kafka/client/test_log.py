@@ -18,6 +18,7 @@ from parquet_sink.kafka.group.offsets import GroupOffsets
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.instance import Instance
 from tests.factories import Clock
+from tests.messages import assert_says
 
 REFUSED = "[thrd:b:9092/bootstrap]: b:9092/bootstrap: Connect to ipv4#10.0.0.1:9092 failed: Connection refused"
 
@@ -94,32 +95,32 @@ def test_what_is_remembered_is_bounded(clock: Clock, monkeypatch: pytest.MonkeyP
     [
         (
             "Connect to ipv4#127.0.0.1:1 failed: Connection refused",
-            "connection refused (127.0.0.1:1)",
+            ("connection refused", "127.0.0.1:1"),
             "that the broker runs",
         ),
         (
             "Failed to resolve 'nohost:9092': Name or service not known",
-            "the name is unknown (Name or service not known)",
+            ("name is unknown", "Name or service not known"),
             "Check the names",
         ),
         (
             "SSL handshake failed: certificate verify failed",
-            "TLS failed: the broker's certificate is not",
+            ("TLS failed", "the broker's certificate"),
             "truststore",
         ),
-        ("Receive failed: x tlsv13 alert: SSL alert number 116", "TLS failed: the broker wants a cert", "ssl.keystore"),
-        ("SSL handshake failed: SSL alert number 45", "TLS failed: our certificate has expired", "ssl.keystore.*"),
-        ("error:0A00010B:SSL routines::wrong version number", "TLS failed: ", "security.protocol"),
-        ("SASL authentication error: Authentication failed", "authentication failed: SASL ", "credentials"),
-        ("Disconnected: connection reset by peer", "it does not answer as a Kafka broker: ", "security.protocol"),
-        ("Receive failed: Invalid response size 12", "it does not answer as a Kafka broker: ", "[bootstrap.servers]"),
-        ("something new", "something new", "Check [bootstrap.servers]"),
+        ("Receive failed: x tlsv13 alert: SSL alert number 116", ("TLS failed", "broker wants"), "ssl.keystore"),
+        ("SSL handshake failed: SSL alert number 45", ("TLS failed", "our certificate", "expired"), "ssl.keystore.*"),
+        ("error:0A00010B:SSL routines::wrong version number", ("TLS failed",), "security.protocol"),
+        ("SASL authentication error: Authentication failed", ("authentication failed", "SASL "), "credentials"),
+        ("Disconnected: connection reset by peer", ("not answer as a", "reset by peer"), "security.protocol"),
+        ("Receive failed: Invalid response size 12", ("not answer as a", "size 12"), "[bootstrap.servers]"),
+        ("something new", ("something new",), "Check [bootstrap.servers]"),
     ],
 )
-def test_a_cause_is_told_with_its_cure(words: str, expected: str, cure: str) -> None:
+def test_a_cause_is_told_with_its_cure(words: str, expected: tuple[str, ...], cure: str) -> None:
     """Refused, unknown name, TLS, authentication and strangers at the address are told apart."""
     found = explain(words)
-    assert found.words.startswith(expected)
+    assert_says(found.words, *expected)
     assert cure in found.cure
 
 
@@ -132,12 +133,13 @@ def test_problems_are_named_by_address(clock: Clock) -> None:
     one.error(
         KafkaError(KafkaError._TRANSPORT, "d:1/3: Connect to ipv6#[::1]:1 failed: Connection refused (after 0ms in x)")
     )
-    why, cure = one.cause().words, one.cause().cure
-    assert why == (
-        "b:9092: connection refused (10.0.0.1:9092); c:9093: the name is unknown (no such name); "
-        "d:1: connection refused ([::1]:1)"
-    )
-    assert cure == ("Check [bootstrap.servers], and that the broker runs. Check the names in [bootstrap.servers]")
+    at_b, at_c, at_d = one.cause().words.split("; ")
+    assert_says(at_b, "b:9092: ", "connection refused", "10.0.0.1:9092")
+    assert_says(at_c, "c:9093: ", "name is unknown", "no such name")
+    assert_says(at_d, "d:1: ", "connection refused", "[::1]:1")
+    cure = one.cause().cure
+    assert cure.count("that the broker runs") == 1
+    assert_says(cure, "Check [bootstrap.servers]", "the names in [bootstrap.servers]")
 
 
 def test_an_error_event_is_told_once(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
@@ -197,7 +199,7 @@ def test_a_request_that_waits_is_told_with_its_cause() -> None:
     with pytest.raises(Exception, match=f"{address}: connection refused") as found:
         cluster.topic_partitions()
     assert type(found.value).__name__ == "BrokerAway"
-    assert told[0].startswith(f"No answer from {address} yet. {address}: connection refused ({address}). Check ")
+    assert_says(told[0], f"No answer from {address}", f"{address}: connection refused", "Check [bootstrap.servers]")
 
 
 def test_a_client_made_for_a_moment_says_by_its_group() -> None:
@@ -207,7 +209,7 @@ def test_a_client_made_for_a_moment_says_by_its_group() -> None:
     consumer.close()
 
 
-def saying(*lines: str) -> ClientLog:
+def heard(*lines: str) -> ClientLog:
     """What a log knows after these lines about addresses."""
     one = ClientLog("g")
     for number, words in enumerate(lines):
@@ -232,7 +234,7 @@ def saying(*lines: str) -> ClientLog:
 )
 def test_what_waiting_does_not_cure_is_told_apart(lines: tuple[str, ...], lasting: bool) -> None:
     """Everybody who answers must refuse us; one that is away, or broke off, may come back and let us in."""
-    assert saying(*lines).cause().lasting is lasting
+    assert heard(*lines).cause().lasting is lasting
 
 
 def test_a_certificate_that_is_not_accepted_is_looked_at(clock: Clock) -> None:
@@ -243,9 +245,7 @@ def test_a_certificate_that_is_not_accepted_is_looked_at(clock: Clock) -> None:
     say(one, "[thrd:x]: ssl://c:9093/2: Disconnected (after 1ms in x)")
     assert asked == []
     for _ in range(3):
-        assert (
-            "b:9093: TLS failed: the broker's certificate is not accepted: certificate has expired" in one.cause().words
-        )
+        assert_says(one.cause().words, "b:9093: TLS failed", "not accepted", "certificate has expired")
     assert asked == ["b:9093"]
 
 
@@ -266,11 +266,8 @@ def test_brokers_are_looked_at_when_the_client_has_no_word_of_use(clock: Clock, 
         say(one, f"[thrd:x]: a:1/1: {words} (after 1ms in x)")
     found = [one.cause_of_silence() for _ in range(3)][-1]
     assert asked == ["a:1", "b:1", "c:1"]
-    assert (found.words, found.cure, found.lasting) == (
-        "a:1: it speaks SSL; b:1: it speaks SSL; c:1: it speaks SSL",
-        "Set it",
-        True,
-    )
+    assert found.words.split("; ") == [f"{address}: it speaks SSL" for address in asked]
+    assert (found.cure, found.lasting) == ("Set it", True)
     clock.seconds += RECENT_S + 1
     one.look_with(Door(asked, "a:1,b:1", wrong=("b:1",)))
     assert one.cause_of_silence() == Cause("b:1: it speaks SSL", "Set it", lasting=False, vague=False)
@@ -305,5 +302,5 @@ def test_a_token_that_is_not_given_is_told(line: str, words: str, lasting: bool)
     say(one, f'[thrd:background]: Failed to retrieve OIDC token from "https://h/token": {line}')
     one.error(KafkaError(KafkaError._AUTHENTICATION, "Failed to acquire SASL OAUTHBEARER token: x"))
     cause = one.cause()
-    assert cause.words.startswith(f"https://h/token: no token for OAUTHBEARER: {words}")
+    assert_says(cause.words, "https://h/token: ", "no token for OAUTHBEARER", words)
     assert (cause.lasting, len(cause.words) < 400, cause.words.isprintable()) == (lasting, True, True)

@@ -10,6 +10,7 @@ from parquet_sink.kafka.group import manual_offsets as module
 from parquet_sink.kafka.group.committed import Committed
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.partitions import PartitionKey
+from tests.messages import saying
 
 KAFKA = KafkaSettings(topics=("orders",), group="connect-orders")
 ONE, TWO = ("orders", 0), ("orders", 1)
@@ -81,15 +82,17 @@ def test_offsets_that_kafka_has_are_committed(offset: int) -> None:
 @pytest.mark.parametrize(
     ("offsets", "why"),
     [
-        ({TWO: 0, ONE: 9}, r"Offset 9 of topic orders, topic-partition 0 is not there: .* from 10 to 100, exclusive"),
-        ({TWO: 0, ONE: 101}, "Offset 101"),
-        ({TWO: 0, ONE: -1}, "Offset -1"),
-        ({TWO: 0, ("orders", 2): 0}, "Topic orders has no topic-partition 2"),
+        ({TWO: 0, ONE: 9}, ("Offset 9 ", "orders, topic-partition 0", "not there", "from 10 to 100")),
+        ({TWO: 0, ONE: 101}, ("Offset 101",)),
+        ({TWO: 0, ONE: -1}, ("Offset -1",)),
+        ({TWO: 0, ("orders", 2): 0}, ("Topic orders", "no topic-partition 2")),
     ],
 )
-def test_offsets_that_are_not_there_are_refused_whole(offsets: dict[PartitionKey, int | None], why: str) -> None:
+def test_offsets_that_are_not_there_are_refused_whole(
+    offsets: dict[PartitionKey, int | None], why: tuple[str, ...]
+) -> None:
     """None of them is committed."""
-    with pytest.raises(KafkaRefused, match=why):
+    with pytest.raises(KafkaRefused, match=saying(*why)):
         module.alter(KAFKA, offsets)
     assert Kafka.committed_offsets == {}
 
@@ -104,7 +107,7 @@ def test_an_unknown_topic_is_refused() -> None:
 def test_a_leader_that_is_away_is_told() -> None:
     """Nobody knows what it has."""
     Kafka.away = {TWO}
-    with pytest.raises(BrokerAway, match="topic-partition 1 is unavailable; nothing was changed"):
+    with pytest.raises(BrokerAway, match=saying("topic-partition 1", "unavailable", "nothing was changed")):
         module.alter(KAFKA, {ONE: 50, TWO: 0})
     assert Kafka.committed_offsets == {}
 

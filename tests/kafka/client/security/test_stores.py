@@ -94,14 +94,14 @@ def test_a_store_that_is_torn_while_it_is_renewed_stays_in_use(
 @pytest.mark.parametrize(
     ("content", "setting", "words"),
     [
-        (b"", "location", "neither a JKS nor a PKCS#12 store"),
-        (b"root:x:0:0", "location", "neither a JKS nor a PKCS#12 store"),
-        (b"\x30\x03abc", "location", "no PKCS#12 store, or it is damaged"),
+        (b"", "location", "neither a JKS nor a PKCS#12"),
+        (b"root:x:0:0", "location", "neither a JKS nor a PKCS#12"),
+        (b"\x30\x03abc", "location", "no PKCS#12 store"),
         (ONE.pkcs12("secret")[:-20], "location", "no PKCS#12 store"),
         (ONE.pkcs12("canary"), "password", "does not open"),
         (jks("canary", trusted_entry("a", ONE)), "password", "does not open"),
         (jks("secret")[:30], "password", "the file was changed"),
-        (ONE.pem, "type", "is a PEM file; set it to PEM"),
+        (ONE.pem, "type", "set it to PEM"),
         (jks("secret", trusted_entry("a", ONE)), "location", "has no private key in it"),
         (pkcs12_trust("secret", ONE), "location", "has no private key"),
         (jks("secret", *(key_entry(name, "secret", ONE) for name in "ab")), "location", "2 private keys (a, b)"),

@@ -101,7 +101,7 @@ def test_host_names_are_checked_unless_that_is_switched_off(given: str, expected
         ({"ssl.keystore.type": "HSM", "ssl.keystore.location": "/x"}, "ssl.keystore.type", "write JKS, PKCS12 or PEM"),
         ({"ssl.truststore.password": Secret("canary")}, "ssl.truststore.password", "No store is named"),
         ({"ssl.keystore.password": Secret("canary")}, "ssl.keystore.password", "No store is named"),
-        ({"ssl.keystore.location": "/x"}, "ssl.keystore.password", "It is missing; /x opens with it"),
+        ({"ssl.keystore.location": "/x"}, "ssl.keystore.password", "/x opens with it"),
         (
             {"ssl.keystore.type": "PEM", "ssl.keystore.location": "/x", "ssl.keystore.password": Secret("canary")},
             "ssl.keystore.password",
