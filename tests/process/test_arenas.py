@@ -32,6 +32,7 @@ libc.malloc_info(0, file)
 libc.fclose(file)
 """
 OF_THE_PROGRAM: Final = "from parquet_sink.cli import main as cli; cli.main(['run', '/nowhere.properties'])"
+OF_A_CHECK: Final = OF_THE_PROGRAM.replace("'run'", "'check'")
 WITHOUT: Final = ("MALLOC_ARENA_MAX", "GLIBC_TUNABLES")
 
 pytestmark = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="of glibc")
@@ -59,4 +60,4 @@ def test_the_operator_has_the_last_word(given: Mapping[str, str]) -> None:
 
 def test_commands_that_end_are_not_bound() -> None:
     """`check` and its like use all cores for moments, and end."""
-    assert arenas("from parquet_sink.cli import main as cli; cli.main(['check', '/nowhere.properties'])") > 2
+    assert arenas(OF_A_CHECK) > 2

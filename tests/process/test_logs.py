@@ -17,6 +17,7 @@ from urllib3.connection import HTTPConnection
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.process import logs
 from parquet_sink.process.logs import JsonLines, TextLines, about, concerning, connector_of, json_line
+from tests.messages import assert_says
 
 
 @pytest.fixture(autouse=True)
@@ -158,9 +159,8 @@ def test_a_format_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv(logs.FORMAT_VARIABLE, "yaml")
     with pytest.raises(InvalidConfiguration) as caught:
         logs.log_format()
-    assert caught.value.problems == (
-        "Invalid [PARQUET_SINK_LOG_FORMAT]. 'yaml' is not a format of log lines; use one of text, json",
-    )
+    (problem,) = caught.value.problems
+    assert_says(problem, "[PARQUET_SINK_LOG_FORMAT]", "'yaml'", "not a format", "text, json")
     assert logs.log_format("json") == "json"
     monkeypatch.setenv(logs.FORMAT_VARIABLE, "JSON")
     assert logs.log_format() == "json"
@@ -193,9 +193,9 @@ def test_what_nobody_foresaw_is_a_line() -> None:
     warned, thread, torn, end = map(json.loads, done.stderr.splitlines())
     assert done.returncode == 1
     assert (warned["level"], "DeprecationWarning: old" in warned["message"]) == ("WARNING", True)
-    assert thread["message"] == "the thread worker 1 ended: ZeroDivisionError: division by zero"
-    assert torn["message"] == "an error was ignored: ValueError: torn"
-    assert end["message"] == "the program ends: RuntimeError: two\nlines"
+    assert_says(thread["message"], "thread worker 1", "ended", "ZeroDivisionError: division by zero")
+    assert_says(torn["message"], "ignored", "ValueError: torn")
+    assert_says(end["message"], "program ends", "RuntimeError: two\nlines")
     assert {one["level"] for one in (thread, torn, end)} == {"ERROR"}
     assert [one["trace"].splitlines()[-1] for one in (thread, torn)] == [
         "ZeroDivisionError: division by zero",

@@ -7,6 +7,7 @@ import pytest
 from parquet_sink.process.plugin_errors import WrongAnswer, reported
 
 CANARY = "canary-77"
+PYTHON_SAYS = "ValueError: invalid literal for int() with base 10: '*****'"
 
 
 def inner() -> None:
@@ -33,7 +34,7 @@ def test_secrets_of_its_settings_are_not_even_in_the_log(caplog: pytest.LogCaptu
     with caplog.at_level(logging.DEBUG):
         reported(caught.value, ("", CANARY))
     (record,) = caplog.records
-    assert record.message == "ValueError: invalid literal for int() with base 10: '*****'"
+    assert record.message == PYTHON_SAYS
 
 
 def test_what_is_wrong_with_its_answer_is_told_in_full() -> None:

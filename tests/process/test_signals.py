@@ -33,12 +33,12 @@ class Hand:
 def test_the_first_signal_is_a_wish(number: int, capfd: pytest.CaptureFixture[str]) -> None:
     """It is noted with its time, and what is promised is told."""
     hand = Hand()
-    hand.stop_request.notice = "; for at most 30 s"
+    hand.stop_request.notice = "; soon"
     assert not hand.stop_request
     hand.at(0, number)
     assert hand.stop_request
     assert (hand.stop_request.requested_at_s, hand.ended) == (100.0, [])
-    assert capfd.readouterr().err == "parquet-sink: stopping; for at most 30 s\n"
+    assert capfd.readouterr().err == "parquet-sink: stopping; soon\n"
 
 
 def test_signals_that_come_together_are_one_wish(capfd: pytest.CaptureFixture[str]) -> None:

@@ -18,6 +18,7 @@ from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.spark import handoff
 from parquet_sink.spark.handoff import Handoff
 from parquet_sink.targets.push.settings import PushSettings
+from tests.messages import saying
 
 CANARY = "canary-7f3a"
 
@@ -79,16 +80,14 @@ def test_each_start_is_another_instance() -> None:
 
 def test_a_missing_option_is_named() -> None:
     """A PySpark program that forgot the option is told what to give."""
-    with pytest.raises(
-        InvalidConfiguration, match=r"Invalid \[run.folder\]. Options are missing; give .options\(\*\*options\)"
-    ):
+    with pytest.raises(InvalidConfiguration, match=saying("[run.folder]", "missing", ".options(**options)")):
         handoff.read({})
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     """Options that are used after the `with` that made them say so; a folder that cannot be read has its cause."""
-    with pytest.raises(InvalidConfiguration, match="gone is gone: the `with` that made these options has ended"):
+    with pytest.raises(InvalidConfiguration, match=saying("[run.folder]", "gone", "`with`", "has ended")):
         handoff.read({handoff.RUN_FOLDER: str(tmp_path / "gone")})
     (tmp_path / "file").write_text("")
-    with pytest.raises(InvalidConfiguration, match="file cannot be read: Not a directory"):
+    with pytest.raises(InvalidConfiguration, match=saying("[run.folder]", "file", "Not a directory")):
         handoff.read({handoff.RUN_FOLDER: str(tmp_path / "file")})

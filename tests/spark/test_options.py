@@ -7,6 +7,7 @@ import pytest
 from parquet_sink.spark.options import problems
 from parquet_sink.spark.session import LOCAL_MASTER, SETTINGS, Session
 from parquet_sink.spark.slots import local_master, share
+from tests.messages import assert_says
 
 
 @pytest.mark.parametrize(
@@ -27,7 +28,7 @@ def test_masters_that_spark_knows_are_taken(master: str | None) -> None:
 def test_a_master_that_is_none_is_named(master: str) -> None:
     """With what to write."""
     [problem] = problems(master, [])
-    assert problem.startswith(f"Invalid [--master]. {master!r} is no Spark master; write local[N,ATTEMPTS], spark://")
+    assert_says(problem, "Invalid [--master]", repr(master), "no Spark master", "local[N,ATTEMPTS]", "spark://")
 
 
 @pytest.mark.parametrize(

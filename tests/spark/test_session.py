@@ -12,6 +12,7 @@ import pytest
 from parquet_sink.errors import SetupError
 from parquet_sink.spark import session
 from parquet_sink.spark.session import FORCED, SETTINGS, Session
+from tests.messages import saying
 
 
 def test_every_setting_has_a_name_that_spark_reads() -> None:
@@ -86,7 +87,7 @@ def test_executors_have_our_python_or_the_one_that_is_named(tmp_path: Path, monk
     monkeypatch.chdir(tmp_path)
     assert session._python_of_executors({}) == sys.executable
     named = {"spark.pyspark.python": "./environment/bin/python"}
-    with pytest.raises(SetupError, match=r"'\./environment/bin/python', which is not on this machine.*unpack"):
+    with pytest.raises(SetupError, match=saying("'./environment/bin/python'", "not on this machine", "unpack")):
         session._python_of_executors(named)
     (tmp_path / "environment" / "bin").mkdir(parents=True)
     (tmp_path / "environment" / "bin" / "python").symlink_to(sys.executable)

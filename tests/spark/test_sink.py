@@ -29,6 +29,7 @@ from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.task.outcome import RangeOutcome
 from tests.factories import run_of
+from tests.messages import saying
 
 CANARY = "canary-1c9e"
 RANGES = StructType(
@@ -199,7 +200,7 @@ def test_a_state_file_that_was_removed_is_not_made_by_the_sink(
     """What became of an upload is not noted in a file that nobody reads; the query ends with a named cause."""
     path = given.state_path.with_name(given.state_path.name + lost)
     path.unlink()
-    with pytest.raises(RunFilesLost, match=f"{path.name} was removed while it was in use"):
+    with pytest.raises(RunFilesLost, match=saying(str(path), "was removed", "in use", "connect.ems.tmp.dir")):
         writer.commit([Outcomes((outcome(0, 0, again=Again(Tries(1, 1.0), 8.0)),))], 3)
     assert not path.exists()
     assert state.accepted() == []
@@ -211,7 +212,7 @@ def test_each_range_leaves_a_report(writer: PushWriter, monkeypatch: pytest.Monk
     monkeypatch.setattr(writer, "_run", lambda given: tuple(outcome(one.partition, 100) for one in given[:2]))
     rows = [of_range(one) for one in ranges]
     assert len(writer.write(iter(rows[:2])).ranges) == 2
-    with pytest.raises(Defect, match="3 ranges were taken, and 2 outcomes"):
+    with pytest.raises(Defect, match=saying("3 ranges", "2 outcomes")):
         writer.write(iter(rows))
 
 

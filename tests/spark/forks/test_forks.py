@@ -70,6 +70,11 @@ def _start(folder: Path, environment: dict[str, str], *arguments: str) -> "subpr
     )
 
 
+def _printed(arguments: list[str], folder: Path, *, forked: bool) -> str:
+    """What the module prints behind the number of its process."""
+    return f"{arguments} a=b\nc a line {forked} {folder}\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "environment"),
     [((), {}), (("-m", "x"), {b"A": b"1"}), (("-m", "x", "", "ü"), {b"A": b"", b"B": b"b=c\n"})],
@@ -89,7 +94,7 @@ def test_a_module_runs_in_a_fork(server: dict[str, str], tmp_path: Path, status:
         said, _ = process.communicate("a line\n", timeout=60)
     pid, rest = said.split(" ", 1)
     assert int(pid) != process.pid
-    assert rest == f"['{status}', 'more words'] a=b\nc a line True {tmp_path}\n"
+    assert rest == _printed([str(status), "more words"], tmp_path, forked=True)
     assert process.returncode == status
 
 
@@ -138,7 +143,7 @@ def test_without_a_server_python_runs_itself(tmp_path: Path, address: str) -> No
     environment = {**os.environ, client.PYTHON: sys.executable, client.ADDRESS: address}
     with _start(tmp_path, environment, "7") as process:
         said, _ = process.communicate("a line\n", timeout=60)
-    assert said == f"{process.pid} ['7'] a=b\nc a line False {tmp_path}\n"
+    assert said == f"{process.pid} " + _printed(["7"], tmp_path, forked=False)
     assert process.returncode == 7
 
 
