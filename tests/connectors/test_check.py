@@ -9,6 +9,7 @@ from parquet_sink.config.files import read_configuration, this_machine
 from parquet_sink.config.machine import Machine
 from parquet_sink.connectors.check import check_files, format_report
 from parquet_sink.errors import InvalidConfiguration
+from tests.messages import assert_says, saying
 
 GOOD = """\
 name=orders
@@ -23,14 +24,15 @@ connect.ems.commit.records=10
 connect.ems.commit.interval.ms=1000
 """
 
+OK = ("OK", "connector orders", "orders -> table ORDERS")
 WAY = [
-    "  what happens to a record:",
-    "    1. decoded: value: JSON without a schema; key: not read; headers: not read",
-    "    2. a null value (tombstone): no row, its offset is committed",
-    "    3. flattened to columns, lists as JSON text",
-    "    4. columns added: kafkaPartition, kafkaOffset, kafkaTimestamp, kafkaPartitionOffset",
-    "    5. a row of a file for table ORDERS",
-    "    6. a record that fails on the way: the connector stops before it",
+    ("  what happens",),
+    ("    1. decoded", "value: JSON without a schema", "key: not read", "headers: not read"),
+    ("    2. ", "tombstone", "no row", "offset is committed"),
+    ("    3. flattened", "lists as JSON text"),
+    ("    4. ", "added", "kafkaPartition, kafkaOffset, kafkaTimestamp, kafkaPartitionOffset"),
+    ("    5. ", "table ORDERS"),
+    ("    6. ", "fails", "stops before it"),
 ]
 
 
@@ -38,6 +40,12 @@ def _write(folder: Path, name: str, text: str) -> str:
     path = folder / name
     path.write_text(text.replace("SECRETS", str(folder / "secrets")), encoding="utf-8")
     return str(path)
+
+
+def _assert_lines(text: str, *lines: tuple[str, ...]) -> None:
+    """So many lines, and the parts of each."""
+    for line, parts in zip(text.splitlines(), lines, strict=True):
+        assert_says(line, *parts)
 
 
 @pytest.fixture
@@ -54,19 +62,15 @@ def test_good_files_give_settings_and_a_short_report(folder: Path) -> None:
     checked = check_files([path], worker)
     (settings,) = checked.require()
     assert settings.target.authorization.reveal() == "AppKey canary-7f31"
-    assert format_report(checked).splitlines() == [
-        f"{worker}: OK (worker)",
-        f"{path}: OK (connector orders: orders -> table ORDERS)",
-        *WAY,
-    ]
+    _assert_lines(format_report(checked), (worker, "OK", "worker"), (path, *OK), *WAY)
 
 
 def test_a_worker_file_in_the_place_of_a_connector_file_is_one_error_that_says_where_it_goes(folder: Path) -> None:
     """As `connect-standalone.sh` has it, first; a connector file with a stray bootstrap.servers is none."""
     worker = _write(folder, "w.properties", "bootstrap.servers=k:1\nvalue.converter=json\n")
     good = _write(folder, "a.properties", GOOD + "bootstrap.servers=k:1\n")
-    told = f"Invalid file [{worker}]. It looks like a worker file; write parquet-sink run --worker {worker} …"
-    assert check_files([worker, good]).problems == (f"{told} (in {worker})",)
+    (problem,) = check_files([worker, good]).problems
+    assert_says(problem, f"[{worker}]", "a worker file", f"--worker {worker}", f"(in {worker})")
 
 
 def test_problems_of_all_files_are_told_together(folder: Path) -> None:
@@ -76,25 +80,25 @@ def test_problems_of_all_files_are_told_together(folder: Path) -> None:
     bad = _write(folder, "b.properties", GOOD.replace("records=10", "records=x") + "topics=orders\n")
     twin = _write(folder, "c.properties", GOOD)
     checked = check_files([good, bad, twin, str(folder / "none")], worker)
-    report = format_report(checked).splitlines()
-    assert report == [
-        f"{worker}: 3 problems",
+    _assert_lines(
+        format_report(checked),
+        (worker, "3 problems"),
         *(
-            f"  Invalid [{what}.storage.topic]. It is missing; name the topic, connect-{topic} say."
+            (f"  Invalid [{what}.storage.topic]", "missing", "name the topic", f"connect-{topic}")
             for what, topic in (("config", "configs"), ("status", "status"), ("offset", "offsets"))
         ),
-        '  Warning [plugin.path]. "/p" is not a folder, so nothing is found there; correct it.',
-        f"{good}: OK (connector orders: orders -> table ORDERS)",
+        ("  Warning [plugin.path]", '"/p"', "not a folder", "correct it"),
+        (good, *OK),
         *WAY,
-        f"{bad}: 1 problem",
-        '  Invalid [connect.ems.commit.records]. "x" is not a whole number; write digits only, 1 or more.',
-        "  Warning [topics]. It is set twice (in lines 2 and 11); the last one counts.",
-        f"{twin}: OK (connector orders: orders -> table ORDERS)",
+        (bad, "1 problem"),
+        ("  Invalid [connect.ems.commit.records]", '"x"', "not a whole number", "digits only", "1 or more"),
+        ("  Warning [topics]", "twice", "lines 2 and 11", "last one counts"),
+        (twin, *OK),
         *WAY,
-        f"{folder / 'none'}: 1 problem",
-        f"  Invalid file [{folder / 'none'}]. It cannot be read (No such file or directory); correct the path.",
-        f'Invalid [name]. "orders" is used by {good} and {twin}; give each connector its own.',
-    ]
+        (str(folder / "none"), "1 problem"),
+        (f"  Invalid file [{folder / 'none'}]", "No such file", "correct the path"),
+        ("Invalid [name]", '"orders"', good, twin, "its own"),
+    )
     with pytest.raises(InvalidConfiguration) as caught:
         checked.require()
     assert len(caught.value.problems) == 6
@@ -120,7 +124,7 @@ def test_an_unreadable_worker_file_does_not_hide_the_connectors_problems(folder:
 def test_a_first_state_is_for_a_worker(folder: Path) -> None:
     """Without a worker nobody could resume the connector; what starts at once may say so."""
     text = '{"config": {"name": "a"}, "initial_state": "%s"}'
-    with pytest.raises(InvalidConfiguration, match=r"Invalid \[initial_state\]. PAUSED is for a worker"):
+    with pytest.raises(InvalidConfiguration, match=saying("[initial_state]", "PAUSED", "for a worker")):
         read_configuration(_write(folder, "a.json", text % "paused"))
     assert read_configuration(_write(folder, "b.json", text % "running")).properties == {"name": "a"}
 
@@ -128,9 +132,9 @@ def test_a_first_state_is_for_a_worker(folder: Path) -> None:
 def test_a_file_of_unreasonable_size_is_refused(folder: Path) -> None:
     """A configuration is small; reading is bounded."""
     path = _write(folder, "big", "#" * (1024 * 1024 + 1))
-    with pytest.raises(InvalidConfiguration, match="larger than 1048576 bytes"):
+    with pytest.raises(InvalidConfiguration, match=saying(path, "larger than 1048576 bytes")):
         read_configuration(path)
-    with pytest.raises(InvalidConfiguration, match="Is a directory"):
+    with pytest.raises(InvalidConfiguration, match=saying(str(folder), "Is a directory")):
         read_configuration(str(folder))
 
 
@@ -175,7 +179,7 @@ offset.storage.topic=o
 @pytest.mark.parametrize(
     ("lines", "told"),
     [
-        ("consumer.override.group.id=workers\n", "which is the workers' group.id"),
+        ("consumer.override.group.id=workers\n", "the workers' group.id"),
         ("consumer.override.group.id=größe\n", "printable ASCII"),
         ("consumer.override.group.id=a b&c\n", ""),
     ],

@@ -7,6 +7,7 @@ import pytest
 
 from parquet_sink.config.machine import Machine
 from parquet_sink.connectors.check import check_files
+from tests.messages import assert_says
 
 CONFIG = Path(__file__).parents[2] / "config"
 MACHINE = Machine(environ={"EMS_AUTHORIZATION_KEY": "AppKey demo"})
@@ -36,4 +37,4 @@ def test_a_missing_key_of_the_example_is_named() -> None:
     machine = replace(MACHINE, environ={})
     checked = check_files([str(CONFIG / "orders-with-keys.json")], str(CONFIG / "worker.properties"), machine=machine)
     (problem,) = checked.problems
-    assert "the environment variable EMS_AUTHORIZATION_KEY is not set" in problem
+    assert_says(problem, "environment variable EMS_AUTHORIZATION_KEY", "not set")

@@ -19,6 +19,7 @@ from parquet_sink.worker.loop.flow import flow_of, stored_offsets_of
 from parquet_sink.worker_config.worker import Worker
 from parquet_sink.worker_config.worker_file import LoadedWorker
 from tests.connectors.packages import forget, install
+from tests.messages import assert_says, saying
 
 SOURCE = """
 from dataclasses import dataclass, replace
@@ -111,23 +112,22 @@ def test_a_class_says_whether_it_is_a_source() -> None:
     """By its kind; what names none is a sink, as all classes were."""
     names = ("TickSource", "FileStreamSource", "EmsSink", "FileStreamSink")
     assert [type_of(find_class(name)) for name in names] == ["source", "source", "sink", "sink"]
-    with pytest.raises(PluginUnusable, match='"lost" is not a known kind of connectors; known are sink, record_sink'):
+    with pytest.raises(PluginUnusable, match=saying('"lost"', "not a known kind", "sink, record_sink")):
         type_of(find_class("LostSource"))
 
 
 def test_sources_share_no_consumer_group() -> None:
     """They have none; names are unique all the same."""
     assert check_unique([_loaded("a"), _loaded("b")]) == ()
-    assert check_unique([_loaded("a"), _loaded("a")]) == (
-        'Invalid [name]. "a" is used by a.properties and a.properties; give each connector its own.',
-    )
+    (problem,) = check_unique([_loaded("a"), _loaded("a")])
+    assert_says(problem, "[name]", '"a"', "a.properties and a.properties", "its own")
 
 
 def test_what_is_of_parquet_files_alone_refuses_others() -> None:
     """Replay, tuning and the like name the file that they cannot take."""
     loaded = _loaded("a")
     assert (loaded.problems, loaded.settings is None) == ((), False)
-    with pytest.raises(InvalidConfiguration, match=r"writes no Parquet files.*leave its file out. \(in a.properties\)"):
+    with pytest.raises(InvalidConfiguration, match=saying("no Parquet files", "leave its file out", "a.properties")):
         loaded.require()
 
 
@@ -149,4 +149,4 @@ def test_settings_of_no_kind_that_runs_are_a_problem_of_the_file() -> None:
     loaded = _loaded("a", "LostSource")
     assert loaded.settings is None
     (problem,) = loaded.problems
-    assert problem.startswith('Invalid [connector.class]. "lost" is not a known kind of connectors')
+    assert_says(problem, "[connector.class]", '"lost"', "not a known kind")

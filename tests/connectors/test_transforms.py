@@ -11,6 +11,7 @@ from parquet_sink.config.class_settings import ClassSettings
 from parquet_sink.config.secret import Secret, dump_with_secrets, load_with_secrets
 from parquet_sink.transform.settings import StepSettings
 from tests.connectors.ems.connector_files import CANARY, load_file, settings_of
+from tests.messages import assert_says
 
 MODULE = "transforms_for_a_test"
 SOURCE = """
@@ -95,86 +96,58 @@ def test_a_predicate_of_a_transform(negate: str | None, negated: bool) -> None:
     assert step.negate is negated
 
 
-PROBLEMS: list[tuple[Mapping[str, str | None], str]] = [
-    (
-        {"transforms.m.type": None},
-        "Invalid [transforms.m.type]. It is missing; name the transform's class, for example Cast$Value.",
-    ),
-    ({"transforms.m.fields": None}, "Invalid [transforms.m.fields]. It is missing; name the fields to hide."),
-    ({"transforms.m.length": "0"}, 'Invalid [transforms.m.length]. "0" is less than 1; give 1 or more.'),
-    (
-        {"transforms.m.negate": "maybe"},
-        'Invalid [transforms.m.negate]. "maybe" is neither true nor false; write one of them.',
-    ),
+PROBLEMS: list[tuple[Mapping[str, str | None], str, tuple[str, ...]]] = [
+    ({"transforms.m.type": None}, "transforms.m.type", ("missing", "the transform's class", "Cast$Value")),
+    ({"transforms.m.fields": None}, "transforms.m.fields", ("missing", "name the fields")),
+    ({"transforms.m.length": "0"}, "transforms.m.length", ('"0"', "less than 1", "1 or more")),
+    ({"transforms.m.negate": "maybe"}, "transforms.m.negate", ('"maybe"', "neither true nor false", "one of them")),
     (
         {"transforms.m.negate": "false", "transforms.m.predicate": None},
-        "Invalid [transforms.m.negate]. There is no predicate to negate; name one in predicate, or remove the key.",
+        "transforms.m.negate",
+        ("no predicate to negate", "name one", "remove the key"),
     ),
-    (
-        {"transforms.m.predicate": "q"},
-        (
-            'Invalid [transforms.m.predicate]. "q" is not among predicates; list it there and give predicates.q.type, '
-            "or correct it."
-        ),
-    ),
-    ({"predicates.p.name": None}, "Invalid [predicates.p.name]. It is missing; give it."),
-    (
-        {"predicates.p.type": None},
-        "Invalid [predicates.p.type]. It is missing; name the predicate's class, for example TopicNameMatches.",
-    ),
-    (
-        {"transforms": "m,m"},
-        'Invalid [transforms]. "m" is named twice; name each transform once.',
-    ),
-    (
-        {"predicates": "p, p"},
-        'Invalid [predicates]. "p" is named twice; name each predicate once.',
-    ),
-    (
-        {"transforms.m.type": f"{MODULE}.Is", "transforms.m.name": "x"},
-        "Invalid [transforms.m.type]. Its class fails with these settings (TypeError: ",
-    ),
+    ({"transforms.m.predicate": "q"}, "transforms.m.predicate", ('"q"', "not among predicates", "predicates.q.type")),
+    ({"predicates.p.name": None}, "predicates.p.name", ("missing", "give it")),
+    ({"predicates.p.type": None}, "predicates.p.type", ("missing", "the predicate's class", "TopicNameMatches")),
+    ({"transforms": "m,m"}, "transforms", ('"m"', "twice", "once")),
+    ({"predicates": "p, p"}, "predicates", ('"p"', "twice", "once")),
+    ({"transforms.m.type": f"{MODULE}.Is", "transforms.m.name": "x"}, "transforms.m.type", ("fails", "TypeError")),
     (
         {"transforms.m.type": f"{MODULE}.Nothing"},
-        f'Invalid [transforms.m.type]. "{MODULE}.Nothing" cannot be loaded from {MODULE}:Nothing (AttributeError',
+        "transforms.m.type",
+        (f'"{MODULE}.Nothing"', "cannot be loaded", f"{MODULE}:Nothing", "AttributeError"),
     ),
-    ({"transforms.m.type": "no.such.Mask"}, 'Invalid [transforms.m.type]. "no.such.Mask" is not a known transform;'),
-    (
-        {"predicates.p.type": "no.such.Is"},
-        'Invalid [predicates.p.type]. "no.such.Is" is not a known predicate;',
-    ),
+    ({"transforms.m.type": "no.such.Mask"}, "transforms.m.type", ('"no.such.Mask"', "not a known transform")),
+    ({"predicates.p.type": "no.such.Is"}, "predicates.p.type", ('"no.such.Is"', "not a known predicate")),
     (
         {"transforms.m.type": "${env:SECRET}"},
-        'Invalid [transforms.m.type]. What "${env:SECRET}" stands for is not a usable transform; correct it.',
+        "transforms.m.type",
+        ('"${env:SECRET}"', "not a usable transform", "correct it"),
     ),
-    ({"transforms.m.fields": "${env:NO}"}, "Invalid [transforms.m.fields]. ${env:NO}: the environment variable NO is"),
-    (
-        {"transforms.m.fields": "ugly"},
-        f"Invalid [transforms.m.type]. Its class fails with these settings (RuntimeError in {MODULE}.py, line ",
-    ),
-    ({"transforms.m.type": f"{MODULE}.Half"}, "Invalid [transforms.m.type]. Half lacks tree, typed; write it."),
-    (
-        {"transforms.m.fields": "salted", "transforms.m.salt": CANARY},
-        'Invalid [transforms.m.salt]. "*****" is too salty.',
-    ),
+    ({"transforms.m.fields": "${env:NO}"}, "transforms.m.fields", ("${env:NO}", "environment variable NO", "not set")),
+    ({"transforms.m.fields": "ugly"}, "transforms.m.type", ("fails", "RuntimeError", f"{MODULE}.py, line ")),
+    ({"transforms.m.type": f"{MODULE}.Half"}, "transforms.m.type", ("Half", "lacks", "tree, typed", "write")),
+    ({"transforms.m.fields": "salted", "transforms.m.salt": CANARY}, "transforms.m.salt", ('"*****"', "too salty")),
 ]
 
 
-@pytest.mark.parametrize(("changes", "problem"), PROBLEMS, ids=[text[:50] for _, text in PROBLEMS])
-def test_what_is_wrong_is_told_with_the_whole_key(changes: Mapping[str, str | None], problem: str) -> None:
+@pytest.mark.parametrize(("changes", "key", "told"), PROBLEMS, ids=[key for _, key, _ in PROBLEMS])
+def test_what_is_wrong_is_told_with_the_whole_key(
+    changes: Mapping[str, str | None], key: str, told: tuple[str, ...]
+) -> None:
     """Once, with the value and the cure; nothing secret is shown."""
     loaded = load_file({**USED, **changes})
     assert loaded.settings is None
-    assert [one[: len(problem)] for one in loaded.problems] == [problem]
+    (problem,) = loaded.problems
+    assert_says(problem, f"Invalid [{key}]", *told)
     assert CANARY not in str(loaded)
 
 
 def test_a_class_tells_all_that_is_wrong_together() -> None:
     """Each with its key; a value that a provider gave is not shown."""
-    assert load_file({**MASK, "transforms.m.fields": "bad"}).problems == (
-        'Invalid [transforms.m.fields]. "bad" has bad in it; leave it out.',
-        "Invalid [transforms.m.type]. It cannot do that.",
-    )
+    fields, type_ = load_file({**MASK, "transforms.m.fields": "bad"}).problems
+    assert_says(fields, "[transforms.m.fields]", '"bad"', "leave it out")
+    assert_says(type_, "[transforms.m.type]", "cannot do that")
 
 
 def test_everything_wrong_is_told_at_once() -> None:
@@ -184,81 +157,77 @@ def test_everything_wrong_is_told_at_once() -> None:
 
 
 CAST = {"transforms": "c", "transforms.c.type": "Cast", "transforms.c.spec": "a:int8"}
-HINTS: list[tuple[Mapping[str, str | None], str]] = [
+CASTS = "int8, int16, int32, int64, float32, float64, boolean, string"
+HINTS: list[tuple[Mapping[str, str | None], tuple[str, ...]]] = [
     (
         {"transforms.c.type": "Filter$Key"},
-        "them, or install the Python package that has it. Did you mean org.apache.kafka.connect.transforms.Filter?",
+        (
+            "[transforms.c.type]",
+            "install the Python package",
+            "Did you mean org.apache.kafka.connect.transforms.Filter?",
+        ),
     ),
-    ({"transforms.c.type": "sql$Key"}, "Did you mean sql?"),
-    ({"transforms.c.type": "RegexRouter$Value"}, "Did you mean org.apache.kafka.connect.transforms.RegexRouter?"),
+    ({"transforms.c.type": "sql$Key"}, ("[transforms.c.type]", "Did you mean sql?")),
+    (
+        {"transforms.c.type": "RegexRouter$Value"},
+        ("[transforms.c.type]", "Did you mean org.apache.kafka.connect.transforms.RegexRouter?"),
+    ),
     (
         {"transforms.c.type": "RecordIsTombstone"},
-        ('"RecordIsTombstone" is a predicate: it belongs into predicates.N.type, and N into transforms.M.predicate.'),
+        ('"RecordIsTombstone"', "is a predicate", "into predicates.N.type", "N into transforms.M.predicate"),
     ),
     (
         {"predicates": "p", "predicates.p.type": "Filter", "transforms.c.predicate": "p"},
-        '"Filter" is a transform: it belongs into transforms.N.type.',
+        ("[predicates.p.type]", '"Filter"', "is a transform", "into transforms.N.type"),
     ),
-    ({"transforms.c.spec": "a:integer"}, "write one of them. Did you mean int32?"),
-    ({"transforms.c.spec": "a:long"}, "write one of them. Did you mean int64?"),
-    (
-        {"transforms.c.spec": "a"},
-        (
-            'Invalid [transforms.c.spec]. "a" has no type; write field:type, the type being one of int8, int16, '
-            "int32, int64, float32, float64, boolean, string."
-        ),
-    ),
-    (
-        {"transforms.c.spec": "a:"},
-        (
-            'The type in "a:" is not one of int8, int16, int32, int64, float32, float64, boolean, string; write one '
-            "of them."
-        ),
-    ),
+    ({"transforms.c.spec": "a:integer"}, ("[transforms.c.spec]", '"integer"', "Did you mean int32?")),
+    ({"transforms.c.spec": "a:long"}, ("[transforms.c.spec]", '"long"', "Did you mean int64?")),
+    ({"transforms.c.spec": "a"}, ("[transforms.c.spec]", '"a"', "no type", "write field:type", CASTS)),
+    ({"transforms.c.spec": "a:"}, ("[transforms.c.spec]", '"a:"', "not one of", CASTS)),
     (
         {"transforms.c.type": "HeaderFrom", "transforms.c.fields": "a,b", "transforms.c.headers": "h"}
         | {"transforms.c.operation": "copy", "transforms.c.spec": None},
-        'Invalid [transforms.c.headers]. "h" names 1, and fields names 2; give one header for each field.',
+        ("[transforms.c.headers]", '"h"', "names 1", "fields names 2", "one header for each"),
     ),
 ]
 
 
-@pytest.mark.parametrize(("changes", "end"), HINTS, ids=[text[-40:] for _, text in HINTS])
-def test_what_is_nearly_right_is_told_with_what_was_meant(changes: Mapping[str, str | None], end: str) -> None:
+@pytest.mark.parametrize(("changes", "told"), HINTS, ids=[parts[-1] for _, parts in HINTS])
+def test_what_is_nearly_right_is_told_with_what_was_meant(
+    changes: Mapping[str, str | None], told: tuple[str, ...]
+) -> None:
     """Nobody has to look up what the right word is."""
     (problem,) = load_file({**CAST, **changes}).problems
-    assert problem.endswith(end)
+    assert_says(problem, *told)
 
 
 def test_only_what_has_the_method_of_a_predicate_is_called_one() -> None:
     """A transform that lacks its keys is no predicate."""
     (problem,) = load_file({**MASK, "transforms.m.type": f"{MODULE}.Keyless"}).problems
-    assert problem.endswith("it has no keys; correct the package.")
+    assert_says(problem, "[transforms.m.type]", "no keys", "correct the package")
 
 
-SILENT: list[tuple[Mapping[str, str | None], str]] = [
+SILENT: list[tuple[Mapping[str, str | None], tuple[str, ...]]] = [
     (
         {"transforms": "f", "transforms.f.type": "Filter"},
-        ("Warning [transforms.f.type]. It drops every record, because it has no predicate; name one in predicate."),
+        ("[transforms.f.type]", "drops every record", "no predicate", "name one"),
     ),
     (
         {"header.converter": "JsonConverter", "header.converter.schemas.enabl": "false", **CAST},
-        (
-            "Warning [header.converter.schemas.enabl]. It is unknown and has no effect. Did you mean "
-            "header.converter.schemas.enable?"
-        ),
+        ("[header.converter.schemas.enabl]", "unknown", "Did you mean header.converter.schemas.enable?"),
     ),
     (
         {**CAST, "transforms.c.type": None, "transforms.c.typ": "Cast"},
-        "Warning [transforms.c.typ]. It is unknown and has no effect. Did you mean transforms.c.type?",
+        ("[transforms.c.typ]", "unknown", "Did you mean transforms.c.type?"),
     ),
 ]
 
 
-@pytest.mark.parametrize(("changes", "warning"), SILENT, ids=[text[:40] for _, text in SILENT])
-def test_what_would_be_silent_is_warned_about(changes: Mapping[str, str | None], warning: str) -> None:
+@pytest.mark.parametrize(("changes", "told"), SILENT, ids=[parts[0] for _, parts in SILENT])
+def test_what_would_be_silent_is_warned_about(changes: Mapping[str, str | None], told: tuple[str, ...]) -> None:
     """A connector that loads nothing, or a key of which nobody says a word, is found when the file is checked."""
-    assert load_file(changes).warnings == (warning,)
+    (warning,) = load_file(changes).warnings
+    assert_says(warning, *told)
 
 
 def test_an_unused_predicate_that_is_wrong_is_told_once() -> None:
@@ -268,47 +237,40 @@ def test_an_unused_predicate_that_is_wrong_is_told_once() -> None:
     assert loaded.warnings == ()
 
 
-WARNINGS: list[tuple[Mapping[str, str], str]] = [
+WARNINGS: list[tuple[Mapping[str, str], tuple[str, ...]]] = [
     (
         {"transforms.m.feilds": "a"},
-        (
-            "Warning [transforms.m.feilds]. It is unknown to this transform and has no effect. Did you mean "
-            "transforms.m.fields?"
-        ),
+        ("[transforms.m.feilds]", "unknown to this transform", "Did you mean transforms.m.fields?"),
     ),
     (
         {"transforms.m.predicat": "p"},
-        (
-            "Warning [transforms.m.predicat]. It is unknown to this transform and has no effect. Did you mean "
-            "transforms.m.predicate?"
-        ),
+        ("[transforms.m.predicat]", "unknown to this transform", "Did you mean transforms.m.predicate?"),
     ),
     (
         {"transforms.mm.fields": "a"},
         (
-            'Warning [transforms.mm.fields]. It has no effect: transforms does not name "mm"; list it there, or remove '
-            "the key. Did you mean transforms.m.fields?"
+            *("[transforms.mm.fields]", 'does not name "mm"', "list it there", "remove the key"),
+            "Did you mean transforms.m.fields?",
         ),
     ),
     (
         {"predicates.other.type": "x"},
-        (
-            'Warning [predicates.other.type]. It has no effect: predicates does not name "other"; list it there, or '
-            "remove the key."
-        ),
+        ("[predicates.other.type]", 'does not name "other"', "list it there", "remove the key"),
     ),
     (
         {"predicates": "p,r", "predicates.r.type": f"{MODULE}.Is", "predicates.r.name": "y"},
-        "Warning [predicates.r.type]. It has no effect: no transform has it as its predicate.",
+        ("[predicates.r.type]", "no transform has it"),
     ),
 ]
 
 
-@pytest.mark.parametrize(("changes", "warning"), WARNINGS, ids=[text[:50] for _, text in WARNINGS])
-def test_what_changes_nothing_is_warned_about(changes: Mapping[str, str], warning: str) -> None:
+@pytest.mark.parametrize(("changes", "told"), WARNINGS, ids=[parts[0] for _, parts in WARNINGS])
+def test_what_changes_nothing_is_warned_about(changes: Mapping[str, str], told: tuple[str, ...]) -> None:
     """Once; the connector runs."""
     loaded = load_file({**USED, **changes})
-    assert (loaded.problems, loaded.warnings) == ((), (warning,))
+    assert loaded.problems == ()
+    (warning,) = loaded.warnings
+    assert_says(warning, "no effect", *told)
 
 
 def test_one_name_may_begin_like_another() -> None:

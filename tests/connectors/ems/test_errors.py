@@ -8,6 +8,7 @@ from parquet_sink.kafka.settings import DeadLetterSettings
 from parquet_sink.settings.connector import ErrorSettings
 from parquet_sink.worker_config.worker_file import load_worker
 from tests.connectors.ems.connector_files import CANARY, MACHINE, WORKER, E, load_file, settings_of
+from tests.messages import assert_says
 
 NAME = "errors.deadletterqueue.topic.name"
 SERVERS = {"bootstrap.servers": "localhost:9092"}
@@ -102,37 +103,24 @@ def test_its_clients_sign_in_as_the_consumer_does_unless_told_otherwise() -> Non
 def test_what_is_fixed_of_its_producer_is_told() -> None:
     """An acknowledgement of one broker would lose dead letters with it."""
     keys = {NAME: "dlq", ALL: "all", "producer.override.acks": "1", "producer.override.enable.idempotence": "false"}
-    assert load_file(keys).warnings == (
-        (
-            "Warning [producer.override.acks]. It has no effect here: a dead letter counts once all in-sync replicas "
-            "have it."
-        ),
-        (
-            "Warning [producer.override.enable.idempotence]. It has no effect here: what the client sends again is not "
-            "twice in the topic."
-        ),
-    )
+    acks, idempotence = load_file(keys).warnings
+    assert_says(acks, "[producer.override.acks]", "no effect", "in-sync replicas")
+    assert_says(idempotence, "[producer.override.enable.idempotence]", "no effect", "not twice")
     assert load_file({NAME: "dlq", ALL: "all", "producer.override.acks": "all"}).warnings == ()
 
 
 def test_a_dead_letter_topic_that_the_pattern_matches_is_refused() -> None:
     """The connector would read its own dead letters, for ever."""
     keys = {"topics": None, "topics.regex": "orders.*", NAME: "orders-dlq"}
-    assert load_file({**keys, ALL: "all"}).problems == (
-        (
-            f'Invalid [{NAME}]. "orders-dlq" is one of the connector\'s own topics (topics.regex matches it), so it '
-            "would read its dead letters; name another."
-        ),
-    )
+    (problem,) = load_file({**keys, ALL: "all"}).problems
+    assert_says(problem, f"[{NAME}]", '"orders-dlq"', "own topics", "topics.regex matches it", "name another")
     assert load_file({**keys, NAME: "dlq-orders", ALL: "all"}).problems == ()
 
 
 def test_a_dead_letter_topic_that_is_of_little_use_is_told() -> None:
     """The connector stops at the first record there, which few want who name a topic."""
     (warning,) = load_file({NAME: "dlq"}).warnings
-    assert warning == (
-        f"Warning [{NAME}]. With errors.tolerance=none the connector stops at the first record there; set all to go on."
-    )
+    assert_says(warning, f"[{NAME}]", "errors.tolerance=none", "stops at the first", "set all")
     assert load_file({NAME: "dlq", f"{E}error.policy": "CONTINUE"}).warnings == ()
 
 

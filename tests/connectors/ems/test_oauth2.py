@@ -5,6 +5,7 @@ import pytest
 from parquet_sink.config.secret import Secret, digest, dump_with_secrets, load_with_secrets
 from parquet_sink.net.settings import ClientCredentials
 from tests.connectors.ems.connector_files import CANARY, E, load_file, settings_of
+from tests.messages import assert_says
 
 O = f"{E}oauth2."  # noqa: E741 - beside E
 CLIENT: dict[str, str | None] = {f"{E}authorization.key": None, f"{O}client.id": "sink", f"{O}client.secret": "s3cret"}
@@ -34,39 +35,32 @@ def test_settings_cross_to_workers_whole_and_show_no_secret() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "problem"),
+    ("changes", "key", "told"),
     [
-        (
-            {f"{O}client.secret": None},
-            f"Invalid [{O}client.secret]. It is missing beside {O}client.id; give the client",
-        ),
-        ({f"{O}client.id": " "}, f"Invalid [{O}client.id]. It is missing beside {O}client.secret; name the client."),
-        ({f"{E}authorization.key": "AppKey k"}, f"Invalid [{E}authorization.key]. Both it and {O}client.id are set"),
+        ({f"{O}client.secret": None}, f"{O}client.secret", ("missing", f"beside {O}client.id", "give the")),
+        ({f"{O}client.id": " "}, f"{O}client.id", ("missing", f"beside {O}client.secret", "name the client")),
+        ({f"{E}authorization.key": "AppKey k"}, f"{E}authorization.key", ("Both", f"{O}client.id are set")),
         (
             {f"{E}authorization.key": "AppKey k", f"{O}client.id": None},
-            f"Invalid [{E}authorization.key]. Both it and {O}client.secret are set",
+            *(f"{E}authorization.key", ("Both", f"{O}client.secret are set")),
         ),
-        ({f"{O}client.id": None, f"{O}client.secret": None}, f"Invalid [{E}authorization.key]. It is missing; give"),
-        ({f"{O}token.url": "http://auth/t"}, f'Invalid [{O}token.url]. "http://auth/t" would carry the credential in'),
-        (
-            {f"{O}token.url": "auth/t"},
-            f'Invalid [{O}token.url]. "auth/t" is not a valid URL; write it as https://<team>',
-        ),
-        ({f"{O}token.url": "https://h:x/"}, f"Invalid [{O}token.url]. It is not a valid URL; write it as"),
-        ({f"{O}token.url": "https://<<team>>/"}, f"Invalid [{O}token.url]. It still holds template text"),
-        ({f"{O}token.url": f"https://u:{CANARY}@h/t"}, f"Invalid [{O}token.url]. It holds a user or password; remove"),
-        ({f"{O}token.url": "https://h/t#x"}, f'Invalid [{O}token.url]. "https://h/t#x" has a fragment'),
-        ({f"{O}client.id": "grün"}, f'Invalid [{O}client.id]. "grün" holds characters that no client id has; write'),
-        ({f"{O}scope": 'a"b'}, f'Invalid [{O}scope]. "a"b" is not a list of scopes; write their names'),
-        ({f"{O}client.authentication": "jwt"}, f'Invalid [{O}client.authentication]. "jwt" is not one of basic, post'),
+        ({f"{O}client.id": None, f"{O}client.secret": None}, f"{E}authorization.key", ("missing", "give")),
+        ({f"{O}token.url": "http://auth/t"}, f"{O}token.url", ('"http://auth/t"', "in clear", "use https")),
+        ({f"{O}token.url": "auth/t"}, f"{O}token.url", ('"auth/t"', "not a valid URL", "https://<team>")),
+        ({f"{O}token.url": "https://h:x/"}, f"{O}token.url", ("not a valid URL", "https://<team>")),
+        ({f"{O}token.url": "https://<<team>>/"}, f"{O}token.url", ("template text", "<<...>>")),
+        ({f"{O}token.url": f"https://u:{CANARY}@h/t"}, f"{O}token.url", ("user or password", "remove")),
+        ({f"{O}token.url": "https://h/t#x"}, f"{O}token.url", ('"https://h/t#x"', "fragment")),
+        ({f"{O}client.id": "grün"}, f"{O}client.id", ('"grün"', "no client id", "write")),
+        ({f"{O}scope": 'a"b'}, f"{O}scope", ('"a"b"', "not a list of scopes", "write their names")),
+        ({f"{O}client.authentication": "jwt"}, f"{O}client.authentication", ('"jwt"', "not one of", "basic, post")),
     ],
 )
-def test_what_is_wrong_is_named_with_its_cure(changes: dict[str, str | None], problem: str) -> None:
+def test_what_is_wrong_is_named_with_its_cure(changes: dict[str, str | None], key: str, told: tuple[str, ...]) -> None:
     """One problem, of the key that is to be changed; no secret in it."""
-    loaded = load_file({**CLIENT, **changes})
-    assert len(loaded.problems) == 1
-    assert loaded.problems[0].startswith(problem)
-    assert CANARY not in loaded.problems[0]
+    (problem,) = load_file({**CLIENT, **changes}).problems
+    assert_says(problem, f"Invalid [{key}]", *told)
+    assert CANARY not in problem
 
 
 def test_tokens_may_be_asked_for_in_clear_where_that_is_permitted() -> None:
@@ -78,9 +72,8 @@ def test_tokens_may_be_asked_for_in_clear_where_that_is_permitted() -> None:
 def test_keys_of_tokens_without_a_client_are_warned_about() -> None:
     """Beside a fixed key they change nothing, and with a folder none of them does."""
     loaded = load_file({f"{O}scope": "a"})
-    assert loaded.warnings == (f"Warning [{O}scope]. It has no effect unless {O}client.id is set.",)
-    warned = load_file({**CLIENT, f"{E}endpoint": "directory:/data"}).warnings
-    assert [text.partition(" It has no effect: ")[0] for text in warned] == [
-        f"Warning [{O}client.id].",
-        f"Warning [{O}client.secret].",
-    ]
+    (warning,) = loaded.warnings
+    assert_says(warning, f"[{O}scope]", "no effect", f"unless {O}client.id")
+    client, secret = load_file({**CLIENT, f"{E}endpoint": "directory:/data"}).warnings
+    assert_says(client, f"[{O}client.id]", "no effect")
+    assert_says(secret, f"[{O}client.secret]", "no effect")

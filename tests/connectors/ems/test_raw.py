@@ -8,6 +8,7 @@ from parquet_sink.rows.raw import RAW_PARTS
 from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.task.record_steps import policy_for, steps_for
 from tests.connectors.ems.connector_files import E, load_file
+from tests.messages import assert_says
 
 RAW: dict[str, str | None] = {f"{E}mode": "raw", "value.converter": None, "value.converter.schemas.enable": None}
 
@@ -39,35 +40,36 @@ def test_rows_are_told_apart_by_where_they_come_from() -> None:
     target = _load({f"{E}data.primary.key": "topic,partition,offset"}).require().target
     assert isinstance(target, PushSettings)
     assert (target.primary_keys, target.order_column) == (("topic", "partition", "offset"), "offset")
-    assert _load({}).require().description(keys=False, headers=False) == (
-        "raw: kept as it came, nothing is decoded; a null value (tombstone) is a row, too",
-        "columns: key, value, headers, timestamp, timestamp_type, topic, partition, offset",
-        "a row of a file for table ORDERS",
-    )
+    kept, columns, row = _load({}).require().description(keys=False, headers=False)
+    assert_says(kept, "raw", "nothing is decoded", "tombstone", "row")
+    assert columns.split(": ")[1].split(", ") == [
+        *("key", "value", "headers", "timestamp", "timestamp_type", "topic", "partition", "offset"),
+    ]
+    assert_says(row, "row", "table ORDERS")
 
 
 @pytest.mark.parametrize(
-    ("more", "key", "reason"),
+    ("more", "key", "told"),
     [
         (
             {"transforms": "m", "transforms.m.type": "MaskField$Value", "transforms.m.fields": "a"},
             "transforms",
-            "change",
+            ("change",),
         ),
-        ({f"{E}obfuscation.fields": "name"}, f"{E}obfuscation.fields", "It would hide fields"),
-        ({f"{E}data.primary.key": "topic,id"}, f"{E}data.primary.key", '"id" does not identify a row of a raw file'),
+        ({f"{E}obfuscation.fields": "name"}, f"{E}obfuscation.fields", ("hide fields",)),
+        ({f"{E}data.primary.key": "topic,id"}, f"{E}data.primary.key", ('"id"', "not identify a row")),
         (
             {f"{E}data.primary.key": "offset", f"{E}order.field.name": "changed"},
             f"{E}order.field.name",
-            '"changed" does not order rows',
+            ('"changed"', "not order rows"),
         ),
-        ({f"{E}mode": "row"}, f"{E}mode", '"row" is not one of shaped, raw; write one of them. Did you mean raw?'),
+        ({f"{E}mode": "row"}, f"{E}mode", ('"row"', "not one of", "shaped, raw", "Did you mean raw?")),
     ],
 )
-def test_what_cannot_be_done_is_refused(more: dict[str, str | None], key: str, reason: str) -> None:
+def test_what_cannot_be_done_is_refused(more: dict[str, str | None], key: str, told: tuple[str, ...]) -> None:
     """Who masks fields must not find them in clear; keys must be columns that are there."""
     (problem,) = [one for one in _load(more).problems if one.startswith(f"Invalid [{key}]")]
-    assert reason in problem
+    assert_says(problem, *told)
 
 
 @pytest.mark.parametrize(
@@ -87,4 +89,5 @@ def test_what_has_no_effect_is_said(key: str, text: str) -> None:
     """A converter, and all that shapes, is named in a warning each."""
     loaded = _load({key: text})
     assert loaded.problems == ()
-    assert any(one.startswith(f"Warning [{key}]. It has no effect: connect.ems.mode is raw") for one in loaded.warnings)
+    (warning,) = [one for one in loaded.warnings if one.startswith(f"Warning [{key}]")]
+    assert_says(warning, "no effect", f"{E}mode is raw")

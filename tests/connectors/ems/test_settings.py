@@ -14,6 +14,7 @@ from parquet_sink.targets.settings import RetrySettings
 from parquet_sink.worker_config.worker import Worker
 from parquet_sink.worker_config.worker_file import load_worker
 from tests.connectors.ems.connector_files import CANARY, GOOD, MACHINE, E, load_file, settings_of
+from tests.messages import assert_says
 
 
 def test_the_required_keys_alone_make_a_connector_with_the_documented_defaults() -> None:
@@ -125,7 +126,8 @@ def test_a_missing_name_is_replaced_with_a_warning() -> None:
     """The EMS connector's own fallback name, said aloud."""
     loaded = load_file({"name": " "})
     assert loaded.require().kafka.group == "connect-MissingSinkName"
-    assert loaded.warnings == ("Warning [name]. It is missing, so the name is MissingSinkName; name the connector.",)
+    (warning,) = loaded.warnings
+    assert_says(warning, "[name]", "missing", "MissingSinkName", "name the connector")
 
 
 def test_unknown_choices_that_the_ems_connector_tolerates_are_read_as_it_reads_them() -> None:
@@ -133,10 +135,9 @@ def test_unknown_choices_that_the_ems_connector_tolerates_are_read_as_it_reads_t
     changes = {f"{E}proxy.type": "FTP", f"{E}proxy.host": "h", f"{E}proxy.port": "1", f"{E}explode.mode": "All"}
     loaded = load_file(dict(changes))
     assert loaded.require().target.proxy == ProxySettings("h", 1, "HTTP")
-    assert loaded.warnings == (
-        f'Warning [{E}explode.mode]. "All" is not one of None, List; write one of them. It is read as None.',
-        f'Warning [{E}proxy.type]. "FTP" is not one of HTTP, SOCKS4, SOCKS5; write one of them. It is read as HTTP.',
-    )
+    mode, proxy = loaded.warnings
+    assert_says(mode, f"[{E}explode.mode]", '"All"', "not one of", "None, List", "read as None")
+    assert_says(proxy, f"[{E}proxy.type]", '"FTP"', "not one of", "HTTP, SOCKS4, SOCKS5", "read as HTTP")
 
 
 def test_proxy_sign_in_needs_user_and_password() -> None:
@@ -144,12 +145,8 @@ def test_proxy_sign_in_needs_user_and_password() -> None:
     changes = {"proxy.host": "h", "proxy.port": "1", "proxy.auth.type": "BASIC", "proxy.auth.username": "u"}
     loaded = load_file({f"{E}{key}": text for key, text in changes.items()})
     assert loaded.require().target.proxy == ProxySettings("h", 1)
-    assert loaded.warnings == (
-        (
-            f"Warning [{E}proxy.auth.password]. It is missing, so nobody signs in at the proxy; set it, or remove the "
-            "others."
-        ),
-    )
+    (warning,) = loaded.warnings
+    assert_says(warning, f"[{E}proxy.auth.password]", "missing", "nobody signs in", "set it", "remove the others")
 
 
 def test_primary_keys_without_an_order_field_are_ordered_by_offset() -> None:
@@ -174,12 +171,9 @@ def test_a_row_group_larger_than_the_file_is_lowered() -> None:
     """As the EMS connector does, with a warning."""
     loaded = load_file({f"{E}parquet.row.group.size.bytes": "20000000"})
     assert loaded.require().files.row_group_size_bytes == 10_000_000
-    assert loaded.warnings == (
-        (
-            f"Warning [{E}parquet.row.group.size.bytes]. 20000000 is more than {E}commit.size.bytes and is lowered to "
-            "10000000."
-        ),
-    )
+    (warning,) = loaded.warnings
+    size = f"[{E}parquet.row.group.size.bytes]"
+    assert_says(warning, size, "20000000", f"more than {E}commit.size.bytes", "lowered to 10000000")
 
 
 def test_files_in_memory_go_to_the_memory_backed_folder() -> None:
@@ -188,9 +182,8 @@ def test_files_in_memory_go_to_the_memory_backed_folder() -> None:
     loaded = load_file(dict(changes))
     assert loaded.require().files == FileSettings("/dev/shm/parquet-sink", keep_files=False)
     assert len(loaded.warnings) == 2
-    assert load_file(dict(changes), Worker()).problems == (
-        f"Invalid [{E}inmemfs.enable]. This machine has no writable memory-backed folder /dev/shm; set false.",
-    )
+    (problem,) = load_file(dict(changes), Worker()).problems
+    assert_says(problem, f"[{E}inmemfs.enable]", "memory-backed folder /dev/shm", "set false")
 
 
 def test_the_connectors_consumer_settings_win_over_the_workers() -> None:
@@ -216,9 +209,8 @@ def test_the_connectors_own_servers_win_over_the_option_with_a_warning() -> None
     worker = load_worker({}, source="w", bootstrap_option="o:1").require()
     loaded = load_file({"consumer.override.bootstrap.servers": "own:1"}, worker)
     assert loaded.require().kafka.client["bootstrap.servers"] == "own:1"
-    assert loaded.warnings == (
-        "Warning [consumer.override.bootstrap.servers]. It wins over --bootstrap-servers for this connector.",
-    )
+    (warning,) = loaded.warnings
+    assert_says(warning, "[consumer.override.bootstrap.servers]", "wins over --bootstrap-servers")
 
 
 @pytest.mark.parametrize(("policy", "refused"), [("All", 0), ("Principal", 1), ("None", 2)])
@@ -234,4 +226,4 @@ def test_topics_by_pattern() -> None:
     kafka = settings_of({"topics": None, "topics.regex": "orders-.*"}).kafka
     assert (kafka.topics, kafka.topics_regex) == ((), "orders-.*")
     (problem,) = load_file({"topics": None, "topics.regex": "("}).problems
-    assert problem.startswith('Invalid [topics.regex]. "(" is not a valid regular expression')
+    assert_says(problem, "[topics.regex]", '"("', "not a valid regular expression")

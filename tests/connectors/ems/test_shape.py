@@ -8,6 +8,7 @@ from parquet_sink.connectors.loading import Loaded, load
 from parquet_sink.rows.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.worker_config.worker import Worker
 from tests.connectors.ems.connector_files import load_file
+from tests.messages import assert_says
 
 E = "connect.ems."
 CANARY = "canary-2f90-and-long"
@@ -55,14 +56,11 @@ def test_chunks_need_a_length_and_the_flattener() -> None:
     """Each error names the key that would have to change."""
     chunks = {"flattener.jsonblob.chunks": "4"}
     (problem,) = _load(chunks).problems
-    assert problem == (
-        f"Invalid [{E}data.fallback.varchar.length]. It is missing, but {E}flattener.jsonblob.chunks needs it; give 1 "
-        "to 65000."
-    )
+    needed = f"{E}flattener.jsonblob.chunks needs it"
+    assert_says(problem, f"[{E}data.fallback.varchar.length]", "missing", needed, "1 to 65000")
     both = {**chunks, "data.fallback.varchar.length": "10", "flattener.enable": "false"}
-    assert _load(both).problems == (
-        f"Invalid [{E}flattener.enable]. It is false, but {E}flattener.jsonblob.chunks needs it; set true.",
-    )
+    (problem,) = _load(both).problems
+    assert_says(problem, f"[{E}flattener.enable]", "false", needed, "set true")
 
 
 METHODS = [
@@ -102,9 +100,8 @@ def test_without_fields_nothing_is_obfuscated() -> None:
     """A method alone is warned about."""
     loaded = _load({"obfuscation.method": "sha256"})
     assert loaded.require().shape.obfuscation is None
-    assert loaded.warnings == (
-        f"Warning [{E}obfuscation.method]. It has no effect unless {E}obfuscation.fields is set.",
-    )
+    (warning,) = loaded.warnings
+    assert_says(warning, f"[{E}obfuscation.method]", "no effect", f"unless {E}obfuscation.fields")
 
 
 def test_a_fixed_salt_wins_over_random_ones() -> None:
@@ -112,9 +109,8 @@ def test_a_fixed_salt_wins_over_random_ones() -> None:
     both = {"obfuscation.sha512.salt": "s", "obfuscation.sha512.randomsalt": "true"}
     loaded = _load({"obfuscation.fields": "a", "obfuscation.method": "sha512", **both})
     assert loaded.require().shape.obfuscation == ObfuscationSettings(("a",), "sha512", salt=Secret("s"))
-    assert loaded.warnings == (
-        f"Warning [{E}obfuscation.sha512.randomsalt]. It has no effect, because {E}obfuscation.sha512.salt is set.",
-    )
+    (warning,) = loaded.warnings
+    assert_says(warning, f"[{E}obfuscation.sha512.randomsalt]", "no effect", f"{E}obfuscation.sha512.salt is set")
 
 
 def test_salts_and_keys_of_other_methods_are_warned_about() -> None:
@@ -122,75 +118,61 @@ def test_salts_and_keys_of_other_methods_are_warned_about() -> None:
     others = {"obfuscation.sha512.salt": "s", "obfuscation.hmac.key": CANARY}
     loaded = _load({"obfuscation.fields": "a", "obfuscation.method": "sha256", **others})
     assert loaded.require().shape.obfuscation == ObfuscationSettings(("a",), "sha256")
-    assert loaded.warnings == (
-        f"Warning [{E}obfuscation.sha512.salt]. It has no effect unless {E}obfuscation.method is sha512.",
-        f"Warning [{E}obfuscation.hmac.key]. It has no effect unless {E}obfuscation.method is hmac-sha256.",
-    )
+    salt, key = loaded.warnings
+    assert_says(salt, f"[{E}obfuscation.sha512.salt]", "no effect", f"unless {E}obfuscation.method is sha512")
+    assert_says(key, f"[{E}obfuscation.hmac.key]", "no effect", f"unless {E}obfuscation.method is hmac-sha256")
 
 
-NO_KEY = f"It is missing, but {E}obfuscation.method=hmac-sha256 needs it; give a secret of 16 bytes or more."
-SHORT = "bytes, which is too short to be safe; give a secret of 16 bytes or more."
-LOWER = f"matches nothing, because {E}convert.lowercase.fields turns names into lower case before; write"
+NO_SALT = ("missing", f"{E}obfuscation.method=sha512 needs it", "give a salt", f"{E}obfuscation.sha512.randomsalt=true")
+LOWER = ("matches nothing", f"{E}convert.lowercase.fields")
 CHUNKS = {"flattener.jsonblob.chunks": "2", "data.fallback.varchar.length": "9"}
 PROBLEMS = [
-    ({"obfuscation.fields": " "}, "fields", "It is empty; name the fields to obfuscate, or remove the key."),
-    ({"obfuscation.fields": ",,"}, "fields", "It names no field; name the fields to obfuscate, or remove the key."),
-    (
-        {"obfuscation.fields": "a,.b"},
-        "fields",
-        '".b" has a step without a name; write names with single full stops between.',
-    ),
+    ({"obfuscation.fields": " "}, "fields", ("empty", "name the fields", "remove the key")),
+    ({"obfuscation.fields": ",,"}, "fields", ("names no field", "name the fields", "remove the key")),
+    ({"obfuscation.fields": "a,.b"}, "fields", ('".b"', "without a name", "single full stops")),
     (
         {"obfuscation.fields": "a,payload_chunk2", **CHUNKS},
         "fields",
-        '"payload_chunk2" is a column that the sink adds; name fields of the record.',
+        ('"payload_chunk2"', "the sink adds", "fields of the record"),
     ),
     (
         {"obfuscation.fields": "kafkaPartitionOffset"},
         "fields",
-        '"kafkaPartitionOffset" is a column that the sink adds; name fields of the record.',
+        ('"kafkaPartitionOffset"', "the sink adds", "fields of the record"),
     ),
-    ({"obfuscation.fields": "a.b.c,a.b"}, "fields", '"a.b" and "a.b.c" overlap; keep one of them.'),
+    ({"obfuscation.fields": "a.b.c,a.b"}, "fields", ('"a.b"', '"a.b.c"', "overlap", "keep one")),
     (
         {"obfuscation.method": "md5"},
         "method",
-        '"md5" is not one of fix, sha1, sha512, sha256, hmac-sha256; write one of them.',
+        ('"md5"', "not one of", "fix, sha1, sha512, sha256, hmac-sha256"),
     ),
+    ({"obfuscation.method": "sha512"}, "sha512.salt", NO_SALT),
+    ({"obfuscation.method": "sha512", "obfuscation.sha512.randomsalt": "false"}, "sha512.salt", NO_SALT),
     (
-        {"obfuscation.method": "sha512"},
-        "sha512.salt",
-        (
-            f"It is missing, but {E}obfuscation.method=sha512 needs it; give a salt, or set "
-            f"{E}obfuscation.sha512.randomsalt=true."
-        ),
+        {"obfuscation.method": "hmac-sha256"},
+        "hmac.key",
+        ("missing", f"{E}obfuscation.method=hmac-sha256 needs it", "16 bytes or more"),
     ),
-    (
-        {"obfuscation.method": "sha512", "obfuscation.sha512.randomsalt": "false"},
-        "sha512.salt",
-        (
-            f"It is missing, but {E}obfuscation.method=sha512 needs it; give a salt, or set "
-            f"{E}obfuscation.sha512.randomsalt=true."
-        ),
-    ),
-    ({"obfuscation.method": "hmac-sha256"}, "hmac.key", NO_KEY),
     (
         {"obfuscation.method": "hmac-sha256", "obfuscation.hmac.key": "0123456789abcde"},
         "hmac.key",
-        f"It has 15 {SHORT}",
+        ("15 bytes", "too short", "16 bytes or more"),
     ),
     (
         {"convert.lowercase.fields": "true", "obfuscation.fields": "Customer.Name"},
         "fields",
-        f'"Customer.Name" {LOWER} "customer.name".',
+        ('"Customer.Name"', *LOWER, 'write "customer.name"'),
     ),
 ]
 
 
-@pytest.mark.parametrize(("settings", "name", "reason"), PROBLEMS)
-def test_a_wrong_obfuscation_is_told_with_cause_and_cure(settings: dict[str, str], name: str, reason: str) -> None:
+@pytest.mark.parametrize(("settings", "name", "told"), PROBLEMS)
+def test_a_wrong_obfuscation_is_told_with_cause_and_cure(
+    settings: dict[str, str], name: str, told: tuple[str, ...]
+) -> None:
     """Nothing that would leave a field in clear is let through."""
-    loaded = _load({"obfuscation.fields": "name", **settings})
-    assert loaded.problems == (f"Invalid [{E}obfuscation.{name}]. {reason}",)
+    (problem,) = _load({"obfuscation.fields": "name", **settings}).problems
+    assert_says(problem, f"[{E}obfuscation.{name}]", *told)
 
 
 def test_a_key_of_sixteen_bytes_is_long_enough_in_any_script() -> None:
@@ -202,7 +184,8 @@ def test_names_that_lower_case_makes_unreachable_are_refused() -> None:
     """Primary keys and the order column, too; the sink's own columns keep their names."""
     for key in ("data.primary.key", "order.field.name"):
         settings = {"data.primary.key": "id", key: "orderId", "convert.lowercase.fields": "true"}
-        assert _load(settings).problems == (f'Invalid [{E}{key}]. "orderId" {LOWER} "orderid".',)
+        (problem,) = _load(settings).problems
+        assert_says(problem, f"[{E}{key}]", '"orderId"', *LOWER, 'write "orderid"')
     own = {"data.primary.key": "kafkaPartitionOffset,id", "convert.lowercase.fields": "true"}
     assert _load(own).problems == ()
 
@@ -214,5 +197,5 @@ def test_an_order_column_that_orders_nothing_is_warned_about(column: str) -> Non
     loaded = load_file(keys)
     assert loaded.problems == ()
     (warning,) = loaded.warnings
-    assert warning.startswith(f'Warning [{E}order.field.name]. "{column}" does not say which row is newer: ')
+    assert_says(warning, f"[{E}order.field.name]", f'"{column}"', "not say", "newer")
     assert load_file({**keys, f"{E}embed.kafka.metadata": "false"}).warnings == ()

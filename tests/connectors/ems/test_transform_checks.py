@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from tests.connectors.ems.connector_files import E, load_file
+from tests.messages import assert_says
 
 RENAME = {
     "transforms": "r",
@@ -25,11 +26,11 @@ FIX = {f"{E}obfuscation.method": "fix"}
             "email",
             "r",
             "mail",
-            "it leaves in clear",
+            "in clear",
         ),
         (
             {**RENAME, f"{E}obfuscation.fields": "id,email.work"},
-            *("obfuscation.fields", "email.work", "r", "mail.work", "it leaves in clear"),
+            *("obfuscation.fields", "email.work", "r", "mail.work", "in clear"),
         ),
         (
             {**HOIST, f"{E}obfuscation.fields": "email"},
@@ -37,11 +38,11 @@ FIX = {f"{E}obfuscation.method": "fix"}
             "email",
             "h",
             "w.email",
-            "it leaves in clear",
+            "in clear",
         ),
         (
             {**EXTRACT, f"{E}obfuscation.fields": "customer.name"},
-            *("obfuscation.fields", "customer.name", "e", "name", "it leaves in clear"),
+            *("obfuscation.fields", "customer.name", "e", "name", "in clear"),
         ),
         (
             {**RENAME, f"{E}data.primary.key": "qty"},
@@ -58,10 +59,7 @@ def test_a_name_that_a_transform_changes(
 ) -> None:
     """It is told with the name that the field has in the end, and what happens otherwise."""
     (warning,) = load_file({**(FIX if "obf" in key else {}), **changes}).warnings
-    assert warning == (
-        f'Warning [{E}{key}]. "{name}" is a field that transforms.{by} makes "{moved}", and transforms come before; '
-        f"name it so, or {otherwise}."
-    )
+    assert_says(warning, f"[{E}{key}]", f'"{name}"', f'transforms.{by} makes "{moved}"', "name it so", otherwise)
 
 
 @pytest.mark.parametrize(
