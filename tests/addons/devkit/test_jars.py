@@ -16,6 +16,7 @@ from parquet_sink.addons.devkit.jars import Lock
 from parquet_sink.errors import SetupError
 from parquet_sink.process.java_home import find_java
 from tests.factories import with_java
+from tests.messages import assert_says, saying
 
 CONTENT = b"the content of every jar here\n"
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
@@ -62,13 +63,13 @@ def test_mirror_replaces_maven_central() -> None:
 
 def test_mirror_that_is_no_address_is_refused() -> None:
     """A mirror without a scheme is refused by the name of its variable."""
-    with pytest.raises(SetupError, match=r"PARQUET_SINK_MAVEN_REPOSITORY is 'mirror\.example'"):
+    with pytest.raises(SetupError, match=saying("PARQUET_SINK_MAVEN_REPOSITORY", "'mirror.example'")):
         jars.repository({"PARQUET_SINK_MAVEN_REPOSITORY": "mirror.example"})
 
 
 def test_password_in_the_mirror_is_never_shown() -> None:
     """A mirror's address with a password is refused without repeating it."""
-    with pytest.raises(SetupError, match="holds a user or password") as refused:
+    with pytest.raises(SetupError, match="user or password") as refused:
         jars.repository({"PARQUET_SINK_MAVEN_REPOSITORY": "https://me:hunter2@mirror.example/maven"})
     assert "hunter2" not in str(refused.value)
 
@@ -127,10 +128,9 @@ def test_fetch_fills_the_cache_once(environment: dict[str, str], tmp_path: Path)
     assert folder == tmp_path / "cache" / "kafka-9.9.9"
     assert java == str(tmp_path / "home" / "bin" / "java")
     assert [(folder / jar.name).read_bytes() for jar in LOCK.jars] == [CONTENT, CONTENT]
-    assert said == [
-        f"fetching Kafka 9.9.9: 2 jars from {ivy.MAVEN_CENTRAL}",
-        "fetching Kafka 9.9.9: 2 of 2 jars",
-    ]
+    begun, done = said
+    assert_says(begun, "Kafka 9.9.9", "2 jars", ivy.MAVEN_CENTRAL)
+    assert_says(done, "Kafka 9.9.9", "2 of 2 jars")
     assert jars.fetch(LOCK, report=said.append, environment=environment) == (folder, java)
     assert (runs(tmp_path), len(said)) == (1, 2)
 
@@ -163,14 +163,14 @@ def test_damaged_cache_is_fetched_anew(environment: dict[str, str], tmp_path: Pa
 def test_altered_jar_is_named_and_never_used(environment: dict[str, str], tmp_path: Path) -> None:
     """A jar with another SHA-256 stops the fetch by its name, and nothing of it stays in the cache."""
     expected = replace(LOCK, jars=(replace(LOCK.jars[0], sha256="0" * 64), LOCK.jars[1]))
-    with pytest.raises(SetupError, match=rf"alpha-1.0.jar from Maven Central .*is {DIGEST}, expected 0000.*not used"):
+    with pytest.raises(SetupError, match=saying("alpha-1.0.jar", DIGEST, "expected 0000", "not used")):
         jars.fetch(expected, report=lambda text: None, environment=environment)
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["kafka-9.9.9.lock"]
 
 
 def test_jar_that_did_not_arrive_is_named(tmp_path: Path) -> None:
     """A jar that Ivy did not deliver is told by its name."""
-    with pytest.raises(SetupError, match=r"alpha-1\.0\.jar did not arrive from https://mirror.example"):
+    with pytest.raises(SetupError, match=saying("alpha-1.0.jar", "not arrive", "https://mirror.example")):
         jars.verify(tmp_path, LOCK, "https://mirror.example")
 
 
@@ -180,8 +180,8 @@ def test_unreachable_repository_is_told_with_cause_and_cure(environment: dict[st
     with_java(tmp_path, failing)
     with pytest.raises(SetupError) as failed:
         jars.fetch(LOCK, report=lambda text: None, environment=environment)
-    for part in (ivy.MAVEN_CENTRAL, "ConnectException", "https_proxy", "PARQUET_SINK_MAVEN_REPOSITORY"):
-        assert part in str(failed.value)
+    told = (ivy.MAVEN_CENTRAL, "ConnectException", "https_proxy", "PARQUET_SINK_MAVEN_REPOSITORY")
+    assert_says(failed.value, *told)
 
 
 def test_silent_repository_is_given_up(
@@ -198,7 +198,7 @@ def test_unusable_cache_folder_is_named(environment: dict[str, str], tmp_path: P
     """A cache folder that cannot be made is named, with the variable that moves it."""
     (tmp_path / "file").write_text("")
     blocked = environment | {"PARQUET_SINK_CACHE": str(tmp_path / "file" / "cache")}
-    with pytest.raises(SetupError, match=r"file/cache/kafka-9\.9\.9: Not a directory.*PARQUET_SINK_CACHE"):
+    with pytest.raises(SetupError, match=saying("file/cache/kafka-9.9.9", "Not a directory", "PARQUET_SINK_CACHE")):
         jars.fetch(LOCK, report=lambda text: None, environment=blocked)
 
 

@@ -18,6 +18,7 @@ from parquet_sink.addons.devkit.demo.proof import (
     prove,
 )
 from parquet_sink.addons.devkit.demo.read_back import ArrivedFile, waits_ms
+from tests.messages import assert_says
 
 GOOD = Evidence(
     requested=12,
@@ -41,15 +42,12 @@ def test_a_right_result_is_proven_by_six_checks() -> None:
     """All hold, and each tells its figures."""
     checks = prove(GOOD)
     assert failing(GOOD) == []
-    assert [check.figures for check in checks] == [
-        "12 records, 6 keys, 2 of them deleted",
-        "12 rows; 0 missing, 0 invented, 0 repeated",
-        "3 of 3 files",
-        "lag 0",
-        "4 rows x 6 columns compared, 2 deleted keys have none, 0 differences",
-        "exit status 0",
-    ]
-    assert checks[3].details[0] == "topic-partition 0: end 7, committed 7, lag 0"
+    records, rows, files, lag, table, status = (check.figures for check in checks)
+    assert_says(records, "12 records", "6 keys", "2 of them deleted")
+    assert_says(rows, "12 rows", "0 missing", "0 invented", "0 repeated")
+    assert_says(table, "4 rows x 6 columns", "2 deleted keys", "0 differences")
+    assert (files, lag, status) == ("3 of 3 files", "lag 0", "exit status 0")
+    assert_says(checks[3].details[0], "topic-partition 0", "end 7", "committed 7", "lag 0")
 
 
 def test_a_wrong_row_in_the_table_fails_the_proof() -> None:
@@ -60,56 +58,43 @@ def test_a_wrong_row_in_the_table_fails_the_proof() -> None:
     assert failing(replace(GOOD, comparison=compare(expected, table))) == []
     table[2]["total"] = 2.25
     tampered = replace(GOOD, comparison=compare(expected, table))
-    assert failing(tampered) == ["the table equals the last state of each key, deletions included"]
-    assert prove(tampered)[4].details == ("order_id 2, column total: 2.25 instead of 2.5",)
+    (name,) = failing(tampered)
+    assert_says(name, "the table equals", "last state")
+    (detail,) = prove(tampered)[4].details
+    assert_says(detail, "order_id 2", "column total", "2.25 instead of 2.5")
 
 
 def test_a_deleted_row_that_is_still_there_fails_the_proof() -> None:
     """It is named as deleted, which a row that nobody sent is not."""
     rows = {n: row_of(Delivered(b'{"order_id":%d}' % n, 0, n, n)) for n in range(3)}
     found = compare({0: rows[0]}, list(rows.values()), {1})
-    assert found.examples == (
-        "order_id 1 is in the table, and was deleted",
-        "order_id 2 is in the table, and was never sent",
-    )
+    deleted, invented = found.examples
+    assert_says(deleted, "order_id 1", "in the table", "was deleted")
+    assert_says(invented, "order_id 2", "in the table", "never sent")
 
 
 @pytest.mark.parametrize(
-    ("found", "name"),
+    ("found", "words"),
     [
-        (replace(GOOD, acknowledged=11), "Kafka has every record that was sent"),
-        (
-            replace(GOOD, offsets=(PartitionOffsets(0, 7, 7), PartitionOffsets(1, 4, 4))),
-            "Kafka has every record that was sent",
-        ),
-        (replace(GOOD, delivery=Delivery(10, 9, 1, 0, 0)), "every record is in an accepted file"),
-        (replace(GOOD, delivery=Delivery(10, 11, 0, 1, 0)), "every record is in an accepted file"),
-        (replace(GOOD, delivery=Delivery(0, 0, 0, 0, 0)), "every record is in an accepted file"),
-        (replace(GOOD, upsert_states={"upserted": 2, "failed": 1}), "the target upserted every file"),
-        (replace(GOOD, upsert_states={}), "the target upserted every file"),
-        (
-            replace(GOOD, offsets=(PartitionOffsets(0, 7, 6), PartitionOffsets(1, 5, 5))),
-            "the consumer group has nothing left to do",
-        ),
-        (
-            replace(GOOD, offsets=(PartitionOffsets(0, 7, 8), PartitionOffsets(1, 5, 5))),
-            "the consumer group has nothing left to do",
-        ),
-        (
-            replace(GOOD, comparison=Comparison(3, 6, 0, ())),
-            "the table equals the last state of each key, deletions included",
-        ),
-        (
-            replace(GOOD, comparison=Comparison(4, 6, 1, ("x",))),
-            "the table equals the last state of each key, deletions included",
-        ),
-        (replace(GOOD, sink_status=1), "the sink stops cleanly on SIGTERM"),
-        (replace(GOOD, sink_status=-9), "the sink stops cleanly on SIGTERM"),
+        (replace(GOOD, acknowledged=11), "Kafka has every record"),
+        (replace(GOOD, offsets=(PartitionOffsets(0, 7, 7), PartitionOffsets(1, 4, 4))), "Kafka has every record"),
+        (replace(GOOD, delivery=Delivery(10, 9, 1, 0, 0)), "in an accepted file"),
+        (replace(GOOD, delivery=Delivery(10, 11, 0, 1, 0)), "in an accepted file"),
+        (replace(GOOD, delivery=Delivery(0, 0, 0, 0, 0)), "in an accepted file"),
+        (replace(GOOD, upsert_states={"upserted": 2, "failed": 1}), "target upserted every file"),
+        (replace(GOOD, upsert_states={}), "target upserted every file"),
+        (replace(GOOD, offsets=(PartitionOffsets(0, 7, 6), PartitionOffsets(1, 5, 5))), "consumer group"),
+        (replace(GOOD, offsets=(PartitionOffsets(0, 7, 8), PartitionOffsets(1, 5, 5))), "consumer group"),
+        (replace(GOOD, comparison=Comparison(3, 6, 0, ())), "the table equals"),
+        (replace(GOOD, comparison=Comparison(4, 6, 1, ("x",))), "the table equals"),
+        (replace(GOOD, sink_status=1), "stops cleanly on SIGTERM"),
+        (replace(GOOD, sink_status=-9), "stops cleanly on SIGTERM"),
     ],
 )
-def test_each_fault_fails_its_check_and_no_other(found: Evidence, name: str) -> None:
+def test_each_fault_fails_its_check_and_no_other(found: Evidence, words: str) -> None:
     """A figure that is off is told by the check that is about it."""
-    assert failing(found) == [name]
+    (name,) = failing(found)
+    assert words in name
 
 
 def test_a_file_sent_twice_is_reported_and_does_not_fail() -> None:

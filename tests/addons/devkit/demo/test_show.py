@@ -11,6 +11,7 @@ from parquet_sink.addons.devkit.demo import command
 from parquet_sink.addons.devkit.demo.proof import Check
 from parquet_sink.addons.devkit.demo.show import Show, Snapshot
 from tests.factories import Clock
+from tests.messages import assert_says
 
 
 def shown(*, terminal: bool = False) -> tuple[Show, io.StringIO, Clock]:
@@ -32,9 +33,8 @@ def test_without_a_terminal_progress_is_a_line_every_two_seconds() -> None:
             clock.seconds += 0.5
     lines = text.getvalue().splitlines()
     assert [line[:10].strip() for line in lines] == ["0.0 s", "2.0 s", "4.0 s"]
-    assert lines[0].endswith(
-        "produced 900 of 1,000; delivered 500, lag 400; 490 rows in 2 files (records 1, interval 1)"
-    )
+    assert_says(lines[0], "produced 900 of 1,000", "delivered 500", "lag 400", "490 rows in 2 files")
+    assert_says(lines[0], "(records 1, interval 1)")
 
 
 def test_a_line_that_says_nothing_new_comes_every_ten_seconds() -> None:
@@ -51,7 +51,7 @@ def test_while_nothing_came_the_sink_is_starting() -> None:
     """Then there is nothing to count."""
     show, text, _ = shown()
     show.snapshot(Snapshot(800, 0, 1_000, 0, 0, ""))
-    assert text.getvalue().endswith("produced 800 of 1,000; delivered 0, lag 800 (the sink is starting)\n")
+    assert_says(text.getvalue(), "produced 800 of 1,000", "delivered 0", "lag 800", "is starting")
 
 
 def test_on_a_terminal_progress_is_two_bars() -> None:
@@ -70,19 +70,17 @@ def test_a_check_is_ok_or_failed_with_its_details() -> None:
     for check in checks:
         show.check(check)
     show.verdict(checks)
-    assert text.getvalue().splitlines() == [
-        "  OK      lag is 0: lag 0",
-        "            topic-partition 0: [x]",
-        "  FAILED  rows: 1 of 2",
-        "FAILED: 1 of 2 checks do not hold.",
-    ]
+    *told, verdict = text.getvalue().splitlines()
+    assert told == ["  OK      lag is 0: lag 0", "            topic-partition 0: [x]", "  FAILED  rows: 1 of 2"]
+    assert_says(verdict, "FAILED", "1 of 2 checks")
 
 
 def test_when_all_checks_hold_the_last_line_says_so() -> None:
     """A stranger needs one line."""
     show, text, _ = shown()
     show.verdict([Check("a", True, "")])
-    assert text.getvalue() == "PROVEN: all 1 checks hold.\n"
+    (verdict,) = text.getvalue().splitlines()
+    assert_says(verdict, "PROVEN", "all 1 checks")
 
 
 @pytest.mark.parametrize(

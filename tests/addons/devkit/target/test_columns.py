@@ -3,6 +3,7 @@
 import pytest
 
 from parquet_sink.addons.devkit.target.columns import Incompatible, Plan, check_names, plan
+from tests.messages import saying
 
 
 def test_the_first_file_makes_the_table() -> None:
@@ -26,7 +27,7 @@ def test_wider_numbers_widen_the_table_and_narrower_ones_fit() -> None:
 )
 def test_anything_else_is_incompatible_and_named(old: str, new: str) -> None:
     """The reason names column and both types."""
-    with pytest.raises(Incompatible, match=f"column x is {old} in the table and {new} in the file"):
+    with pytest.raises(Incompatible, match=saying("column x", f"{old} in the table", f"{new} in the file")):
         plan({"x": old}, {"x": new}, [])
 
 
@@ -37,7 +38,7 @@ def test_letter_case_of_columns_does_not_matter() -> None:
 
 def test_a_missing_key_is_named() -> None:
     """Rows without their key cannot be upserted."""
-    with pytest.raises(Incompatible, match="primary key b is not a column"):
+    with pytest.raises(Incompatible, match=saying("primary key b", "not a column")):
         plan(None, {"a": "BIGINT"}, ["a", "b"])
 
 

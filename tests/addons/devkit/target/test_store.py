@@ -11,6 +11,7 @@ import pytest
 
 from parquet_sink.addons.devkit.target.contract import BadUpload, RepeatedName, Repeats, UploadParameters
 from parquet_sink.addons.devkit.target.store import Acceptance, FileStore
+from tests.messages import assert_says, saying
 
 PARAMETERS = UploadParameters("p", "orders", "c", "me", 80, ("id", "region"), "o")
 
@@ -74,7 +75,7 @@ def test_a_known_name_with_other_content_is_another_file(
     first = upload(store, parquet(tmp_path, 3))
     assert caplog.text == ""
     other = upload(store, parquet(tmp_path, 4))
-    assert "file f.parquet of target orders came again with OTHER CONTENT" in caplog.text
+    assert_says(caplog.text, "f.parquet", "target orders", "OTHER CONTENT")
     assert (other.repeated, other.file.altered, other.file.rows) == (False, 1, 4)
     assert other.file.id != first.file.id
     assert store.journal.file(other.file.id) == other.file
@@ -183,7 +184,7 @@ def test_what_becomes_of_a_file_that_comes_again(tmp_path: Path, repeats: Repeat
     first = upload(store, parquet(tmp_path, 3)).file
     for _ in range(2):
         if repeats == "refuse":
-            with pytest.raises(RepeatedName, match=r"f\.parquet was accepted before"):
+            with pytest.raises(RepeatedName, match=saying("f.parquet", "accepted before")):
                 upload(store, parquet(tmp_path, 3))
         else:
             upload(store, parquet(tmp_path, 3))

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.addons.devkit.target.tables import Tables, UpsertFailed
+from tests.messages import saying
 from tests.thorough import examples
 
 Row = tuple[int | None, int | None, int]
@@ -117,7 +118,7 @@ def test_integers_widen_with_rows_kept(tables: Tables, put: Any) -> None:
 def test_an_incompatible_file_changes_nothing(tables: Tables, put: Any) -> None:
     """The whole file is refused with its reason, its good columns and its note included."""
     put({"k": [1], "o": [1], "a": ["x"]})
-    with pytest.raises(UpsertFailed, match="column a is VARCHAR in the table and BIGINT in the file"):
+    with pytest.raises(UpsertFailed, match=saying("column a", "VARCHAR in the table", "BIGINT in the file")):
         put({"k": [2], "o": [1], "a": [5], "new": [1]})
     assert tables.columns("t") == {"k": "BIGINT", "o": "BIGINT", "a": "VARCHAR"}
     assert (tables.count("t"), tables.applied()) == (1, {1})
