@@ -25,6 +25,7 @@ from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.task.outcome import record_outcomes, sender_of
 from tests.cli.connector_file import connector_lines
+from tests.messages import assert_says
 from tests.spark_task import flushed
 from tests.task.fakes import wide
 
@@ -121,8 +122,8 @@ def test_everything_is_sent_and_compared(command: Command, topic: Topic) -> None
     status, out, err = command()
     assert (status, err) == (0, "")
     assert command.files == names
-    assert f"connector orders: {len(names)} files, 23 rows," in out
-    assert f"of the files {len(names)} as the first time, 0 different, 0 that the history does not have" in out
+    assert_says(out, "connector orders", f"{len(names)} files", "23 rows")
+    assert_says(out, f"{len(names)} as the first time", "0 different", "0 that the history")
     with_history = write_history(Path(command.settings.history_file), command.settings.history)
     origins = [str(one.origin) for one in with_history.files()]
     with_history.close()
@@ -185,14 +186,15 @@ def test_what_kafka_no_longer_has_is_refused_or_left_out(command: Command, topic
     topic.low = 3
     status, out, err = command("--from", "0")
     assert (status, out, command.files) == (2, "", [])
-    assert "Invalid [--from]. Kafka no longer has a part of what was chosen" in err
-    assert "offsets 0 to 2 (3, 1 file with 5 rows by the history)" in err
+    assert_says(err, "[--from]", "no longer has", "--skip-missing")
+    assert_says(err, "offsets 0 to 2", "1 file with 5 rows")
     status, out, _ = command("--from", "0", "--to", "11", "--skip-missing", "--json")
     found = json.loads(out)
     assert status == 0
     assert found["missing"] == [{"topic": "orders", "partition": 0, "from": 0, "to": 2, "files": 1, "rows": 5}]
     assert found["sent"][0]["first"] == 3
-    assert found["sent"][0]["causes"] == ["Kafka deleted offsets 0 to 2 of its range"]
+    (cause,) = found["sent"][0]["causes"]
+    assert_says(cause, "Kafka deleted", "offsets 0 to 2")
 
 
 def test_another_target(command: Command, topic: Topic, tmp_path: Path) -> None:
@@ -204,9 +206,7 @@ def test_another_target(command: Command, topic: Topic, tmp_path: Path) -> None:
     assert len(list((tmp_path / "new").rglob("*.parquet"))) == 5
     status, _, err = command("--target", "https://elsewhere.example/x")
     assert status == 2
-    assert (
-        "Invalid [--target-key]. It is missing; the connector's own credential is not sent to another address." in err
-    )
+    assert_says(err, "[--target-key]", "missing", "the connector's own credential", "not sent")
     status, _, err = command("--target", "http://elsewhere.example/x", "--target-key", "nonsense")
     assert status == 2
     assert "Invalid [--target]" in err
@@ -219,7 +219,7 @@ def test_a_class_for_one_kind_of_target_takes_no_other(command: Command, topic: 
     command.write(**{"connector.class": "S3Sink", "connect.ems.endpoint": "", **bucket})
     status, _, err = command("--target", f"directory:{tmp_path / 'new'}")
     assert status == 2
-    assert "Invalid [--target]. The connector's class has a target of its own; give a connector file for" in err
+    assert_says(err, "[--target]", "The connector's class", "give a connector file")
     assert "nonsense" not in err
 
 
@@ -228,7 +228,8 @@ def test_what_goes_on_names_the_key_and_does_not_show_it(key: str, shown: str) -
     """The line to go on with has --target-key: a placeholder as it was written, a key itself never."""
     words = ["replay", "--connector", "a b.properties", "--target", "https://elsewhere.example/x", "--target-key", key]
     said = replay_flow.command_to_go_on(parser_for(words).parse_args(words))
-    assert said == f"parquet-sink replay --connector 'a b.properties' --target-key {shown} --resume"
+    words = ["parquet-sink", "replay", "--connector", "'a b.properties'", "--target-key", shown, "--resume"]
+    assert said == " ".join(words)
 
 
 def test_a_failure_is_told_and_gone_on_from(command: Command, topic: Topic) -> None:
@@ -237,8 +238,7 @@ def test_a_failure_is_told_and_gone_on_from(command: Command, topic: Topic) -> N
     topic.broken_at = 18
     status, out, _ = command()
     assert status == 1
-    assert "stopped. The broker is on fire. Put it out." in out
-    assert "--resume" in out
+    assert_says(out, "stopped", "The broker is on fire.", "--resume")
     before = command.files
     topic.broken_at = -1
     reads: list[int] = []
@@ -271,8 +271,7 @@ def test_records_without_a_row(command: Command, topic: Topic) -> None:
     topic.values[6] = b"no JSON"
     status, out, _ = command()
     assert status == 1
-    assert "left out: 1 record without a row" in out
-    assert "topic orders, topic-partition 0, offset 6: " in out
+    assert_says(out, "left out", "1 record without a row", "topic orders, topic-partition 0, offset 6: ")
     command.write(errors_tolerance="all")
     assert command()[0] == 0
 
@@ -280,20 +279,22 @@ def test_records_without_a_row(command: Command, topic: Topic) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--times", "0"], "Invalid [--times]. 0 is not between 1 and 1,000"),
-        (["--target-key", "AppKey x"], "Invalid [--target-key]. It goes with --target alone"),
-        (["--resume", "--last", "3"], "Invalid [--last]. --resume goes on with what was chosen"),
-        (["--resume", "--from", "3"], "Invalid [--from]. --resume goes on"),
-        (["--resume", "--dry-run"], "Invalid [--dry-run]"),
-        (["--resume"], "Invalid [--resume]. No replay of connector orders was stopped"),
-        (["--from", "9", "--to", "3"], "Invalid [--to]"),
+        (["--times", "0"], ("[--times]", "0 is not", "1 and 1,000")),
+        (["--target-key", "AppKey x"], ("[--target-key]", "with --target alone")),
+        (["--resume", "--last", "3"], ("[--last]", "--resume", "remove one")),
+        (["--resume", "--from", "3"], ("[--from]", "--resume", "remove one")),
+        (["--resume", "--dry-run"], ("[--dry-run]", "--resume", "remove one")),
+        (["--resume"], ("[--resume]", "connector orders", "was stopped", "leave --resume out")),
+        (["--from", "9", "--to", "3"], ("[--to]", "3 is below --from", "exchange them")),
     ],
 )
-def test_options_that_do_not_go_together(command: Command, topic: Topic, options: Sequence[str], words: str) -> None:
+def test_options_that_do_not_go_together(
+    command: Command, topic: Topic, options: Sequence[str], words: tuple[str, ...]
+) -> None:
     """Status 2, the option and the cure; nothing is sent."""
     status, out, err = command(*options)
     assert (status, out, command.files) == (2, "", [])
-    assert words in err
+    assert_says(err, *words)
 
 
 @pytest.mark.parametrize(
@@ -348,10 +349,8 @@ def test_nothing_to_send(command: Command, topic: Topic) -> None:
     """A choice that holds no record is told, and is no failure."""
     topic.low = RECORDS
     status, out, _ = command()
-    assert (status, out) == (
-        0,
-        "connector orders: nothing to replay: Kafka holds no delivered record of what was chosen\n",
-    )
+    assert status == 0
+    assert_says(out, "connector orders", "nothing to replay", "no delivered record")
     assert command("--resume")[0] == 2
 
 
@@ -363,4 +362,4 @@ def test_progress_is_logged_where_it_is_asked_for(
     caplog.set_level("INFO")
     _, out, _ = command("--progress", "--json")
     assert json.loads(out)["files"] == 5
-    assert "connector orders: replay: 100 % of offsets read" in caplog.text
+    assert_says(caplog.text, "connector orders", "replay", "100 % of offsets")

@@ -20,6 +20,7 @@ from parquet_sink.addons.replay.plan import ReplayPlan
 from parquet_sink.addons.replay.verify import Finding, Verification
 from parquet_sink.errors import InvalidConfiguration, NotVerified
 from parquet_sink.settings.sink import SinkSettings
+from tests.messages import saying
 
 UNCHANGED = Finding("T", 10, 0, Received(2, 20), 20)
 SETTINGS = cast("SinkSettings", SimpleNamespace(name="c", table_of=str.upper, target=None))
@@ -55,13 +56,13 @@ def proof(answer: Callable[[Any], list[Finding]], differences: Path | None = Non
 @pytest.mark.parametrize(
     ("argv", "named"),
     [
-        (["--differences", "d"], r"Invalid \[--differences\]. It goes with --verify"),
-        (["--verify", "--dry-run"], r"Invalid \[--verify\]. With --dry-run nothing is sent"),
+        (["--differences", "d"], ("[--differences]", "with --verify", "add that")),
+        (["--verify", "--dry-run"], ("[--verify]", "With --dry-run", "remove one")),
     ],
 )
-def test_options_that_do_not_go_together(argv: list[str], named: str) -> None:
+def test_options_that_do_not_go_together(argv: list[str], named: tuple[str, ...]) -> None:
     """Told before anything is read."""
-    with pytest.raises(InvalidConfiguration, match=named):
+    with pytest.raises(InvalidConfiguration, match=saying(*named)):
         selection_of(options(*argv))
 
 
@@ -174,7 +175,7 @@ def test_differences_that_cannot_be_written_are_told_before_anything_is_sent(
     monkeypatch.setattr(replay_proof, "Verification", None)
     args = options("--verify", "--differences", str(tmp_path / "no" / "d"))
     with (
-        pytest.raises(InvalidConfiguration, match=r"Invalid \[--differences\].*No such file or directory"),
+        pytest.raises(InvalidConfiguration, match=saying("[--differences]", "No such file or directory")),
         proof_for(args, SETTINGS, ReplayPlan(())),
     ):
         pass

@@ -20,6 +20,7 @@ from parquet_sink.model.ranges import LearnedSchema
 from parquet_sink.parked.settings import ParkedSettings
 from tests.addons.replay.world import Target, World, filled, left, results
 from tests.factories import Clock
+from tests.messages import assert_says
 from tests.task.fakes import ACCEPTED, BAD_FILE, REFUSED, SLOW, UNKNOWN, made
 from tests.thorough import FIXTURES_SHARED, examples
 
@@ -92,8 +93,8 @@ def test_records_that_are_gone_make_a_difference_with_its_cause(world: World) ->
         del world.records[KEY][offset]
     found = results(world.replay(world.plan(), Target()))
     assert [one.verdict for one in found] == [Verdict.DIFFERENT, Verdict.DIFFERENT, Verdict.ABSENT][: len(found)]
-    causes = {cause for one in found for cause in one.causes}
-    assert causes == {"710 records fewer than the first time: compacted, or without a row now"}
+    (cause,) = {cause for one in found for cause in one.causes}
+    assert_says(cause, "710 records fewer", "compacted", "without a row")
 
 
 def test_other_settings_are_a_cause(world: World) -> None:
@@ -103,7 +104,8 @@ def test_other_settings_are_a_cause(world: World) -> None:
     other = replace(world.settings, flush=replace(world.settings.flush, commit_records=500))
     found = results(world.replay(world.plan(), Target(), settings=other))
     assert {one.verdict for one in found} == {Verdict.DIFFERENT}
-    assert {one.causes for one in found} == {("the connector's settings are others than the first time",)}
+    ((cause,),) = {one.causes for one in found}
+    assert_says(cause, "the connector's settings")
     assert all(one.was for one in found)
 
 
