@@ -12,6 +12,7 @@ from parquet_sink.connectors.loading import load
 from parquet_sink.errors import RecordSinkFailed
 from parquet_sink.targets.outcome import Health
 from parquet_sink.worker_config.worker import Worker
+from tests.messages import assert_says, saying
 
 HOST = socket.gethostname()
 
@@ -23,9 +24,9 @@ def test_a_file_that_can_be_made_or_appended_to(tmp_path: Path) -> None:
     assert (settings.problems(), settings.address) == ((), f"file {file}")
     found = settings.probe(1.0)
     assert (found.health, file.exists()) == (Health.OK, False)
-    assert found.text.startswith(f"{file} can be made, ")
+    assert_says(found.text, f"{file} can be made")
     file.write_text("")
-    assert settings.probe(1.0).text.startswith(f"{file} can be appended to, ")
+    assert_says(settings.probe(1.0).text, f"{file} can be appended to")
 
 
 def test_what_cannot_be_written_is_told_with_the_key(tmp_path: Path) -> None:
@@ -33,8 +34,7 @@ def test_what_cannot_be_written_is_told_with_the_key(tmp_path: Path) -> None:
     for path, words in ((tmp_path, "is a folder"), (tmp_path / "a" / "b", f"has no folder to be in: {tmp_path}/a")):
         settings = FileSinkSettings(str(path), "/dev/stdout", HOST)
         (problem,) = settings.problems()
-        assert problem.startswith(f'Invalid [file]. "{path}" {words}')
-        assert problem.endswith("name a file that this user can append to.")
+        assert_says(problem, "[file]", f'"{path}"', words, "name a file", "append to")
         assert (settings.probe(1.0).health, settings.probe(1.0).text) == (Health.FAILED, problem)
 
 
@@ -44,10 +44,7 @@ def test_standard_output_must_be_one_that_others_can_open(tmp_path: Path) -> Non
     read, write = os.pipe()
     with ours, theirs:
         (problem,) = FileSinkSettings(None, f"/proc/self/fd/{ours.fileno()}", HOST).problems()
-        assert problem == (
-            "Invalid [file]. It is missing, and standard output is a socket, which Spark's processes cannot open; name "
-            "a file."
-        )
+        assert_says(problem, "[file]", "missing", "a socket", "cannot open", "name a file")
     settings = FileSinkSettings(None, f"/proc/self/fd/{write}", HOST)
     assert (settings.problems(), settings.probe(1.0).text) == ((), "standard output can be written")
     os.close(read)
@@ -56,7 +53,7 @@ def test_standard_output_must_be_one_that_others_can_open(tmp_path: Path) -> Non
 
 def test_standard_output_of_another_machine_is_refused() -> None:
     """A path there leads to some other process here."""
-    with pytest.raises(RecordSinkFailed, match="Standard output is that of elsewhere, and tasks of"):
+    with pytest.raises(RecordSinkFailed, match=saying("Standard output", "elsewhere", HOST)):
         FileSinkSettings(None, "/dev/null", "elsewhere").open()
 
 
@@ -64,8 +61,8 @@ def test_lines_give_no_notices_of_files(tmp_path: Path) -> None:
     """As of any sink of records: who asks for notices is refused, not left without them."""
     keys = {"connector.class": "FileStreamSink", "name": "lines", "topics": "t", "value.converter": "StringConverter"}
     notices = {"connect.ems.notify.topic": "n", "connect.ems.notify.url": "https://example.com"}
-    why = "Notices are of files, and this class sends records to its target; leave it out."
     loaded = load(
         {**keys, **notices, "file": str(tmp_path / "out.txt")}, Worker(machine=this_machine()), source="lines"
     )
-    assert loaded.problems == tuple(f"Invalid [{name}]. {why}" for name in notices)
+    for name, problem in zip(notices, loaded.problems, strict=True):
+        assert_says(problem, f"[{name}]", "Notices are of files", "leave it out")

@@ -7,6 +7,7 @@ import pytest
 
 from parquet_sink.addons.sources.flow.flow import StandardInput
 from parquet_sink.errors import SourceFailed
+from tests.messages import saying
 
 
 def test_what_comes_is_in_the_file(tmp_path: Path) -> None:
@@ -29,7 +30,7 @@ def test_one_connector_reads_it(tmp_path: Path) -> None:
     out, into = os.pipe()
     first, second = (StandardInput(str(tmp_path / name), name, out) for name in ("one", "two"))
     first.start()
-    with pytest.raises(SourceFailed, match="two reads standard input, and so does connector one"):
+    with pytest.raises(SourceFailed, match=saying("connector one", "two", "standard input")):
         second.start()
     first.close()
     second.start()

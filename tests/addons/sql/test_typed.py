@@ -10,6 +10,7 @@ import pytest
 from parquet_sink.convert.decoded import Decoded, SchemaColumns
 from parquet_sink.rows.settings import ShapeSettings
 from tests.addons.sql.asked import Asked
+from tests.messages import assert_says
 
 NESTED = ShapeSettings(embed_metadata=False, flatten=False)
 AT = datetime(2024, 2, 29, 12, 30, 15, 123_000, tzinfo=UTC)
@@ -82,9 +83,8 @@ def test_what_duckdb_cannot_carry() -> None:
     """A decimal of more digits passes as it is, and is refused by name where an expression uses it."""
     assert asked("SELECT wide FROM records").plain == [{"wide": Decimal("1.25")}, {}]
     refused = asked("SELECT wide * 2 AS x FROM records")
-    assert set(refused.rejected.values()) == {
-        "field wide: a decimal of more than 38 digits cannot be used in an expression"
-    }
+    (reason,) = set(refused.rejected.values())
+    assert_says(reason, "field wide", "more than 38 digits", "in an expression")
 
 
 def test_exact_decimals() -> None:
@@ -124,23 +124,26 @@ def test_a_field_that_the_schema_lacks() -> None:
     """Records of that schema are rejected, and the reason names what is there."""
     found = asked("SELECT i, nowhere FROM records")
     assert set(found.rejected) == {0, 2}
-    assert found.rejected[0].startswith("the query asks for nowhere, and the value has no such field, but i, l, f")
-    assert asked("SELECT st.z + 1 AS x FROM records").rejected[0].endswith("field st has no such field, but x, ts")
-    assert asked("SELECT s.z AS x FROM records").rejected[0] == "field s is not a record, and the query asks for s.z"
+    assert_says(found.rejected[0], "nowhere", "no such field", "i, l, f")
+    below = asked("SELECT st.z + 1 AS x FROM records")
+    assert_says(below.rejected[0], "st.z", "field st", "no such field", "x, ts")
+    of_text = asked("SELECT s.z AS x FROM records")
+    assert_says(of_text.rejected[0], "field s", "not a record", "s.z")
 
 
 def test_a_type_that_does_not_fit() -> None:
     """It is an invalid record with what DuckDB says of the types."""
     found = asked("SELECT i FROM records WHERE ls > 1")
     assert set(found.rejected) == {0, 2}
-    assert found.rejected[0].startswith("the query does not fit it: Cannot compare values of type BIGINT[]")
+    assert_says(found.rejected[0], "does not fit", "Cannot compare", "BIGINT[]")
 
 
 def test_no_record() -> None:
     """A value that is no struct has no fields."""
     found = asked("SELECT a + 1 AS a FROM records", ["x", "y"], pa.string())
-    assert found.rejected[0] == "the value is not a record, and the query asks for a"
-    assert asked("SELECT * FROM records", ["x"], pa.string()).rejected[0].startswith("the value is not a record")
+    assert_says(found.rejected[0], "the value", "not a record", "asks for a")
+    star = asked("SELECT * FROM records", ["x"], pa.string())
+    assert_says(star.rejected[0], "the value", "not a record")
 
 
 def test_unnest_of_records() -> None:

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from parquet_sink.addons.tune.declared_load import DeclaredLoad, load_of
 from parquet_sink.addons.tune.quantities import Bursts
+from tests.messages import assert_says
 
 
 @given(st.floats(0.001, 50_000), st.integers(1, 20), st.sampled_from([0.0, 1.0, 2.5]))
@@ -49,6 +50,5 @@ def test_the_same_words_are_the_same_load() -> None:
         != load_of(DeclaredLoad(5.0, 300, 2)).partitions[1].arrivals
     )
     described = DeclaredLoad(500.0, 300, 12, Bursts(20_000, 300.0, 10.0), skew=1).described
-    assert described == (
-        "500 a second of 300 B, 12 topic-partitions, bursts of 20,000 records within 10 s each 5 min, skew 1"
-    )
+    assert_says(described, "500 a second", "300 B", "12 topic-partitions", "skew 1")
+    assert_says(described, "20,000 records", "within 10 s", "each 5 min")

@@ -8,6 +8,7 @@ from parquet_sink.addons.tune.model import Durations
 from parquet_sink.addons.tune.past import durations_of, load_of
 from parquet_sink.errors import NothingSampled
 from parquet_sink.history.records import Origin, UploadOutcome, UploadRecord
+from tests.messages import assert_says, saying
 
 NOW = 1_700_000_000_000
 
@@ -80,10 +81,10 @@ def test_what_is_no_arrival_does_not_count(change: dict[str, object]) -> None:
 def test_too_little_is_said() -> None:
     """A history that tells nothing names what it has, and what to do instead."""
     untimed = [replace(upload(number), oldest_ms=None) for number in range(5)]
-    told = r"The history of x has 2 files with timestamps that were accepted, and 5 without.*--sample 10m"
+    told = saying("The history of x", "2 files", "5 without", "--sample 10m")
     with pytest.raises(NothingSampled, match=told):
         load_of([*untimed, upload(0), upload(1)], "The history of x")
-    with pytest.raises(NothingSampled, match="has 0 files"):
+    with pytest.raises(NothingSampled, match=saying("The history", "0 files", "--sample 10m")):
         load_of([], "The history of x")
 
 
@@ -94,7 +95,7 @@ def test_durations_of_uploads() -> None:
     # 1/1e5 s for a record of 60 bytes, 2,000 bytes of which count as such, too
     assert found.upload_bytes_per_s == pytest.approx(6e6, rel=0.01)
     assert found.upload_ms == pytest.approx(100, rel=0.02)
-    assert told == "50 uploads: 100 ms and 6 MB a second"
+    assert_says(told, "50 uploads", "100 ms", "6 MB a second")
     assert durations_of(files[:9], Durations()) == (Durations(), "")
     assert durations_of([replace(one, attempts=2) for one in files], Durations()) == (Durations(), "")
     alike, _ = durations_of([replace(upload(number), upload_s=0.25) for number in range(50)], Durations())

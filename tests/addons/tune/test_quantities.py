@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parquet_sink.addons.tune import quantities as q
+from tests.messages import saying
 
 
 @pytest.mark.parametrize(
@@ -19,7 +20,7 @@ def test_durations(text: str, seconds: float) -> None:
 @pytest.mark.parametrize("text", ["", "30", "0s", "-1s", "1 week", "1e3s", "9999999d", "s"])
 def test_what_is_no_duration(text: str) -> None:
     """A number without a unit, nothing, or 0 is refused with an example."""
-    with pytest.raises(ValueError, match="is not a duration above 0, such as 500ms, 30s"):
+    with pytest.raises(ValueError, match=saying(repr(text), "not a duration", "500ms, 30s")):
         q.duration_s(text)
 
 
@@ -35,7 +36,7 @@ def test_sizes(text: str, size: int) -> None:
 @pytest.mark.parametrize("text", ["", "0", "10 XB", "-1", "MB", "10m", "9999999999999GB"])
 def test_what_is_no_size(text: str) -> None:
     """Other text is refused with an example."""
-    with pytest.raises(ValueError, match="is not a size above 0, such as 300, 512KiB"):
+    with pytest.raises(ValueError, match=saying(repr(text), "not a size", "300, 512KiB")):
         q.size_bytes(text)
 
 
@@ -50,7 +51,7 @@ def test_rates(text: str, rate: float) -> None:
 @pytest.mark.parametrize("text", ["500", "0/s", "/s", "500/week", "500 s"])
 def test_what_is_no_rate(text: str) -> None:
     """Other text is refused with an example."""
-    with pytest.raises(ValueError, match="is not a rate above 0, such as 500/s"):
+    with pytest.raises(ValueError, match=saying(repr(text), "not a rate", "500/s")):
         q.rate_per_s(text)
 
 
@@ -61,11 +62,17 @@ def test_bursts() -> None:
     assert q.bursts("600/1m").per_second == 10
 
 
-@pytest.mark.parametrize("text", ["600", "0/1m", "600/1", "600/1m:2m", "a/1m", "600/1m:"])
+@pytest.mark.parametrize("text", ["600", "0/1m", "600/1", "a/1m", "600/1m:"])
 def test_what_are_no_bursts(text: str) -> None:
-    """What is wrong of a burst is told, also when it would not end before the next."""
-    with pytest.raises(ValueError, match="is not of the form RECORDS/EVERY|cannot come each"):
+    """Other text is refused with the form and an example."""
+    with pytest.raises(ValueError, match=saying(repr(text), "RECORDS/EVERY", "20000/5m")):
         q.bursts(text)
+
+
+def test_bursts_that_would_meet() -> None:
+    """One that would not end before the next is none."""
+    with pytest.raises(ValueError, match=saying("'600/1m:2m'", "takes 2m", "cannot come each 1m")):
+        q.bursts("600/1m:2m")
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from parquet_sink.addons.sources.file.task import FileTask
 from parquet_sink.addons.sources.task import Memory, Place, Reached
 from parquet_sink.errors import SourceFailed
+from tests.messages import assert_says, saying
 
 NEVER = 1 << 20
 
@@ -126,7 +127,7 @@ def test_an_old_file_that_is_gone_is_told(path: Path, caplog: pytest.LogCaptureF
     os.replace(other, path)
     with caplog.at_level(logging.WARNING):
         assert follower.run() == ["x", "y", "z"]
-    assert "what was not read of that is lost" in caplog.text
+    assert_says(caplog.text, str(path), "is lost", "from its beginning")
 
 
 def test_a_copy_of_the_file_is_the_same(path: Path) -> None:
@@ -238,7 +239,7 @@ def test_a_first_file_that_is_gone_is_told(path: Path, caplog: pytest.LogCapture
     add(path, b"b\n")
     with caplog.at_level(logging.WARNING):
         assert follower.run() == ["b"]
-    assert "its lines are lost" in caplog.text
+    assert_says(caplog.text, str(path), "lines are lost")
 
 
 def test_files_between_two_rotations_are_named(path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -252,8 +253,7 @@ def test_files_between_two_rotations_are_named(path: Path, caplog: pytest.LogCap
     add(path, b"c\n")
     with caplog.at_level(logging.WARNING):
         assert follower.run() == ["c"]
-    assert "rotated more than once" in caplog.text
-    assert "log.txt.1" in caplog.text
+    assert_says(caplog.text, "rotated more than once", "log.txt.1")
 
 
 @pytest.mark.parametrize("sent", [True, False])
@@ -362,7 +362,7 @@ def test_a_line_that_is_too_long_is_told_before_it_is_sent(path: Path, size: int
     if size == 100:
         assert follower.run() == ["a"]
     else:
-        with pytest.raises(SourceFailed, match=r"position 2 has .* \[producer\.override\.max\.request\.size\]"):
+        with pytest.raises(SourceFailed, match=saying("position 2", "[producer.override.max.request.size]")):
             follower.run()
         assert follower.place == {"position": 2}
 
@@ -370,7 +370,7 @@ def test_a_line_that_is_too_long_is_told_before_it_is_sent(path: Path, size: int
 def test_a_folder_is_no_file(path: Path) -> None:
     """A folder under the name is an error that names the key."""
     path.mkdir()
-    with pytest.raises(SourceFailed, match=r"Invalid \[file\]\. .* is a folder"):
+    with pytest.raises(SourceFailed, match=saying("[file]", str(path), "is a folder", "name a file")):
         Follower(path).run()
 
 
@@ -379,7 +379,7 @@ def test_a_position_that_is_none_is_told(path: Path, position: str | float) -> N
     """A stored position of another form is an error, and not the beginning of the file."""
     follower = Follower(path)
     follower.place = {"position": position}
-    with pytest.raises(SourceFailed, match="not a number of bytes"):
+    with pytest.raises(SourceFailed, match=saying(str(path), "not a number of bytes")):
         follower.run()
 
 
