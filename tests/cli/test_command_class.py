@@ -142,7 +142,7 @@ def test_a_name_is_one_that_can_be_typed(
     install(tmp_path, "acme_tally", GOOD, {name: "acme_tally:Tally"}, plugins.COMMANDS)
     _, out, err = told(["--help"], capsys)
     assert "count what is there" not in out
-    assert "Give it such a name" in err
+    assert_says(err, f'"{name}"', "acme-tally", "Give it such")
 
 
 def test_ours_neither_look_for_others_nor_load_them(add: Add, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from integration.scripted_worker import ScriptedWorker
 from parquet_sink.cli.connectors import edit
 from parquet_sink.cli.main import main
+from tests.messages import assert_says
 from tests.worker.rest.fake_herder import FakeHerder, Kept
 from tests.worker.rest.serving import GOOD, serving
 
@@ -102,7 +103,7 @@ def test_what_was_edited_is_shown_and_put(run: Edit, herder: FakeHerder, script:
     lines = out.splitlines()
     assert "- connect.ems.commit.records=1000" in lines
     assert "+ connect.ems.commit.records=2000" in lines
-    assert lines[-1].endswith("connector orders: changed connect.ems.commit.records")
+    assert_says(lines[-1], "connector orders", "changed", "connect.ems.commit.records")
     assert "secret-key" not in out + script.seen[0]
     assert "connect.ems.authorization.key=[hidden]" in script.seen[0]
     put = herder.kept["orders"].config
@@ -141,7 +142,9 @@ def test_what_was_edited_is_kept_where_it_is_not_put(run: Edit, herder: FakeHerd
 def test_nothing_changed_puts_nothing(run: Edit, herder: FakeHerder, script: Script) -> None:
     """And asks nothing."""
     script.then("", "")
-    assert run("orders")[:2] == (0, "connector orders: nothing was changed\n")
+    status, out, _ = run("orders")
+    assert (status, len(out.splitlines())) == (0, 1)
+    assert_says(out, "connector orders", "nothing was changed")
 
 
 def test_a_change_by_another_meanwhile_is_not_overwritten(

@@ -70,7 +70,7 @@ def test_a_rest_api_without_bounded_providers_is_warned_about_with_the_line_to_w
     shared.write_text("bootstrap.servers=there:9092\nlisteners=http://localhost:8083\n")
     assert main(["run", "--until-caught-up", "--no-live", "--worker", str(shared), str(path)]) == 0
     (told,) = [one for one in caplog.messages if one.startswith("[config.providers]")]
-    assert "Write config.providers=env in the worker file" in told
+    assert_says(told, "Write config.providers=env", "worker file")
 
 
 def test_a_worker_file_of_a_cluster_makes_no_cluster_of_run(
@@ -85,4 +85,4 @@ def test_a_worker_file_of_a_cluster_makes_no_cluster_of_run(
     shared.write_text(f"bootstrap.servers=there:9092\ngroup.id=g\n{topics}")
     assert main(["run", "--no-live", "--worker", str(shared), str(path)]) == 0
     (told,) = [one for one in caplog.messages if one.startswith("[group.id]")]
-    assert "start `parquet-sink worker` for a cluster" in told
+    assert_says(told, "start `parquet-sink worker`", "cluster")

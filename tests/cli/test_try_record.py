@@ -110,7 +110,7 @@ def test_a_rejected_record_has_a_status_of_its_own(folder: Path, capsys: pytest.
         (["--offset", "3", "--timestamp", "0"], ("[--timestamp]", "with --value alone")),
         (["--offset", "-1"], ("[--offset]", "-1 is less than 0")),
         (["--value", "good.json", "--header", "a"], ("[--header]", '"a" has no =', "NAME=TEXT")),
-        (["--value", "none"], ("[--value]", "none", "No such file or directory", "correct the path")),
+        (["--value", "absent"], ("[--value]", "absent", "No such file or directory", "correct the path")),
         (["--value", "empty"], ("[--value]", "is empty", "the record's bytes")),
         (["--value", "good.json", "--key", "empty"], ("[--key]", "is empty")),
     ],

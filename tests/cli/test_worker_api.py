@@ -78,7 +78,7 @@ def test_the_next_worker_is_asked_where_one_is_not_reached() -> None:
     away, broken = RequestFailed(FailureKind.CONNECT, "refused"), RequestFailed(FailureKind.BROKEN, "closed")
     asked = api(away, away, Answer(200, b"[1]"), Answer(200, b"[2]"), settings=group)
     assert (asked.get("connectors"), asked.get("connectors"), asked.url) == ([1], [2], "http://c:1")
-    with pytest.raises(SetupError, match=saying("http://c:1", "cannot be reached")):
+    with pytest.raises(SetupError, match=saying("http://c:1", "cannot be reached", "Check that it runs")):
         api(away, away, away, settings=group).get("connectors")
     with pytest.raises(WorkerRefused, match=saying("http://a:1", "connection broke")):
         api(broken, settings=group).ask("PUT", ["connectors", "x", "pause"])

@@ -206,7 +206,7 @@ def test_what_was_delivered_before_is_no_loss() -> None:
     opened(log, 0, 30)
     assert offsets(list(source.batches())) == list(range(12, 30))
     log.first = 16
-    with pytest.raises(OffsetsLost, match="offsets 15 to 15 were deleted"):
+    with pytest.raises(OffsetsLost, match=saying("orders, topic-partition 3", "15 to 15", "deleted")):
         list(RangeReader(KAFKA, "orders", 3, 0, 30, accepted=15).batches())
 
 
@@ -333,7 +333,7 @@ def test_what_waiting_does_not_cure_fails() -> None:
     """A refusal ends the range, naming topic-partition, offset and cause."""
     log = log_of(5)
     log.events = [KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)]
-    with pytest.raises(KafkaFailed, match="Topic orders, topic-partition 3, offset 0: ") as found:
+    with pytest.raises(KafkaFailed, match=saying("orders, topic-partition 3", "offset 0", "kafka-acls")) as found:
         list(opened(log, 0, 5).batches())
     assert found.value.topic_partition == ("orders", 3)
 
@@ -448,7 +448,7 @@ def test_a_log_that_was_cut_back_is_read_on_if_loss_is_accepted(caplog: pytest.L
     source = opened(log, 5, 8, ACCEPTING)
     assert offsets(list(source.batches())) == [5, 6, 7]
     assert source.lost == [(2, 5, "truncated")]
-    assert_line_says(caplog.text, "from 2 to 4", "others than those delivered")
+    assert_line_says(caplog.text, "orders, topic-partition 3", "from 2 to 4", "others than those delivered")
 
 
 def test_a_topic_that_is_gone_ends_the_range(monkeypatch: pytest.MonkeyPatch) -> None:

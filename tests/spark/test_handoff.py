@@ -86,8 +86,10 @@ def test_a_missing_option_is_named() -> None:
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     """Options that are used after the `with` that made them say so; a folder that cannot be read has its cause."""
-    with pytest.raises(InvalidConfiguration, match=saying("[run.folder]", "gone", "`with`", "has ended")):
+    with pytest.raises(
+        InvalidConfiguration, match=saying("[run.folder]", str(tmp_path / "gone"), "`with`", "has ended")
+    ):
         handoff.read({handoff.RUN_FOLDER: str(tmp_path / "gone")})
     (tmp_path / "file").write_text("")
-    with pytest.raises(InvalidConfiguration, match=saying("[run.folder]", "file", "Not a directory")):
+    with pytest.raises(InvalidConfiguration, match=saying("[run.folder]", str(tmp_path / "file"), "Not a directory")):
         handoff.read({handoff.RUN_FOLDER: str(tmp_path / "file")})

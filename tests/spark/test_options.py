@@ -7,7 +7,7 @@ import pytest
 from parquet_sink.spark.options import problems
 from parquet_sink.spark.session import LOCAL_MASTER, SETTINGS, Session
 from parquet_sink.spark.slots import local_master, share
-from tests.messages import assert_says
+from tests.messages import assert_line_says, assert_says
 
 
 @pytest.mark.parametrize(
@@ -76,4 +76,4 @@ def test_speculation_stays_off(tmp_path: Path, caplog: pytest.LogCaptureFixture)
             local=True
         )
     assert (settings["spark.speculation"], settings["spark.ui.enabled"]) == ("false", "true")
-    assert "spark.speculation=true is not honoured" in caplog.text
+    assert_line_says(caplog.text, "spark.speculation=true", "not honoured")

@@ -6,6 +6,7 @@ from confluent_kafka import KafkaError
 from parquet_sink.errors import BrokerAway, KafkaFailed, KafkaRefused
 from parquet_sink.kafka.client.errors import MEMBERS_ONLY, PASSING, REFUSALS, UNKNOWN, failure
 from parquet_sink.model.receipts import Restart
+from tests.messages import assert_says
 
 
 @pytest.mark.parametrize("code", sorted(PASSING))
@@ -20,8 +21,7 @@ def test_what_stays_ends_the_connector(code: int) -> None:
     found = failure(KafkaError(code), "The offsets", asked="host:1")
     assert type(found) is KafkaRefused
     assert found.reaction.restart is Restart.NEVER
-    assert str(found).startswith("The offsets: host:1 refuses. ")
-    assert str(found).endswith(f"{REFUSALS[code]}.")
+    assert_says(found, "The offsets", "host:1 refuses", REFUSALS[code])
 
 
 @pytest.mark.parametrize("code", [KafkaError.UNKNOWN, KafkaError.INVALID_PARTITIONS, KafkaError._STATE, 4_711])

@@ -18,6 +18,7 @@ from parquet_sink.kafka.client.options import (
     translate,
 )
 from parquet_sink.kafka.settings import KafkaSettings
+from tests.messages import saying
 
 SERVERS = {"bootstrap.servers": "localhost:9092"}
 JAVA_DEFAULTS = {
@@ -141,7 +142,7 @@ def test_the_admin_client_gets_nothing_of_a_consumer() -> None:
 
 def test_what_the_client_refuses_is_an_invalid_configuration() -> None:
     """An unknown setting or a wrong value is told as a key to correct, in the client's words."""
-    with pytest.raises(InvalidConfiguration, match="Invalid \\[consumer.override.\\*\\].*no.such.setting"):
+    with pytest.raises(InvalidConfiguration, match=saying("[consumer.override.*]", "no.such.setting")):
         client_options.build(Consumer, group_options(kafka(no_such_setting="1")))
 
 

@@ -124,7 +124,9 @@ def test_what_a_crash_left_of_a_write_is_passed_over(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     """With the key to set."""
     (tmp_path / "file").write_text("")
-    with pytest.raises(SetupError, match=saying("file", "Not a directory", "set config.storage.folder")):
+    with pytest.raises(
+        SetupError, match=saying(str(tmp_path / "file"), "Not a directory", "set config.storage.folder")
+    ):
         FileConfigStore(tmp_path / "file" / "folder")
 
 

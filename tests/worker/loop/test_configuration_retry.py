@@ -111,7 +111,9 @@ def test_what_the_store_has_is_read_beside_the_loop(
     later.settle()
     states = {name: status_of(later, name)[0] for name in ("one", "two", "still")}
     assert states == {"one": State.UNASSIGNED, "two": State.RUNNING, "still": State.STOPPED}
-    assert status_of(later)[1:] == ("", "Its configuration is being read.")
+    _, trace, waits = status_of(later)
+    assert trace == ""
+    assert_says(waits, "configuration", "being read")
     with pytest.raises(OffsetsRefused, match="being read"):
         later.requests.offsets("one")
     hangs["one"].set_result(later.load({"name": "one"}, "one"))

@@ -100,7 +100,7 @@ def test_a_query_that_is_started_again_runs_once_its_checks_are_done(loop: Loop,
     fail(loop, "one", launched, "KafkaFailed")
     loop.round(40)
     assert (loop.state("one"), len(launched)) == (State.RESTARTING, 2)
-    assert state_and_reason(loop)[1].startswith("Its start is being checked")
+    assert_says(state_and_reason(loop)[1], "start", "being checked")
     loop.checks = True
     loop.settle()
     assert state_and_reason(loop) == (State.RUNNING, "", 1)

@@ -205,7 +205,7 @@ def test_a_pattern_without_a_match_is_a_warning(aggregator: EventAggregator) -> 
     aggregator.on_event(TopicsMissing("one", 100.0, (), "item.*"))
     snapshot = aggregator.snapshot("one")
     [warning] = snapshot.warnings
-    assert warning.startswith('Warning [topics.regex]. No topic matches "item.*"')
+    assert_says(warning, "[topics.regex]", "No topic", '"item.*"')
     assert snapshot.waits_for(100.0) == ""
     aggregator.on_event(TopicsMissing("one", 101.0))
     assert snapshot.warnings == ()

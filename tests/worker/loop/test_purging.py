@@ -77,7 +77,7 @@ def test_a_folder_that_another_uses_by_now_stays(deleting: Loop) -> None:
     deleting.settle()
     with (
         ConnectorLock(str(folder.parent), "one"),
-        pytest.raises(NotPurged, match=saying("one", "is deleted", "is not removed")),
+        pytest.raises(NotPurged, match=saying("Connector one", "is deleted", "is not removed")),
     ):
         deleting.requests.purge("one")
     assert folder.exists()

@@ -1,6 +1,6 @@
 """The REST API over the worker's own loop, whose queries are doubles: what a client reads after what it asked for."""
 
-from tests.worker.loop.worker_doubles import Loop
+from tests.worker.loop.worker_doubles import BROKEN, Loop
 from tests.worker.rest.serving import serving
 
 CONFIG = {"connector.class": "EmsSink", "topics": "orders", "tasks": "2", "connect.ems.authorization.key": "AppKey k"}
@@ -29,7 +29,7 @@ def test_a_connectors_life_over_http(loop: Loop) -> None:
         assert api.ask("PUT", f"{path}/config", {**shown, "records": "7"}).status == 200
         assert loop.registry.connectors["a/b"].stored.config["connect.ems.authorization.key"] == "AppKey k"
         refused = api.ask("PUT", f"{path}/config", {**shown, "bad": "x"})
-        assert (refused.status, "Invalid [bad]. It is bad" in refused.json["message"]) == (400, True)
+        assert (refused.status, BROKEN in refused.json["message"]) == (400, True)
         assert api.get(f"{path}/config").json["records"] == "7"
         loop.round(12)
         restarted = api.ask("POST", f"{path}/restart?includeTasks=true")

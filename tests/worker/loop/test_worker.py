@@ -299,7 +299,7 @@ def test_a_connector_that_runs_already_is_told_before_spark_starts(
     with ConnectorLock(str(tmp_path / "tmp"), "one"):
         assert hosted("one", observer=Observer()).run() == 1
     assert Spark.made == []
-    assert_line_says(caplog.text, "one", "already running", "on this machine")
+    assert_line_says(caplog.text, "Connector one", "already running", "on this machine")
 
 
 def test_one_that_cannot_run_keeps_nobody_from_it(hosted: Callable[..., Worker], tmp_path: Path) -> None:

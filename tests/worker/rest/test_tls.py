@@ -113,9 +113,8 @@ def test_a_key_may_have_a_password(tmp_path: Path) -> None:
     identity = _identity(locked)
     server_context(TlsSettings(identity, Secret("secret-1")))
     for password in (None, Secret("wrong")):
-        with pytest.raises(SetupError, match="or its password is wrong") as raised:
+        with pytest.raises(SetupError, match=saying(f"Invalid [{KEY}]", "password is wrong")):
             server_context(TlsSettings(identity, password))
-        assert str(raised.value).startswith(f"Invalid [{KEY}]. ")
 
 
 def test_files_that_cannot_be_used_are_named(made: Made, tmp_path: Path) -> None:
@@ -124,9 +123,9 @@ def test_files_that_cannot_be_used_are_named(made: Made, tmp_path: Path) -> None
     broken.write_text("-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n")
     with pytest.raises(SetupError, match=saying(f"[{KEY}]", "broken.pem", "not hold a certificate")):
         server_context(TlsSettings(Store(KEY, file=str(broken))))
-    with pytest.raises(SetupError, match=r"Invalid \[trust\]. .*broken.pem cannot be used"):
+    with pytest.raises(SetupError, match=saying("[trust]", "broken.pem", "cannot be used")):
         server_context(TlsSettings(_identity(made), authorities=Store("trust", file=str(broken))))
-    with pytest.raises(SetupError, match=r"Invalid \[listeners.https.ssl.cipher.suites\]. OpenSSL knows none"):
+    with pytest.raises(SetupError, match=saying("[listeners.https.ssl.cipher.suites]", "OpenSSL", "none")):
         server_context(TlsSettings(_identity(made), ciphers=("NOTHING",)))
 
 
