@@ -19,6 +19,7 @@ from parquet_sink.model.rejected import Rejected, Stage
 from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.rows.run import Run
 from parquet_sink.rows.settings import ObfuscationSettings, ShapeSettings
+from tests.messages import assert_says
 from tests.rows.json_records import eager, facts, shape_settings, values
 from tests.thorough import examples
 
@@ -127,11 +128,13 @@ def test_a_rejected_record_tells_where_it_came_from() -> None:
     block = RecordBatch.of("t", 3, [5, 7, 9], [1, 2, 3], texts)
     run, bad, keyless = RowBuilder(KEYED).shape(block)
     assert isinstance(run, Run)
-    reason = "the value is not JSON: unexpected character, expected a JSON value (position 1)"
-    assert bad == Rejected("t", 3, 7, Stage.VALUE_CONVERTER, reason, None, b"junk", None, 2)
+    assert isinstance(bad, Rejected)
+    assert_says(bad.reason, "not JSON", "unexpected character", "position 1")
+    assert "junk" not in bad.reason
+    assert bad == Rejected("t", 3, 7, Stage.VALUE_CONVERTER, bad.reason, None, b"junk", None, 2)
     assert isinstance(keyless, Rejected)
     assert (keyless.offset, keyless.stage, keyless.value) == (9, Stage.SHAPE, texts[2])
-    assert keyless.reason.startswith("connect.ems.data.primary.key: column id is null")
+    assert_says(keyless.reason, "connect.ems.data.primary.key", "column id is null")
 
 
 def test_a_rejected_record_has_its_key_and_headers_where_they_were_read() -> None:

@@ -17,6 +17,7 @@ from parquet_sink.rows.row_builder import RowBuilder, Run
 from parquet_sink.rows.schema.topic_columns import MAX_COLUMNS, MAX_NAME
 from parquet_sink.rows.settings import ObfuscationSettings, ShapeSettings
 from tests.factories import accepted
+from tests.messages import assert_says
 
 BARE = ShapeSettings(embed_metadata=False)
 
@@ -197,17 +198,17 @@ def test_null_key_deep_in_a_block_is_found() -> None:
     settings = ShapeSettings(primary_keys=("a", "b"))
     values = [b'{"a":1,"b":2}'] * 5000 + [b'{"c":1}', b'{"b":1}']
     offset, reason = refused(settings, *values)
-    assert (offset, reason.split(",")[0:2]) == (5000, ["connect.ems.data.primary.key: columns a", " b are null"])
+    assert offset == 5000
+    assert_says(reason, "connect.ems.data.primary.key", "columns a, b", "null", "connect.ems.allow.null.pk=true")
 
 
 @pytest.mark.parametrize("value", [b'{"A":1}', b'{"id":null}', b'{"tags":[1]}'])
 def test_missing_key(value: bytes) -> None:
     """A key column that the topic never had is missing, whether or not nulls are allowed."""
     settings = ShapeSettings(primary_keys=("id",), allow_null_primary_keys=True, discard_collections=True)
-    assert refused(settings, value) == (
-        0,
-        "connect.ems.data.primary.key: column id is missing, so the record has no primary key",
-    )
+    offset, reason = refused(settings, value)
+    assert offset == 0
+    assert_says(reason, "connect.ems.data.primary.key", "column id is missing")
 
 
 def wide(columns: int) -> bytes:
@@ -221,7 +222,9 @@ def test_number_of_columns_is_limited(flatten: bool) -> None:
     settings = ShapeSettings(flatten=flatten, embed_metadata=False)
     (run,) = shape(RowBuilder(settings), [wide(MAX_COLUMNS)] * 2)
     assert run.rows.num_columns == MAX_COLUMNS
-    assert refused(settings, wide(MAX_COLUMNS + 1)) == (0, "it has 2,501 columns, more than the limit of 2,500")
+    offset, reason = refused(settings, wide(MAX_COLUMNS + 1))
+    assert offset == 0
+    assert_says(reason, "2,501 columns", "limit of 2,500")
 
 
 def test_a_topic_of_too_many_columns_starts_anew() -> None:
@@ -238,7 +241,7 @@ def test_length_of_names_is_limited() -> None:
     name = b"n" * MAX_NAME
     assert shape(RowBuilder(BARE), [b'{"' + name + b'":1}'])[0].records == 1
     _, reason = refused(BARE, b'{"' + name + b'n":1}')
-    assert reason.endswith("has a name longer than 1,000 characters")
+    assert_says(reason, "column nnn", "name", "longer than 1,000 characters")
 
 
 def test_deep_records_are_shaped() -> None:
@@ -376,9 +379,10 @@ def test_lower_case_names() -> None:
 def test_names_that_differ_in_case_alone_clash() -> None:
     """Two fields that become one column have no row, on both paths."""
     settings = ShapeSettings(lowercase=True)
-    assert refused(settings, b'{"A":1,"a":2}') == (0, f"{LOWER_KEY}: fields A and a would both become field a")
-    offset, reason = refused(settings, *[b'{"A":1}'] * 200, b'{"A":1,"a":2}')
-    assert (offset, reason) == (200, f"{LOWER_KEY}: fields A and a would both become field a")
+    offset, reason = refused(settings, b'{"A":1,"a":2}')
+    assert offset == 0
+    assert_says(reason, LOWER_KEY, "A and a", "both become", "field a")
+    assert refused(settings, *[b'{"A":1}'] * 200, b'{"A":1,"a":2}') == (200, reason)
 
 
 def test_columns_of_other_case_settings_are_forgotten() -> None:
@@ -405,7 +409,9 @@ def test_records_with_lists_are_read_fast() -> None:
 def test_a_list_with_an_integer_beyond_64_bits_is_refused_on_the_fast_path() -> None:
     """Such a number would be altered by reading it; the record is named."""
     values = [b'{"a":[%d]}' % n for n in range(300)] + [b'{"a":[18446744073709551616]}']
-    assert refused(ShapeSettings(), *values) == (300, "field a[0] holds an integer beyond 64 bits")
+    offset, reason = refused(ShapeSettings(), *values)
+    assert offset == 300
+    assert_says(reason, "field a[0]", "integer", "64 bits")
 
 
 def test_lower_case_reaches_into_lists() -> None:
@@ -415,8 +421,9 @@ def test_lower_case_reaches_into_lists() -> None:
     assert run.rows.slice(0, 1).to_pylist() == [{"l": '[{"a":0,"b":{"c":[]}}]'}]
     assert run.rows.column("l").to_pylist()[299] == '[{"a":299,"b":{"c":[]}}]'
     values = [b'{"L":[]}'] * 200 + [b'{"L":[{"A":1,"a":2}]}']
-    reason = f"{LOWER_KEY}: fields L[0].A and L[0].a would both become field L[0].a"
-    assert refused(ShapeSettings(lowercase=True), *values) == (200, reason)
+    offset, reason = refused(ShapeSettings(lowercase=True), *values)
+    assert offset == 200
+    assert_says(reason, LOWER_KEY, "L[0].A and L[0].a", "both become", "field L[0].a")
 
 
 def test_a_zero_with_a_sign_is_read_fast() -> None:

@@ -297,6 +297,7 @@ def test_what_changes_nothing_or_is_unsafe_is_warned_about(
     assert loaded.problems == ()
     (warning,) = loaded.warnings
     assert_says(warning, f"[{V}{name}]", *reason)
+    assert CANARY not in warning
 
 
 V2, V3 = "http://r:8080/apis/registry/v2", "http://r:8080/apis/registry/v3"

@@ -19,6 +19,7 @@ from parquet_sink.rows.schema.arrow_types import (
     storable,
     type_name,
 )
+from tests.messages import saying
 from tests.thorough import examples
 
 NOTHING: frozenset[str] = frozenset()
@@ -40,7 +41,8 @@ ROWS = [
     {"id": 2, "address": None, "tags": [None, {"zip-code": "2", "since": None}], "counts": None},
 ]
 
-METADATA = "connect.ems.embed.kafka.metadata: column kafkaOffset"
+METADATA = ("connect.ems.embed.kafka.metadata", "column kafkaOffset", "metadata column", "set it to false", "rename")
+NO_RECORD = ("not a record", "connect.ems.flattener.jsonblob.chunks")
 
 
 def test_flattening_makes_a_nullable_column_of_each_leaf() -> None:
@@ -108,64 +110,43 @@ def wide(count: int) -> pa.DataType:
 @pytest.mark.parametrize(
     ("arrow", "reason"),
     [
-        (
-            pa.list_(pa.int32()),
-            "the value is not a record but a list, which only connect.ems.flattener.jsonblob.chunks takes",
-        ),
-        (
-            pa.map_(pa.string(), pa.int32()),
-            "the value is not a record but a map, which only connect.ems.flattener.jsonblob.chunks takes",
-        ),
-        (pa.string(), "the value is not a record but a string, which only connect.ems.flattener.jsonblob.chunks takes"),
-        (pa.binary(), "the value is not a record but bytes, which only connect.ems.flattener.jsonblob.chunks takes"),
-        (pa.bool_(), "the value is not a record but a boolean, which only connect.ems.flattener.jsonblob.chunks takes"),
-        (
-            pa.decimal128(3, 1),
-            "the value is not a record but a number, which only connect.ems.flattener.jsonblob.chunks takes",
-        ),
-        (pa.date32(), "the value is not a record but a date, which only connect.ems.flattener.jsonblob.chunks takes"),
-        (
-            pa.time32("ms"),
-            "the value is not a record but a time, which only connect.ems.flattener.jsonblob.chunks takes",
-        ),
-        (
-            pa.timestamp("ms", "UTC"),
-            "the value is not a record but a timestamp, which only connect.ems.flattener.jsonblob.chunks takes",
-        ),
-        (pa.struct([]), "the record has no field that can hold a value"),
-        (pa.struct([("a", pa.null()), ("b", pa.struct([]))]), "the record has no field that can hold a value"),
-        (
-            pa.struct([("kafkaOffset", pa.int32())]),
-            f"{METADATA} has the name of a Kafka metadata column; set it to false, or rename the field",
-        ),
-        (wide(2_501), "it has 2,501 columns, more than the limit of 2,500"),
-        (pa.struct([("n" * 1_001, pa.int32())]), f"column {'n' * 200}... has a name longer than 1,000 characters"),
+        (pa.list_(pa.int32()), ("a list", *NO_RECORD)),
+        (pa.map_(pa.string(), pa.int32()), ("a map", *NO_RECORD)),
+        (pa.string(), ("a string", *NO_RECORD)),
+        (pa.binary(), ("bytes", *NO_RECORD)),
+        (pa.bool_(), ("a boolean", *NO_RECORD)),
+        (pa.decimal128(3, 1), ("a number", *NO_RECORD)),
+        (pa.date32(), ("a date", *NO_RECORD)),
+        (pa.time32("ms"), ("a time,", *NO_RECORD)),
+        (pa.timestamp("ms", "UTC"), ("a timestamp", *NO_RECORD)),
+        (pa.struct([]), ("no field", "hold a value")),
+        (pa.struct([("a", pa.null()), ("b", pa.struct([]))]), ("no field", "hold a value")),
+        (pa.struct([("kafkaOffset", pa.int32())]), METADATA),
+        (wide(2_501), ("2,501 columns", "limit of 2,500")),
+        (pa.struct([("n" * 1_001, pa.int32())]), (f"column {'n' * 200}... ", "longer than 1,000 characters")),
     ],
 )
-def test_some_schemas_have_no_columns(arrow: pa.DataType, reason: str, flatten: bool) -> None:
+def test_some_schemas_have_no_columns(arrow: pa.DataType, reason: tuple[str, ...], flatten: bool) -> None:
     """What is wrong with a record type is said once, in the words of records without a schema."""
-    with pytest.raises(InvalidValue) as caught:
+    with pytest.raises(InvalidValue, match=saying(*reason)):
         columns.flat(arrow, False, frozenset({"kafkaOffset"})) if flatten else columns.nested(
             arrow, frozenset({"kafkaOffset"})
         )
-    assert str(caught.value) == reason
 
 
 def test_fields_of_lists_and_maps_count_when_they_stay() -> None:
     """Without flattening each leaf below a list or a map is a column of Parquet."""
     arrow = pa.struct([("l", pa.list_(wide(1_300))), ("m", pa.map_(pa.string(), wide(1_300)))])
     assert len(columns.flat(arrow, False, NOTHING).columns) == 2
-    with pytest.raises(InvalidValue, match="it has 2,601 columns"):
+    with pytest.raises(InvalidValue, match="2,601 columns"):
         columns.nested(arrow, NOTHING)
 
 
 def test_two_fields_may_not_become_one_column() -> None:
     """Names that are equal once joined make the record invalid, unless one of them is discarded."""
     arrow = pa.struct([("a_b", pa.int32()), ("a", pa.struct([("b", pa.list_(pa.int32()))]))])
-    with pytest.raises(
-        InvalidValue,
-        match=r"^fields a_b and a.b would both become column a_b; connect.ems.flattener.enable=false keeps them apart$",
-    ):
+    said = ("a_b and a.b", "both become", "column a_b", "connect.ems.flattener.enable=false")
+    with pytest.raises(InvalidValue, match=saying(*said)):
         columns.flat(arrow, False, NOTHING)
     assert len(columns.flat(arrow, True, NOTHING).columns) == 1
     assert len(columns.nested(arrow, NOTHING).columns) == 2
@@ -173,9 +154,9 @@ def test_two_fields_may_not_become_one_column() -> None:
 
 def test_a_field_has_a_name() -> None:
     """An empty name is refused where it would have to name a column."""
-    with pytest.raises(InvalidValue, match="^the record has a field with an empty name$"):
+    with pytest.raises(InvalidValue, match=saying("the record", "empty name")):
         columns.flat(pa.struct([("", pa.int32())]), False, NOTHING)
-    with pytest.raises(InvalidValue, match="^the object at a has a field with an empty name$"):
+    with pytest.raises(InvalidValue, match=saying("object at a ", "empty name")):
         columns.flat(pa.struct([("a", pa.struct([("", pa.int32())]))]), False, NOTHING)
 
 
@@ -192,7 +173,7 @@ def test_depth_has_a_limit(list_at_end: bool) -> None:
     """A hundred levels are taken, one more is not, and no depth breaks anything."""
     check_depth(deep(100, list_at_end))
     for levels in (101, 2_000):
-        with pytest.raises(InvalidValue, match=r"^field a\.a\..* is nested deeper than 100 levels$"):
+        with pytest.raises(InvalidValue, match=saying("field a.a.", "deeper than 100 levels")):
             check_depth(deep(levels, list_at_end))
 
 
@@ -222,8 +203,8 @@ def test_lower_case_reaches_every_field() -> None:
 def test_lower_case_may_not_make_two_fields_one() -> None:
     """The message names both, wherever they are."""
     arrow = pa.struct([("X", pa.list_(pa.struct([("a", pa.int32()), ("A", pa.int32())])))])
-    said = r"^connect\.ems\.convert\.lowercase\.fields: fields X\.a and X\.A would both become field X\.a$"
-    with pytest.raises(InvalidValue, match=said):
+    said = ("connect.ems.convert.lowercase.fields", "X.a and X.A", "both become", "field X.a")
+    with pytest.raises(InvalidValue, match=saying(*said)):
         distinct(arrow)
     assert distinct(arrow, discard=True) == arrow
     assert lowercased(arrow, discard=True) == pa.struct([("x", arrow.field(0).type)])

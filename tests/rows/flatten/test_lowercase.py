@@ -22,6 +22,7 @@ from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.rows.schema.arrow_types import distinct
 from parquet_sink.rows.settings import ObfuscationSettings, ShapeSettings
 from tests.factories import accepted
+from tests.messages import assert_says, saying
 from tests.thorough import examples
 
 KEY = "connect.ems.convert.lowercase.fields"
@@ -100,7 +101,7 @@ def test_what_clashes_does_not_depend_on_other_settings(records: list[dict[str, 
             patch.object(json_fast, "attempt", json_fast.attempt if fast else lambda values, schema, unexpected: ""),
         ):
             found = refused(RowBuilder(way), everything)
-        assert [number for number, reason in found.items() if reason.startswith(KEY)] == expected, way
+        assert [number for number, reason in found.items() if KEY in reason] == expected, way
 
 
 def test_null_beside_the_same_name_in_another_case() -> None:
@@ -108,8 +109,9 @@ def test_null_beside_the_same_name_in_another_case() -> None:
     for way in [*WAYS, CHUNKS]:
         records: list[object] = [{"id": 1, "ID": None}, {"ID": None, "id": 2}, {"o": {"x": 1, "X": None}, "id": 3}]
         assert refused(RowBuilder(way), records * 100) == {}
-        reason = f"{KEY}: fields id and ID would both become field id"
-        assert refused(RowBuilder(way), [*records, {"id": 1, "ID": 0}]) == {3: reason}
+        ((at, reason),) = refused(RowBuilder(way), [*records, {"id": 1, "ID": 0}]).items()
+        assert at == 3
+        assert_says(reason, KEY, "id and ID", "both become", "field id")
 
 
 def test_objects_that_become_one_clash() -> None:
@@ -117,7 +119,9 @@ def test_objects_that_become_one_clash() -> None:
     record = {"A": {"x": 1}, "a": {"y": 2}}
     for way in [*WAYS, CHUNKS]:
         good: list[object] = [{"A": {"x": 1}}, {"a": {"y": 2}}] * 100
-        assert refused(RowBuilder(way), [*good, record]) == {200: f"{KEY}: fields A and a would both become field a"}
+        ((at, reason),) = refused(RowBuilder(way), [*good, record]).items()
+        assert at == 200
+        assert_says(reason, KEY, "A and a", "both become", "field a")
 
 
 def test_lists_that_are_discarded_do_not_count() -> None:
@@ -179,9 +183,9 @@ def test_with_a_schema_the_fields_of_its_types_count() -> None:
     block = RecordBatch.of("t", 0, [0, 1], [0, 0], [b"", b""])
     (run,) = accepted(RowBuilder(replace(LOWER, discard_collections=True), None, _Given(rows)), block)
     assert run.rows.to_pylist() == [{"id": 1}] * 2
-    with pytest.raises(InvalidRecord, match="fields l.a and l.A would both become field l.a"):
+    with pytest.raises(InvalidRecord, match=saying("l.a and l.A", "both become", "field l.a")):
         list(accepted(RowBuilder(LOWER, None, _Given(rows)), block))
-    with pytest.raises(InvalidValue, match="fields a and A would both become field a"):
+    with pytest.raises(InvalidValue, match=saying("a and A", "both become", "field a")):
         distinct(pa.struct([("a", pa.int32()), ("A", pa.int32())]))
 
 

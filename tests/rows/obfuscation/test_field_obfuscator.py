@@ -14,6 +14,7 @@ from parquet_sink.rows.flatten.trees import flatten
 from parquet_sink.rows.obfuscation import field_obfuscator
 from parquet_sink.rows.obfuscation.field_obfuscator import FieldObfuscator
 from parquet_sink.rows.settings import ObfuscationSettings
+from tests.messages import saying
 from tests.thorough import examples
 
 STARS = "*****"
@@ -82,43 +83,34 @@ def test_maps() -> None:
     assert found.to_pylist() == [{"f": [(1, HIDDEN), (2, {"name": None, "age": 1})]}]
 
 
-TAKE_OUT = "take it out, or let the producer write text"
+TAKE_OUT = ("not text", "take it out", "write text")
+NOTHING_BELOW = ("nothing below", "take it out")
 REFUSED = [
-    ("f", NUMBER, 1, f"f is a number, not text; {TAKE_OUT}"),
-    ("f", pa.float64(), 1.5, f"f is a number, not text; {TAKE_OUT}"),
-    ("f", pa.bool_(), True, f"f is a boolean, not text; {TAKE_OUT}"),
-    ("f", CUSTOMER, ADA, "f is an object, not text; name the fields in it"),
-    ("f", pa.list_(TEXT), ["a"], "f is a list, not text; write f.value for its items"),
-    ("f_age", CUSTOMER, ADA, f"f_age (field f.age) is a number, not text; {TAKE_OUT}"),
-    ("f.value.age", PLAYERS, [ADA], f"f.value.age is a number, not text; {TAKE_OUT}"),
-    ("f.name", PLAYERS, [ADA], "f.name leads through f, a list; write f.value.name"),
-    ("f.name", TEXT, "Ada", "f.name leads through f, text, which has nothing below it; write f, or take it out"),
-    (
-        "f.name.first",
-        CUSTOMER,
-        ADA,
-        "f.name.first leads through f.name, text, which has nothing below it; write f.name, or take it out",
-    ),
-    (
-        "f.age.value",
-        CUSTOMER,
-        ADA,
-        "f.age.value leads through f.age, a number, which has nothing below it; write f.age, or take it out",
-    ),
+    ("f", NUMBER, 1, ("f is a number", *TAKE_OUT)),
+    ("f", pa.float64(), 1.5, ("f is a number", *TAKE_OUT)),
+    ("f", pa.bool_(), True, ("f is a boolean", *TAKE_OUT)),
+    ("f", CUSTOMER, ADA, ("f is an object", "not text", "name the fields")),
+    ("f", pa.list_(TEXT), ["a"], ("f is a list", "not text", "write f.value", "items")),
+    ("f_age", CUSTOMER, ADA, ("f_age", "field f.age", "is a number", *TAKE_OUT)),
+    ("f.value.age", PLAYERS, [ADA], ("f.value.age is a number", *TAKE_OUT)),
+    ("f.name", PLAYERS, [ADA], ("f.name", "through f, a list", "write f.value.name")),
+    ("f.name", TEXT, "Ada", ("f.name", "through f, text", "write f,", *NOTHING_BELOW)),
+    ("f.name.first", CUSTOMER, ADA, ("f.name.first", "through f.name, text", "write f.name,", *NOTHING_BELOW)),
+    ("f.age.value", CUSTOMER, ADA, ("f.age.value", "through f.age, a number", "write f.age,", *NOTHING_BELOW)),
 ]
 
 
 @pytest.mark.parametrize("flat", [True, False])
 @pytest.mark.parametrize(("named", "arrow", "value", "reason"), REFUSED)
-def test_what_is_no_text(named: str, arrow: pa.DataType, value: object, reason: str, flat: bool) -> None:
+def test_what_is_no_text(named: str, arrow: pa.DataType, value: object, reason: tuple[str, ...], flat: bool) -> None:
     """A setting that names something else than text makes records invalid, with path and kind and no content."""
     if named == "f_age" and not flat:
-        named, reason = "f.age", f"f.age is a number, not text; {TAKE_OUT}"
+        named, reason = "f.age", ("f.age is a number", *TAKE_OUT)
     hides = obfuscator("other", named, flat=flat)
     for attempt in (lambda: hides.tree({"f": value}), lambda: hides.rows(row({"f": arrow}, f=value))):
-        with pytest.raises(InvalidValue) as error:
+        with pytest.raises(InvalidValue, match=saying("connect.ems.obfuscation.fields", *reason)) as error:
             attempt()
-        assert str(error.value) == f"connect.ems.obfuscation.fields: {reason}"
+        assert not [content for content in ("Ada", "36", "1.5") if content in str(error.value)]
 
 
 @pytest.mark.parametrize(
@@ -135,24 +127,23 @@ def test_what_is_no_text(named: str, arrow: pa.DataType, value: object, reason: 
 )
 def test_typed_kinds_that_are_no_text(arrow: pa.DataType, kind: str) -> None:
     """So do types that only records with a schema have, also where the values are null: the schema says it."""
-    with pytest.raises(InvalidValue, match=f"obfuscation.fields: f is {kind}, not text"):
+    with pytest.raises(InvalidValue, match=saying("obfuscation.fields", f"f is {kind},", "not text")):
         obfuscator("f").rows(row({"f": arrow}, f=None))
 
 
 def test_paths_into_exploded_records_are_named_as_they_are_configured() -> None:
     """What is wrong in an element is told by the path that the connector file has."""
     hides = obfuscator("other", "m.value.f.name").inside("m")
-    with pytest.raises(
-        InvalidValue, match=r"fields: m\.value\.f\.name leads through m\.value\.f, a list; write m\.value\.f\.value"
-    ):
+    named = "m.value.f.name"
+    with pytest.raises(InvalidValue, match=saying(named, "through m.value.f, a list", "write m.value.f.value")):
         hides.tree({"f": [ADA]})
-    with pytest.raises(InvalidValue, match=r"fields: m\.value\.f\.name is a number, not text"):
+    with pytest.raises(InvalidValue, match=saying(f"{named} is a number", "not text")):
         hides.tree({"f": {"name": 1}})
 
 
 def test_a_map_needs_its_step() -> None:
     """A dotted path enters a map by `value` alone."""
-    with pytest.raises(InvalidValue, match=r"fields: f\.name leads through f, a map; write f\.value\.name$"):
+    with pytest.raises(InvalidValue, match=saying("f.name", "through f, a map", "write f.value.name")):
         obfuscator("f.name").rows(row({"f": pa.map_(TEXT, TEXT)}, f=None))
 
 

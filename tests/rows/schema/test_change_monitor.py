@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from parquet_sink.rows.schema.evolution import FEW_ROWS, FILES, ChangeHistory, SchemaChangeMonitor
+from tests.messages import assert_says
 
 TEXT, LONG, DOUBLE = pa.string(), pa.int64(), pa.float64()
 
@@ -24,12 +25,9 @@ def told(before: pa.Schema, after: pa.Schema, rows: int = 2, files: int = 3 * FI
 def test_said_once_with_everything_that_is_needed() -> None:
     """Connector, topic, column, both types, rows for each file, and what to do."""
     (text,) = told(schema(id=LONG, code=TEXT), schema(id=LONG, code=LONG))
-    assert text == (
-        "connector orders: topic t: its records' types ended the last 10 files early, at 2.0 rows per file. "
-        "Column code is a string in some records and a whole number (int64) in others, and no column holds both. "
-        "Let the producers write one type, or give each its own topic; connect.ems.flattener.jsonblob.chunks stores "
-        "records as text, whatever their types."
-    )
+    assert_says(text, "connector orders: topic t:", "last 10 files", "2.0 rows per file")
+    assert_says(text, "Column code", "a string", "a whole number (int64)", "no column holds both")
+    assert_says(text, "write one type", "its own topic", "connect.ems.flattener.jsonblob.chunks")
 
 
 def test_few_files_and_large_ones_are_nothing_to_speak_of() -> None:
@@ -48,33 +46,21 @@ def test_few_files_and_large_ones_are_nothing_to_speak_of() -> None:
         (
             schema(who=pa.struct([("age", TEXT), ("name", TEXT)])),
             schema(who=pa.struct([("name", TEXT), ("age", LONG)])),
-            "Column who.age is a string in some records and a whole number (int64) in others",
+            ("Column who.age is a string", "whole number (int64)"),
         ),
-        (
-            schema(a=pa.struct([("x", LONG)])),
-            schema(a=TEXT),
-            "Column a is a record in some records and a string in others",
-        ),
-        (schema(a=LONG), schema(b=TEXT, a=DOUBLE), "is a whole number (int64) in some records and a fraction (double)"),
-        (
-            schema(a=DOUBLE),
-            schema(a=LONG),
-            "Column a is a fraction (double) in some records and a whole number (int64)",
-        ),
-        (
-            schema(l=pa.list_(TEXT)),
-            schema(l=pa.list_(LONG)),
-            "list<item: string> in some records and list<item: int64>",
-        ),
-        (schema(a=LONG), schema(a=LONG, b=TEXT), "Its records bring ever new columns, the last one b."),
-        (schema(a=LONG), schema(a=LONG), "Its records bring ever new columns."),
+        (schema(a=pa.struct([("x", LONG)])), schema(a=TEXT), ("Column a is a record", "a string")),
+        (schema(a=LONG), schema(b=TEXT, a=DOUBLE), ("Column a is a whole number (int64)", "a fraction (double)")),
+        (schema(a=DOUBLE), schema(a=LONG), ("Column a is a fraction (double)", "a whole number (int64)")),
+        (schema(l=pa.list_(TEXT)), schema(l=pa.list_(LONG)), ("Column l ", "list<item: string>", "list<item: int64>")),
+        (schema(a=LONG), schema(a=LONG, b=TEXT), ("ever new columns", "the last one b.")),
+        (schema(a=LONG), schema(a=LONG), ("ever new columns.",)),
     ],
     ids=["nested", "record and text", "fractions", "large numbers", "lists", "new columns", "nothing to see"],
 )
-def test_names_the_column_at_fault(before: pa.Schema, after: pa.Schema, said: str) -> None:
+def test_names_the_column_at_fault(before: pa.Schema, after: pa.Schema, said: tuple[str, ...]) -> None:
     """Structs are opened; types that cannot share a column come before those that only some values keep apart."""
     (text,) = told(before, after)
-    assert said in text
+    assert_says(text, *said)
 
 
 def test_a_process_says_it_once_over_all_ranges(caplog: pytest.LogCaptureFixture) -> None:
