@@ -25,6 +25,7 @@ from parquet_sink.task.frame_flush import FrameDecoder, FrameFlush
 from parquet_sink.task.frame_settings import FrameOutcome
 from parquet_sink.transform.settings import StepSettings
 from tests import factories
+from tests.messages import assert_says, saying
 from tests.spark_task import Handed
 from tests.thorough import FIXTURES_SHARED, examples
 
@@ -107,9 +108,10 @@ def test_a_refused_file_fails_the_batch(run: Run, tmp_path: Path) -> None:
     target = Target(Outcome(Verdict.ACCEPTED, "", "", 200), REFUSED)
     outcome = run(target, *(numbers(5, first) for first in range(0, 50, 5)))
     assert outcome.failure is not None
-    assert f"Query {'ab' * 16}, batch 7, Spark partition 3, rows 4 to 7: file " in outcome.failure.message
-    assert "was refused: the target answered 403" in outcome.failure.message
-    assert outcome.failure.message.endswith("it comes again, under the same names, when the query is started again.")
+    message = outcome.failure.message
+    assert_says(message, f"Query {'ab' * 16}", "batch 7", "Spark partition 3", "rows 4 to 7", "file ")
+    assert_says(message, "refused", "the target answered 403", "Give the key the right")
+    assert_says(message, "comes again", "under the same names", "started again")
     assert [receipt.accepted for receipt in outcome.receipts] == [True, False]
     assert target.rows == [{"id": number} for number in range(4)]
 
@@ -139,7 +141,8 @@ def test_an_invalid_row_fails_the_batch(run: Run, tmp_path: Path) -> None:
     ]
     outcome = run(Target(), *rows, settings=keyed)
     assert outcome.failure is not None
-    assert "Spark partition 3, row 3: connect.ems.data.primary.key: column id is null" in outcome.failure.message
+    said = ("Spark partition 3, row 3:", "connect.ems.data.primary.key", "column id is null")
+    assert_says(outcome.failure.message, *said)
     assert left(tmp_path) == []
 
 
@@ -148,16 +151,14 @@ def test_what_should_be_hidden_and_is_not_there(run: Run, tmp_path: Path) -> Non
     target, hiding = Target(), made(tmp_path, obfuscation=ObfuscationSettings(("name", "idd")))
     outcome = run(target, pa.RecordBatch.from_pydict({"id": [1], "name": ["x"]}), settings=hiding)
     assert outcome.failure is not None
-    assert (
-        "Invalid [connect.ems.obfuscation.fields]. The DataFrame has no column or field idd" in outcome.failure.message
-    )
+    assert_says(outcome.failure.message, "[connect.ems.obfuscation.fields]", "DataFrame", "no column or field idd")
     assert target.names == []
 
 
 def test_transforms_are_for_records_of_kafka(tmp_path: Path) -> None:
     """A DataFrame's rows have no key, headers or topic; a file with transforms is refused, not taken in part."""
     steps = (StepSettings(ClassSettings("c", "Cast", (("spec", "id:string"),))),)
-    with pytest.raises(InvalidConfiguration, match="Invalid \\[transforms\\].*transform rows in the program"):
+    with pytest.raises(InvalidConfiguration, match=saying("[transforms]", "in the program")):
         FrameFlush(replace(made(tmp_path), transforms=steps), FRAME)
 
 
@@ -205,5 +206,5 @@ def test_small_numbers_and_times() -> None:
 )
 def test_types_that_no_file_has(array: pa.Array) -> None:
     """The column is named, with the cure."""
-    with pytest.raises(ConnectorError, match="partition 3: column odd holds .*; cast it, for example to string"):
+    with pytest.raises(ConnectorError, match=saying("partition 3", "column odd", "cast it", "to string")):
         rows_of({}, odd=array)

@@ -1,5 +1,6 @@
 """A record's journey through one Spark task, step by step: what docs/how-to/task-without-spark.md shows."""
 
+from tests.messages import assert_says
 from tests.spark_task import SparkTask
 
 
@@ -17,4 +18,4 @@ def test_a_record_becomes_a_row(spark_task: SparkTask) -> None:
     spark_task.produce(b"not JSON")
     failure = spark_task.flush()["orders", 0].failure
     assert failure is not None
-    assert "topic orders, topic-partition 0, offset 2: the value is not JSON" in failure.message
+    assert_says(failure.message, "topic orders, topic-partition 0, offset 2:", "not JSON")

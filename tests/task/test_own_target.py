@@ -28,6 +28,7 @@ from parquet_sink.worker.rest.plugins import config_infos
 from parquet_sink.worker_config.worker import Worker
 from tests.cli.connector_file import connector_lines
 from tests.connectors.packages import forget, install
+from tests.messages import assert_says, saying
 from tests.spark_task import SparkTask
 from tests.worker.rest.serving import by_keys
 
@@ -86,32 +87,32 @@ def test_the_page_shows_the_package_word_for_word() -> None:
 
 def test_its_keys_are_checked_where_a_file_names_it() -> None:
     """What is missing, what is misspelt; elsewhere its keys are unknown, and a type that nobody has is told."""
-    assert loaded().problems == (f"Invalid [{PATH}]. It is missing; name the file.",)
+    [missing] = loaded().problems
+    assert_says(missing, f"[{PATH}]", "missing", "name the file")
     found = loaded(depot__path="/data/x.db", depot__paht="/x")
-    assert (found.problems, found.warnings) == (
-        (),
-        ("Warning [depot.paht]. It is unknown and has no effect. Did you mean depot.path?",),
-    )
+    assert found.problems == ()
+    [warning] = found.warnings
+    assert_says(warning, "[depot.paht]", "unknown", "no effect", "Did you mean depot.path?")
     assert address_of(found.require().target) == "depot:/data/x.db"
     [problem] = loaded(connect__ems__target__type="depto").problems[:1]
-    assert problem.startswith(f'Invalid [{TYPE}]. "depto" is not one of push, s3')
+    assert_says(problem, f"[{TYPE}]", '"depto"', "not one of push, s3")
 
 
 def test_a_package_that_cannot_be_loaded_is_told(site: Path) -> None:
     """Under the key that names it; nothing else of the file is guessed at."""
     (site / "shop_depot" / "__init__.py").write_text("import nowhere")
     [problem] = loaded(depot__path="/x.db").problems
-    assert problem.startswith(f'Invalid [{TYPE}]. "depot" cannot be loaded from shop_depot:DepotClass')
+    assert_says(problem, f"[{TYPE}]", '"depot"', "cannot be loaded", "shop_depot:DepotClass")
 
 
 def test_its_keys_are_described() -> None:
     """For a terminal, and by the REST API with what is wrong."""
-    assert "Connector file with connect.ems.target.type=depot: The depot" in help_text()
-    assert "The database; its folder must be there." in help_text()
+    assert_says(help_text(), "connect.ems.target.type=depot: The depot", "The database", "folder must be there")
     infos = config_infos(keys(), {}, by_keys(Worker()))
     [found] = [one for one in infos["configs"] if one["definition"]["name"] == PATH]
     assert (found["definition"]["group"], found["definition"]["required"]) == ("The depot", True)
-    assert found["value"]["errors"] == [f"Invalid [{PATH}]. It is missing; name the file."]
+    [error] = found["value"]["errors"]
+    assert_says(error, f"[{PATH}]", "missing", "name the file")
     assert infos["error_count"] == 1
     assert "The depot" in infos["groups"]
     without: Any = config_infos({**keys(), TYPE: "push"}, {}, by_keys(Worker()))
@@ -164,14 +165,14 @@ def test_an_archive_is_kept_in_it(spark_task: SparkTask, tmp_path: Path) -> None
 
 def test_a_folder_that_is_not_there_is_told_before_the_start(spark_task: SparkTask) -> None:
     """Under the key that names it: the depot's, and for an archive that of its address."""
-    reason = "There is no folder /nowhere; make it."
-    assert [*problems_of(loaded(depot__path="/nowhere/x.db").require().target, {})] == [
-        f"Invalid [depot.path]. {reason}"
-    ]
+    reason = ("no folder", "/nowhere", "make it")
+    [problem] = problems_of(loaded(depot__path="/nowhere/x.db").require().target, {})
+    assert_says(problem, "[depot.path]", *reason)
     spark_task.configure(connect__ems__archive__url="depot:/nowhere/archive.db")
     archive = spark_task.settings.archive
     assert archive is not None
-    assert [*archive.place.problems({})] == [f"Invalid [connect.ems.archive.url]. {reason}"]
+    [problem] = archive.place.problems({})
+    assert_says(problem, "[connect.ems.archive.url]", *reason)
 
 
 def test_a_replay_goes_to_its_address(spark_task: SparkTask, tmp_path: Path) -> None:
@@ -193,5 +194,5 @@ def test_a_replay_to_what_names_nothing_is_refused(spark_task: SparkTask) -> Non
     """An address of no scheme that is known needs a credential, as any push API does."""
     file = str(spark_task.folder / "connector.properties")
     args = argparse.Namespace(connector=file, worker=None, bootstrap_servers="nowhere:9092", target_key="AppKey k")
-    with pytest.raises(InvalidConfiguration, match=r"Invalid \[--target\]"):
+    with pytest.raises(InvalidConfiguration, match=saying("[--target]")):
         settings_for(args, "depto:/data/x.db")

@@ -18,6 +18,7 @@ from parquet_sink.parked.scan import scan
 from parquet_sink.parked.settings import ParkedSettings
 from parquet_sink.settings.connector import ErrorSettings
 from parquet_sink.task.record_steps import DivertPolicy, RecordSteps, StopAtRejected, policy_for
+from tests.messages import assert_says
 from tests.parked.records import offsets, rejected
 from tests.task.fakes import BAD_FILE, SPAN, Run, Target, block, good, made
 from tests.thorough import FIXTURES_SHARED, examples
@@ -100,15 +101,14 @@ def test_all_that_has_room_is_parked_and_the_first_without_is_named(run: Run, tm
     message = outcome.failure.message
     assert there == list(range(100, 100 + len(there)))
     assert 15 < len(there) < 30
-    assert f"offset {100 + len(there)}: the value is not JSON" in message
-    assert f"{scan(small.path).size_bytes:,} bytes are parked in " in message
-    assert "parquet-sink parked drop" in message
+    assert_says(message, f"offset {100 + len(there)}:", "not JSON", f" {scan(small.path).size_bytes:,} bytes")
+    assert_says(message, small.path, "parquet-sink parked drop")
     tiny = ParkedFolder(str(tmp_path / "tiny"), "sink", 1_000)
     tiny.prepare()
     outcome = run(Target(), (SPAN, [block(SPAN, 100, bad)]), steps=steps(tiny), errors=PASSING)["orders", 0]
     assert outcome.failure is not None
-    assert ": 0 bytes are parked in " in outcome.failure.message
-    assert "many. Raise connect.ems.parked.max.bytes, or name a dead-letter topic. " in outcome.failure.message
+    assert_says(outcome.failure.message, " 0 bytes", tiny.path)
+    assert_says(outcome.failure.message, "Raise connect.ems.parked.max.bytes", "name a dead-letter topic")
 
 
 def test_many_records_are_written_before_they_fill_memory(

@@ -29,14 +29,16 @@ REJECTED = Rejected(
 )
 
 
+LINE_OF_KAFKA_CONNECT = (
+    "Error encountered in task sink-0. Executing stage 'VALUE_CONVERTER' with class 'org.example.Converter', where "
+    "consumed record is {topic='orders', partition=3, offset=7, timestamp=1234, timestampType=LogAppendTime}."
+)
+
+
 def test_a_line_is_that_of_kafka_connect() -> None:
     """With the reason behind it, and without anything of what the record holds."""
     text = line(REJECTED, "sink", CLASSES, content=False)
-    assert text == (
-        "Error encountered in task sink-0. Executing stage 'VALUE_CONVERTER' with class 'org.example.Converter', where "
-        "consumed record is {topic='orders', partition=3, offset=7, timestamp=1234, timestampType=LogAppendTime}. "
-        "the value is not JSON"
-    )
+    assert text == f"{LINE_OF_KAFKA_CONNECT} {REJECTED.reason}"
 
 
 def test_the_transform_is_named_by_its_class() -> None:

@@ -24,6 +24,7 @@ from parquet_sink.task.record_steps import RecordSteps
 from parquet_sink.task.replay import Replay, Replayed
 from parquet_sink.transform.building import NamedTransform
 from parquet_sink.transform.chain import Step, TransformChain
+from tests.messages import assert_says
 from tests.parked.crashes import Crash, crash_at
 from tests.spark_task import Handed
 from tests.task.fakes import ACCEPTED, BAD_FILE, ONCE, REFUSED, SPAN, UNKNOWN, Target, block, left, made, names
@@ -108,7 +109,7 @@ def test_what_is_rejected_again_stays_with_its_new_reason(replayed: Run, folder:
     assert target.offsets == [1, 4]
     ((offset, reason),) = rest(folder)
     assert offset == 2
-    assert reason.startswith("the value is not JSON")
+    assert "not JSON" in reason
     kept = scan(folder.path).files[0].read().to_pylist()[0]
     assert (kept["value"], kept["key"], kept["parked_at"].timestamp()) == (BAD, b"k", 0.007)
     assert replayed(target) == [Replayed("orders", 0, 1, 0, 1, 0)]
@@ -133,7 +134,7 @@ def test_a_target_that_takes_nothing_ends_the_replay(replayed: Run, folder: Park
     (found,) = replayed(target, records=10)
     assert (found.accepted, found.rejected, found.files) == (10, 0, 1)
     assert found.failure is not None
-    assert found.failure.message.endswith("What was not accepted is still parked.")
+    assert_says(found.failure.message, "not accepted", "still parked")
     assert [offset for offset, _ in rest(folder)] == [*range(10, 30), 0, 1, 2]
     assert {reason for _, reason in rest(folder)} == {"the registry had another schema"}
 
@@ -210,7 +211,7 @@ def test_a_topic_whose_files_cannot_go_anywhere_stays(folder: ParkedFolder, tmp_
     unusable = replace(made(tmp_path / "work", 10, ONCE), tables=parse("orders-?(.*):$1"))
     (found,) = Replay(unusable, folder, {}).run(ALL)
     assert found.failure is not None
-    assert found.failure.message.startswith("Invalid [connect.ems.target.table.map]. Topic orders would go to table")
+    assert_says(found.failure.message, "[connect.ems.target.table.map]", "Topic orders", "table")
     assert (found.records, found.accepted, found.files, rest(folder)) == (
         1,
         0,

@@ -16,6 +16,7 @@ from parquet_sink.model.records import RecordBatch
 from parquet_sink.task.record_steps import RecordSteps, StopAtRejected, steps_for
 from parquet_sink.task.trial import NOT_DECODABLE, NOT_DECODED, Shown, Trial, as_json, of_array, trial
 from tests.connectors.ems.connector_files import E, settings_of
+from tests.messages import assert_says
 
 STEPS = {
     f"{E}embed.kafka.metadata": "false",
@@ -91,7 +92,7 @@ def test_a_path_to_obfuscate_that_the_record_does_not_have() -> None:
     """It is told: what it should hide may be there by another name."""
     found = tried({f"{E}obfuscation.fields": "name,qty"})
     assert found.unmatched == ("qty",)
-    assert list(lines(found, "T"))[-1] == "  nothing is obfuscated at qty: the record has no such field"
+    assert_says([*lines(found, "T")][-1], "nothing is obfuscated", "qty", "no such field")
     assert json.loads(to_json(found, "T"))["unmatched"] == ["qty"]
 
 
@@ -121,15 +122,16 @@ def test_a_record_that_cannot_be_decoded_is_shown_as_received() -> None:
     """Key, headers, and the first bytes of the value, as text, too, where they are text to their end or to a cut."""
     long = b'{"name": "' + b"x" * 53 + "ü".encode() + b"x" * 2_000
     found = tried({}, long, b"\xff", headers=[("a", b"1"), ("b", None)])
-    assert "\n".join(lines(found, "T")).splitlines()[:-1] == [
+    *shown, cut, _ = "\n".join(lines(found, "T")).splitlines()
+    assert shown == [
         "received",
         "  topic    orders",
         '  key      "ff"',
         '  headers  a: "1"',
         "           b: null",
         f'  value    "{long[:64].hex()}"',
-        f"           the first 64 of 2,065 bytes in hexadecimal, as text {json.dumps(long[:63].decode())}",
     ]
+    assert_says(cut, "first 64 of 2,065 bytes", "in hexadecimal", json.dumps(long[:63].decode()))
     (seen,) = json.loads(to_json(found, "T"))["steps"]
     assert (seen["step"], seen["key"], seen["value"]["value"]) == (
         "received",
@@ -149,23 +151,23 @@ def test_the_schema_that_a_record_names_is_shown_when_it_cannot_be_read() -> Non
 
     decoder = RegisteredDecoder(NoSchemas(), "AVRO", lambda _: json_decoder.decoder(), 4, 10, clock=lambda: 0.0)
     steps = RecordSteps(decoder, None, StopAtRejected())
-    for value, type_ in (
-        (b"\0\0\0\0\x2a\x02", "6 bytes in hexadecimal, schema id 42"),
-        (b"\x01\0\0\0\x2a", "5 bytes in hexadecimal"),
+    for value, says in (
+        (b"\0\0\0\0\x2a\x02", ("6 bytes", "hexadecimal", "schema id 42")),
+        (b"\x01\0\0\0\x2a", ("5 bytes", "hexadecimal")),
     ):
         record = RecordBatch.of("orders", 3, [7], [5], [value], [None], [()])
         found = trial(record, steps, settings_of(STEPS).shape)
         assert found.rejected is not None
-        assert (found.seen[0].key, found.seen[0].value) == (None, Shown(value.hex(), type_))
+        assert (found.seen[0].key, found.seen[0].value.value) == (None, value.hex())
+        assert_says(found.seen[0].value.type, *says)
 
 
 def test_a_record_that_a_step_drops() -> None:
     """It is no failure."""
     found = tried(DROP)
     assert (found.rejected, found.dropped_by, found.rows) == (None, "transforms.d (tests.transform.classes.Drop)", ())
-    assert list(lines(found, "T"))[-1] == (
-        "no row: dropped by transforms.d (tests.transform.classes.Drop); its offset is committed"
-    )
+    last = [*lines(found, "T")][-1]
+    assert_says(last, "no row", "dropped by transforms.d (tests.transform.classes.Drop)", "offset is committed")
 
 
 def test_a_record_of_which_a_step_makes_several() -> None:
@@ -180,7 +182,7 @@ def test_a_tombstone() -> None:
     """It has a null value, and no row."""
     found = tried({}, None)
     assert [one.value for one in found.seen] == [None, None, None]
-    assert list(lines(found, "T"))[-1] == "no row: a null value; its offset is committed"
+    assert_says([*lines(found, "T")][-1], "no row", "a null value", "offset is committed")
 
 
 ROWS = {
