@@ -10,6 +10,7 @@ from parquet_sink import plugins
 from parquet_sink.config.values import NOTHING
 from parquet_sink.plugins import PluginUnusable
 from parquet_sink.transform.classes import find_predicate, find_transform
+from tests.messages import assert_says
 
 OWN = """
 from parquet_sink.model.records import VALUES_ONLY
@@ -86,24 +87,24 @@ def test_names_as_kafka_connect_has_them(own: str, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("no_such_package.Keep", "not a known transform"),
-        ("{own}.Missing", "cannot be loaded from {own}:Missing (AttributeError"),
-        ("{own}.Bare", "cannot be used as transform: it has no keys"),
-        ("json.dumps", "cannot be used as transform: it has no keys"),
-        ("io.debezium.transforms.ByLogicalTableRouter", "connect.ems.target.table.map"),
-        ("ByLogicalTableRouter", "RegexRouter"),
-        ("ExtractNewDocumentState", "is not built"),
-        ("io.confluent.connect.transforms.Drop$Value", "not a known transform"),
-        ("Keep", "not a known transform"),
-        ("a b.c", "not a known transform"),
-        (".Keep", "not a known transform"),
+        ("no_such_package.Keep", ["not a known transform"]),
+        ("{own}.Missing", ["cannot be loaded", "{own}:Missing", "AttributeError"]),
+        ("{own}.Bare", ["cannot be used", "transform", "no keys"]),
+        ("json.dumps", ["cannot be used", "transform", "no keys"]),
+        ("io.debezium.transforms.ByLogicalTableRouter", ["connect.ems.target.table.map"]),
+        ("ByLogicalTableRouter", ["RegexRouter"]),
+        ("ExtractNewDocumentState", ["not built"]),
+        ("io.confluent.connect.transforms.Drop$Value", ["not a known transform"]),
+        ("Keep", ["not a known transform"]),
+        ("a b.c", ["not a known transform"]),
+        (".Keep", ["not a known transform"]),
     ],
 )
-def test_what_is_no_transform(own: str, name: str, said: str) -> None:
+def test_what_is_no_transform(own: str, name: str, said: list[str]) -> None:
     """The reason says which of the two it is: not there, or not what is wanted."""
     with pytest.raises(PluginUnusable) as error:
         find_transform(name.format(own=own))
-    assert said.format(own=own) in str(error.value)
+    assert_says(error.value, *(part.format(own=own) for part in said))
 
 
 def test_every_built_in_name_loads() -> None:

@@ -19,6 +19,7 @@ from parquet_sink.model.rejected import Stage
 from parquet_sink.transform import headers as record_headers
 from parquet_sink.transform.chain import Step, TransformChain
 from parquet_sink.transform.headers import ABSENT, NULL, Header, Headers
+from tests.messages import assert_says
 from tests.transform.doubles import DropAll, Identity
 
 RawHeaders = Sequence[Sequence[RawHeader]]
@@ -95,7 +96,7 @@ def test_a_header_that_cannot_be_decoded_rejects_its_record() -> None:
     assert found.positions.to_pylist() == [0, 2]
     stage, reason = found.rejected[1]
     assert stage is Stage.HEADER_CONVERTER
-    assert reason.startswith('header "h" cannot be decoded: the value has 3 bytes, and header.converter=')
+    assert_says(reason, 'header "h"', "cannot be decoded", "3 bytes", "header.converter=")
     assert found.rejected[3][0] is Stage.HEADER_CONVERTER
 
 
