@@ -31,6 +31,7 @@ from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import DRAINED, PAUSE, SETTLED, SLOTS, STOP
 from tests.factories import Clock
+from tests.messages import assert_says, saying
 from tests.planner.planner_cluster import KEY, SETTINGS, Cluster, Reported, planner_on, spans
 
 
@@ -70,7 +71,8 @@ def test_without_an_offset_the_reset_decides(
 
 def test_a_reset_of_none_fails(cluster: Cluster, make: Callable[..., Planner]) -> None:
     """With auto.offset.reset=none a missing offset is an error that names topic-partition, group and cure."""
-    with pytest.raises(ConnectorError, match="Topic orders, topic-partition 0: group connect-orders has no committed"):
+    said = ("Topic orders, topic-partition 0:", "group connect-orders", "no committed", "auto.offset.reset is none")
+    with pytest.raises(ConnectorError, match=saying(*said, "kafka-consumer-groups", "earliest or latest")):
         make(offset_reset="none").begin()
 
 
@@ -342,7 +344,7 @@ def test_a_broker_that_goes_away_costs_ticks_only(
     for _ in range(20):
         assert planner.tick(start) == []
         clock.sleep(1)
-    assert caplog.text.count("Nothing is lost; trying again.") == 1
+    assert caplog.text.count("Nothing is lost") == 1
     assert spans(planner.tick(start)) == [(*KEY, Range(0, 200, Reason.RECORDS))]
 
 
@@ -362,7 +364,7 @@ def test_brokers_that_stay_away_end_the_connector_where_that_is_configured(
     for _ in range(10):
         assert planner.tick(start) == []
         clock.sleep(1)
-    with pytest.raises(BrokersGone, match=r"connect\.ems\.away\.timeout\.ms allows \(10000 ms\)") as found:
+    with pytest.raises(BrokersGone, match=saying("connect.ems.away.timeout.ms", "10000 ms")) as found:
         planner.tick(start)
     assert found.value.reaction.restart is Restart.NEVER
 
@@ -795,7 +797,7 @@ def test_without_a_lease_nothing_is_admitted(
     assert planner.tick({KEY: 100}) == []
     assert cluster.group == {KEY: 100}
     assert len(caplog.messages) == 1
-    assert "nothing more is begun: this worker's lease is over" in caplog.text
+    assert_says(caplog.text, "nothing more is begun", "lease is over")
     lease.write(clock_ns() + 60_000_000_000)
     assert [span.start for *_, span in spans(planner.tick({}))] == [100]
     assert "goes on again" in caplog.messages[-1]

@@ -42,7 +42,10 @@ from tests.kafka.simulation import (
     id_of,
     planner_on,
 )
+from tests.messages import assert_says, saying
 from tests.thorough import FIXTURES_SHARED, examples
+
+RECREATED = ("deleted and recreated", "connect.ems.lost.offsets.policy=CONTINUE", "reset the group's offset")
 
 
 @pytest.fixture
@@ -92,9 +95,7 @@ def test_every_commit_names_its_topic(cluster: Cluster, query: Query) -> None:
 def test_an_offset_of_another_topic_stops_the_start(cluster: Cluster, state: SqliteStore) -> None:
     """A topic made anew while the connector was stopped, whose old offset Kafka kept, is named and not passed over."""
     cluster.stand(5, "another")
-    with pytest.raises(
-        OffsetsLost, match="topic-partition 0: the group stands at offset 5 of a topic that was deleted"
-    ):
+    with pytest.raises(OffsetsLost, match=saying("topic-partition 0:", "offset 5", *RECREATED)):
         Query(cluster, state, Clock(1_000_000.0))
     assert cluster.stands().topic_id == "another"
 
@@ -144,7 +145,7 @@ def test_made_anew_before_a_range_is_taken(cluster: Cluster, query: Query, call:
 def test_made_anew_before_the_ends_are_asked(cluster: Cluster, query: Query) -> None:
     """The loss of CI: ten records delivered, the new topic has twenty, Kafka kept the offset; nothing is taken."""
     cluster.remake(20, forget=False)
-    with pytest.raises(OffsetsLost, match="offset 10 of a topic that was deleted and recreated"):
+    with pytest.raises(OffsetsLost, match=saying("topic-partition 0:", "offset 10", *RECREATED)):
         due_range(query)
     assert (cluster.stands().offset, len(query.delivered)) == (10, 10)
 
@@ -153,7 +154,7 @@ def test_made_anew_during_the_flush(cluster: Cluster, query: Query) -> None:
     """A range of the old topic that read the new one's records is not committed."""
     cluster.topics["orders"].count = 30
     cluster.between["fetch"] = lambda: cluster.remake(40, forget=False)
-    with pytest.raises(OffsetsLost, match="offset 30 of a topic that was deleted"):
+    with pytest.raises(OffsetsLost, match=saying("topic-partition 0:", "offset 30", *RECREATED)):
         due_range(query)
     assert cluster.stands().offset == 10
     assert (2, 15) in query.delivered
@@ -167,7 +168,7 @@ def test_made_anew_between_the_look_and_the_commit(cluster: Cluster, accepting: 
     cluster.between["commit"] = lambda: cluster.remake(40, forget=False)
     accepting.tick()
     assert (cluster.stands().offset, cluster.stands().topic_id != cluster.id()) == (30, True)
-    with pytest.raises(KafkaFailed, match="Going on at the first record"):
+    with pytest.raises(KafkaFailed, match=saying("Going on", "first record")):
         due_range(accepting)
     assert (cluster.stands().offset, cluster.stands().topic_id) == (0, cluster.id())
     accepting.again()
@@ -180,7 +181,7 @@ def test_what_was_accepted_of_the_old_topic_is_forgotten(cluster: Cluster, accep
     """After a failure the program commits what was accepted; nothing of that may end up beside the new topic."""
     accepting.state.record_accepted([Accepted(*KEY, 10, 0, 10, "interval"), Accepted("items", 0, 7, 0, 9, "interval")])
     cluster.remake(count)
-    with pytest.raises(KafkaFailed, match="of a topic that was deleted and recreated.* Going on at the first record"):
+    with pytest.raises(KafkaFailed, match=saying("deleted and recreated", "Going on", "first record")):
         due_range(accepting)
     assert [one.topic for one in accepting.state.accepted()] == ["items"]
     assert (cluster.stands().offset, cluster.stands().topic_id) == (0, cluster.id())
@@ -327,12 +328,13 @@ def test_what_goes_with_a_topic_is_said(cluster: Cluster, state: SqliteStore, ca
     query.tick()
     cluster.delete("items")
     query.tick()
-    assert "not delivered, and lost if it was deleted: 0 offsets 10 to 29." in caplog.text
+    assert_says(caplog.text, "topic items, topic-partition 0", "not delivered", "lost", "0 offsets 10 to 29")
     caplog.clear()
     due_and_committed(query)
     cluster.delete("orders")
     query.tick()
-    assert "all that was seen of it is delivered" in caplog.text
+    assert_says(caplog.text, "topic orders, topic-partition 0", "all that was seen", "is delivered")
+    assert "lost" not in caplog.text
     lost = [one for one in state.events_after(0).events if isinstance(one, OffsetsPassedOver)]
     assert [(one.topic, one.start, one.end, one.cause) for one in lost] == [("items", 10, 30, "deleted")]
 
@@ -346,7 +348,9 @@ def test_a_topic_that_the_connector_names_is_waited_for(
     due_and_committed(query)
     query.clock.sleep(MISSING_LOG_S)
     due_and_committed(query)
-    assert caplog.text.count("topics that are not there: items. It waits for them") == 2
+    waits = [message for message in caplog.messages if "not there: items." in message]
+    assert len(waits) == 2
+    assert_says(waits[0], "topics", "waits for them", "Create them", "correct [topics]")
     query.again()
     cluster.make("items", 7)
     due_and_committed(query)
@@ -360,7 +364,8 @@ def test_a_first_start_wants_all_topics_that_it_names(cluster: Cluster, state: S
     sink = FileSinkSettings("/nowhere/out.txt", None, "host")
     settings = RecordSinkSettings("list", kafka, DeliverySettings(), sink, "/nowhere")
     planner = planner_on(cluster, settings if of_records else replace(SETTINGS, kafka=kafka), state, clock)
-    with pytest.raises(TopicGone, match=r"Topic items does not exist on localhost:9092. Create the topic, or correct"):
+    said = ("Topic items", "does not exist", "localhost:9092", "Create the topic", "correct [topics]")
+    with pytest.raises(TopicGone, match=saying(*said)):
         planner.begin()
 
 
@@ -370,7 +375,7 @@ def test_no_other_topic_may_come_later(cluster: Cluster, state: SqliteStore, com
     state.set(COMING, coming)
     clock = Clock(1_000_000.0)
     named = replace(SETTINGS, kafka=replace(KAFKA, **NAMED))
-    with pytest.raises(TopicGone, match="Topic items does not exist"):
+    with pytest.raises(TopicGone, match=saying("Topic items", "does not exist")):
         planner_on(cluster, named, state, clock).begin()
 
 
@@ -418,7 +423,8 @@ def test_a_pattern_that_no_topic_matches_is_warned_about(
     query = Query(cluster, state, Clock(1_000_000.0), **pattern)
     due_and_committed(query)
     assert missing_of(state) == [((), "item.*")]
-    assert caplog.text.count('no topic matches [topics.regex] "item.*". Topics are looked for again and again') == 1
+    (told,) = [message for message in caplog.messages if "[topics.regex]" in message]
+    assert_says(told, "no topic matches", '"item.*"', "again and again", "Create one", "correct [topics.regex]")
     cluster.make("items", 7)
     due_and_committed(query)
     assert {(cluster.topics["items"].number, offset) for offset in range(7)} <= query.delivered
@@ -491,7 +497,8 @@ def test_a_cluster_that_tells_no_ids(
     assert query.start == {KEY: 5}
     due_range(query)
     assert (cluster.stands().offset, cluster.stands().topic_id) == (10, "")
-    assert caplog.text.count("gives no ids of 1 topics (orders is one)") == 1
+    (told,) = [message for message in caplog.messages if "no ids" in message]
+    assert_says(told, "1 topics", "orders is one", "deleted and recreated")
 
 
 def test_no_answer_is_no_id(cluster: Cluster) -> None:
