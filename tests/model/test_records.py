@@ -3,6 +3,7 @@
 import pytest
 
 from parquet_sink.model.records import HEADERS, VALUES_ONLY, RecordBatch, RecordParts
+from tests.messages import saying
 
 
 def test_a_batch_holds_what_it_was_made_of() -> None:
@@ -34,9 +35,11 @@ def test_no_records_at_all() -> None:
 
 def test_lengths_must_match() -> None:
     """One offset, timestamp, value, key and list of headers per record; the error names the topic-partition."""
-    with pytest.raises(ValueError, match=r"topic t, topic-partition 7: 2 offsets do not match 1 timestamps, 2 values"):
+    with pytest.raises(
+        ValueError, match=saying("topic t, topic-partition 7:", "2 offsets", "1 timestamps", "2 values")
+    ):
         RecordBatch.of("t", 7, [1, 2], [0], [b"", None])
-    with pytest.raises(ValueError, match=r"2 offsets do not match 2 timestamps, 2 values, 1 keys, 3 headers"):
+    with pytest.raises(ValueError, match=saying("2 offsets", "2 timestamps", "2 values", "1 keys", "3 headers")):
         RecordBatch.of("t", 7, [1, 2], [0, 0], [b"", None], [b""], [[], [], None])
 
 
