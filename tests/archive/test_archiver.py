@@ -82,7 +82,7 @@ def test_a_stop_ends_with_the_archive_away(tmp_path: Path, caplog: pytest.LogCap
     until(lambda: archiver.finished(TIMEOUT_S))
     archiver.close()
     assert not noted
-    assert "3 files wait for the archive" in caplog.text
+    assert_says(caplog.text, "3 files wait", "at the next start")
     (tmp_path / "archive").mkdir()
     again = Archiver(settings, LATER, open_archive, lambda name, archiving: None)
     again.start()

@@ -197,8 +197,8 @@ def test_foreign_and_torn_files_are_named_and_kept(folder: ParkedFolder) -> None
     why = {os.path.basename(path): reason for path, reason in found.skipped}
     assert why.keys() == {*(f"parked-00000{n}.parquet" for n in (2, 3, 4, 5)), "notes.txt"}
     assert len(found.skipped) == 6
-    assert "not a whole Parquet file" in why["parked-000002.parquet"]
-    assert "not one of parked records" in why["parked-000004.parquet"]
+    assert_says(why["parked-000002.parquet"], "not a whole", "Parquet file")
+    assert_says(why["parked-000004.parquet"], "not one of", "parked records")
     assert all(os.path.lexists(path) for path, _ in found.skipped)
 
 
