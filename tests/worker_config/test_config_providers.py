@@ -16,6 +16,7 @@ from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.worker_config.provider_class import GuardedProvider, OfMachine, find_class
 from parquet_sink.worker_config.worker_file import LoadedWorker, load_worker
 from tests.connectors.ems.connector_files import GOOD, E
+from tests.messages import assert_says
 
 CANARY = "canary-9d2c"
 KAFKA = "org.apache.kafka.common.config.provider."
@@ -120,9 +121,7 @@ def test_kafkas_own_by_any_name() -> None:
     assert (loaded.problems, loaded.warnings) == ((), ())
     assert given("AppKey ${secrets:/s/worker:token}", loaded) == f"AppKey {CANARY}"
     assert given("${folder:/s:key}", loaded) == given("${e:SINK_KEY}", loaded) == f"AppKey {CANARY}"
-    assert refused("${file:/s/worker:token}", loaded).startswith(
-        "${file:/s/worker:token} names the config provider file"
-    )
+    assert_says(refused("${file:/s/worker:token}", loaded), "${file:/s/worker:token}", "config provider file")
     assert given("${env:SINK_KEY}", worker({})) == f"AppKey {CANARY}"
 
 
@@ -147,9 +146,9 @@ def test_what_they_may_read_is_honoured() -> None:
         }
     )
     assert (loaded.problems, loaded.warnings) == ((), ())
-    assert "is not below config.providers.file.param.allowed.paths" in refused("${file:/s/worker:token}", loaded)
+    assert_says(refused("${file:/s/worker:token}", loaded), "not below config.providers.file.param.allowed.paths")
     assert given("${directory:/s:key}", loaded) == given("${env:SINK_KEY}", loaded) == f"AppKey {CANARY}"
-    assert "is not among config.providers.env.param.allowlist.pattern" in refused("AppKey ${env:TOKEN}", loaded)
+    assert_says(refused("AppKey ${env:TOKEN}", loaded), "not among config.providers.env.param.allowlist.pattern")
 
 
 def test_a_class_of_ones_own(own: str) -> None:
@@ -190,105 +189,101 @@ def test_a_connector_that_is_loaded_again_asks_again(own: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "reason"),
+    ("path", "words"),
     [
-        ("sealed", ": the vault is sealed; unseal it."),
-        (
-            "bug",
-            (
-                ": the config provider v failed with ValueError in own_providers_for_a_test.py, line 26; "
-                "correct its class."
-            ),
-        ),
-        ("list", ": the config provider v returned no mapping, but a value of type list; correct its class."),
-        ("bytes", ": the config provider v returned no text, but a value of type bytes; correct its class."),
+        ("sealed", ("the vault is sealed; unseal it.",)),
+        ("bug", ("provider v", "ValueError", "own_providers_for_a_test.py, line 26", "correct its class")),
+        ("list", ("provider v", "no mapping", "of type list", "correct its class")),
+        ("bytes", ("provider v", "no text", "of type bytes", "correct its class")),
     ],
 )
 def test_what_a_class_does_wrong_is_told_without_its_words(
-    own: str, path: str, reason: str, caplog: pytest.LogCaptureFixture
+    own: str, path: str, words: tuple[str, ...], caplog: pytest.LogCaptureFixture
 ) -> None:
     """Only what it raises to be told is; an error of another kind may quote the secret, so not even DEBUG has it."""
     caplog.set_level("DEBUG")
     loaded = worker(vault(own, **{"providers.v.param.token": CANARY}))
-    assert refused(f"${{v:{path}:x}}", loaded) == f"${{v:{path}:x}}{reason}"
+    assert_says(refused(f"${{v:{path}:x}}", loaded), f"${{v:{path}:x}}", *words)
     assert CANARY not in caplog.text
 
 
 def test_a_key_that_is_not_there_is_named(own: str) -> None:
     """With its path, if it has one."""
     loaded = worker(vault(own))
-    cure = "correct the path or the key."
-    assert refused("${v:p:no}", loaded) == f"${{v:p:no}}: the config provider v has no no at p; {cure}"
-    assert refused("${v:no}", loaded) == f"${{v:no}}: the config provider v has no no; {cure}"
+    at_path, without = refused("${v:p:no}", loaded), refused("${v:no}", loaded)
+    assert_says(at_path, "${v:p:no}", "provider v", "no no at p", "correct the path")
+    assert_says(without, "${v:no}", "provider v", "no no", "correct the path")
+    assert " at " not in without
 
 
 @pytest.mark.parametrize(
-    ("changes", "problem"),
+    ("changes", "key", "words"),
     [
-        (
-            {"providers.v.class": ""},
-            "[config.providers.v.class]. It is missing; name the class of the config provider v, or write env, file, ",
-        ),
-        ({"providers.v.class": "Valut"}, '[config.providers.v.class]. "Valut" is not a known config provider; known'),
-        ({"providers.v.class": "own_providers_for_a_test.Bare"}, "[config.providers.v.class]. "),
-        ({"providers.v.class": "own_providers_for_a_test.None"}, "[config.providers.v.class]. "),
-        ({"providers.v.param.address": ""}, "[config.providers.v.param.address]. It is missing; give its address."),
+        ({"providers.v.class": ""}, "providers.v.class", ("missing", "config provider v", "env, file, directory")),
+        ({"providers.v.class": "Valut"}, "providers.v.class", ('"Valut"', "not a known config provider", "known are")),
+        ({"providers.v.class": "own_providers_for_a_test.Bare"}, "providers.v.class", ("Bare",)),
+        ({"providers.v.class": "own_providers_for_a_test.None"}, "providers.v.class", ("None",)),
+        ({"providers.v.param.address": ""}, "providers.v.param.address", ("missing", "give its address")),
         (
             {"providers.v.param.address": "nowhere"},
-            '[config.providers.v.param.address]. "nowhere" is not an address; write vault://host.',
+            "providers.v.param.address",
+            ('"nowhere"', "not an address", "vault://host"),
         ),
         (
             {"providers.v.param.address": "bug", "providers.v.param.token": CANARY},
-            "[config.providers.v.class]. Its class fails with these settings (RuntimeError in own_providers_for_a_te",
+            "providers.v.class",
+            ("fails", "RuntimeError", "own_providers_for_a_test.py"),
         ),
         (
             {"providers.v.param.token": "${env:NONE}"},
-            "[config.providers.v.param.token]. ${env:NONE}: the environment variable NONE is not set",
+            "providers.v.param.token",
+            ("${env:NONE}", "environment variable NONE", "not set"),
         ),
         (
             {"providers.v.param.token": "${v:p:x}"},
-            "[config.providers.v.param.token]. ${v:p:x} names the unknown config provider v; known are env.",
+            "providers.v.param.token",
+            ("${v:p:x}", "unknown config provider v", "known are env."),
         ),
-        ({"providers": "v,env,v"}, '[config.providers]. "v" is named twice; name each provider once.'),
+        ({"providers": "v,env,v"}, "providers", ('"v"', "twice", "once")),
         (
             {"providers": "v,file", "providers.file.param.allowed.paths": "s"},
-            '[config.providers.file.param.allowed.paths]. "s" is not an absolute path; write it from / on.',
+            "providers.file.param.allowed.paths",
+            ('"s"', "not an absolute path", "from / on"),
         ),
         (
             {"providers.env.param.allowlist.pattern": "("},
-            '[config.providers.env.param.allowlist.pattern]. "(" is not a regular expression',
+            "providers.env.param.allowlist.pattern",
+            ('"("', "not a regular expression"),
         ),
     ],
 )
-def test_what_is_wrong_with_a_provider_is_told_by_its_key(own: str, changes: dict[str, str], problem: str) -> None:
+def test_what_is_wrong_with_a_provider_is_told_by_its_key(
+    own: str, changes: dict[str, str], key: str, words: tuple[str, ...]
+) -> None:
     """Once, in the worker file, without secrets; and connectors are not told that it is unknown."""
     loaded = worker(vault(own, **changes))
     (found,) = loaded.problems
-    assert found.startswith(f"Invalid {problem}")
+    assert_says(found, f"Invalid [config.{key}]", *words)
     assert CANARY not in repr(loaded)
     one = load({**GOOD, f"{E}authorization.key": "${v:p:x}"}, loaded.worker, source="f")
     assert not any("unknown config provider" in text for text in one.problems)
 
 
 @pytest.mark.parametrize(
-    ("key", "warning"),
+    ("key", "words"),
     [
-        (
-            "providers.v.param.adress",
-            "It is unknown to this config provider and has no effect. Did you mean config.pro",
-        ),
-        ("providers.w.class", 'It has no effect: config.providers does not name "w"; list it there, or remove'),
-        ("providers.vv.class", "Did you mean config.providers.v.class?"),
-        ("providers.v.clas", "It is unknown and has no effect; a provider has config.providers.v.class and config"),
+        ("providers.v.param.adress", ("unknown", "Did you mean config.providers.v.param.address?")),
+        ("providers.w.class", ('config.providers does not name "w"', "list it there", "remove")),
+        ("providers.vv.class", ("Did you mean config.providers.v.class?",)),
+        ("providers.v.clas", ("unknown", "config.providers.v.class")),
     ],
 )
-def test_a_key_of_nobodys_is_warned_about(own: str, key: str, warning: str) -> None:
+def test_a_key_of_nobodys_is_warned_about(own: str, key: str, words: tuple[str, ...]) -> None:
     """With the nearest there is."""
     loaded = worker(vault(own, **{key: "x"}))
     assert loaded.problems == ()
     (found,) = loaded.warnings
-    assert found.startswith(f"Warning [config.{key}]. ")
-    assert warning in found
+    assert_says(found, f"Warning [config.{key}]", "no effect", *words)
 
 
 class Hanging:
@@ -309,8 +304,8 @@ def test_a_provider_that_hangs_is_left_alone() -> None:
     first = provider.ask("p", ["x"])["x"]
     provider._patience_s = 60.0  # which the next one does not wait
     second = provider.ask("p", ["x"])["x"]
-    assert getattr(first, "text", "").startswith(": the config provider v did not answer within 0.02 s; see whether")
-    assert "has not answered an earlier request" in getattr(second, "text", "")
+    assert_says(getattr(first, "text", ""), "provider v", "not answer within 0.02 s", "see whether")
+    assert_says(getattr(second, "text", ""), "not answered an earlier request")
     inner.go.set()
     with provider._asking:  # free again
         pass

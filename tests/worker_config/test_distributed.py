@@ -9,6 +9,7 @@ from parquet_sink.config.machine import Machine
 from parquet_sink.config.secret import Secret
 from parquet_sink.worker_config.distributed import DistributedSettings, SealingKey
 from parquet_sink.worker_config.worker_file import LoadedWorker, load_worker
+from tests.messages import assert_says
 
 KAFKAS_FILE = {
     "bootstrap.servers": "localhost:9092",
@@ -80,6 +81,8 @@ WITHOUT_EFFECT = {
     "worker.unsync.backoff.ms": "1",
     "config.storage.partitions": "3",
 }
+CONFIG, STATUS = "config.storage.topic", "status.storage.topic"
+ALGORITHMS = "inter.worker.verification.algorithms"
 KEY = base64.b64encode(bytes(range(32))).decode()
 
 
@@ -136,7 +139,7 @@ def test_a_key_without_effect_is_said_in_distributed_mode_too(name: str) -> None
     loaded = _load({"offset.flush.interval.ms": "", name: WITHOUT_EFFECT[name]})
     assert loaded.problems == ()
     (warning,) = loaded.warnings
-    assert warning.startswith(f"Warning [{name}]. It has no effect here: ")
+    assert_says(warning, f"Warning [{name}]", "no effect")
 
 
 @pytest.mark.parametrize("name", ["config.storage.topic", "status.storage.topic", "offset.storage.topic"])
@@ -144,7 +147,7 @@ def test_a_cluster_without_one_of_its_topics_is_refused(name: str) -> None:
     """The key is named, and a name to give."""
     loaded = _load({name: ""})
     (problem,) = loaded.problems
-    assert problem.startswith(f"Invalid [{name}]. It is missing; name the topic, connect-")
+    assert_says(problem, f"Invalid [{name}]", "missing", "name the topic", "connect-")
     assert loaded.worker.distributed is None
 
 
@@ -159,35 +162,39 @@ def test_without_a_group_there_is_no_cluster() -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "problem"),
+    ("more", "key", "words"),
     [
-        ({"status.storage.topic": "connect-configs"}, "[config.storage.topic]. Topic connect-configs is in status.st"),
-        ({"offset.storage.topic": "connect-status"}, "[status.storage.topic]. Topic connect-status is in offset.stor"),
-        ({"config.storage.topic": "connect-cluster-state"}, "[config.storage.topic]. Topic connect-cluster-state is "),
-        ({"group.id": "my cluster"}, '[parquet-sink.state.storage.topic]. "my cluster-state" is not a topic name;'),
-        ({"config.storage.topic": "a/b"}, '[config.storage.topic]. "a/b"'),
-        ({"config.storage.cleanup.policy": "delete"}, "[config.storage.cleanup.policy]. Such a topic is compacted"),
-        ({"offset.storage.cleanup.policy": "delete"}, "[offset.storage.cleanup.policy]. Such a topic is compacted"),
-        ({"config.storage.replication.factor": "0"}, "[config.storage.replication.factor]. 0 is not possible"),
-        ({"session.timeout.ms": "3000"}, "[heartbeat.interval.ms]. It is 3000 and session.timeout.ms is 3000"),
-        ({"exactly.once.source.support": "enabled"}, '[exactly.once.source.support]. "enabled" is not built yet'),
-        ({"inter.worker.signature.algorithm": "HmacSHA512"}, "[inter.worker.verification.algorithms]. It lacks HmacS"),
-        ({"inter.worker.verification.algorithms": "HmacSHA1"}, '[inter.worker.verification.algorithms]. "HmacSHA1" is'),
-        ({"inter.worker.key.size": "12"}, "[inter.worker.key.size]. 12 is not a length of a key"),
-        ({"parquet-sink.config.secrets": "sealed"}, "[parquet-sink.config.sealing.keys]. It is missing beside parque"),
-        ({"offset.storage.file.filename": "/o"}, "[offset.storage.topic]. offset.storage.file.filename is set, too"),
+        ({"status.storage.topic": "connect-configs"}, CONFIG, ("connect-configs", "in status.storage.topic")),
+        ({"offset.storage.topic": "connect-status"}, STATUS, ("connect-status", "in offset.storage.topic")),
+        ({"config.storage.topic": "connect-cluster-state"}, CONFIG, ("connect-cluster-state", "in parquet-sink.state")),
+        ({"group.id": "my cluster"}, "parquet-sink.state.storage.topic", ('"my cluster-state"', "not a topic name")),
+        ({"config.storage.topic": "a/b"}, CONFIG, ('"a/b"', "not a topic name")),
+        ({"config.storage.cleanup.policy": "delete"}, "config.storage.cleanup.policy", ("is compacted",)),
+        ({"offset.storage.cleanup.policy": "delete"}, "offset.storage.cleanup.policy", ("is compacted",)),
+        ({"config.storage.replication.factor": "0"}, "config.storage.replication.factor", ("0 is not possible",)),
+        ({"session.timeout.ms": "3000"}, "heartbeat.interval.ms", ("It is 3000", "session.timeout.ms is 3000")),
+        ({"exactly.once.source.support": "enabled"}, "exactly.once.source.support", ('"enabled"', "not built yet")),
+        ({"inter.worker.signature.algorithm": "HmacSHA512"}, ALGORITHMS, ("lacks HmacSHA512",)),
+        ({"inter.worker.verification.algorithms": "HmacSHA1"}, ALGORITHMS, ('"HmacSHA1"',)),
+        ({"inter.worker.key.size": "12"}, "inter.worker.key.size", ("12 is not", "length of a key")),
+        (
+            {"parquet-sink.config.secrets": "sealed"},
+            "parquet-sink.config.sealing.keys",
+            ("missing", "beside parquet-sink.config.secrets"),
+        ),
+        ({"offset.storage.file.filename": "/o"}, "offset.storage.topic", ("offset.storage.file.filename is set",)),
     ],
 )
-def test_keys_that_cannot_be_honoured_are_refused(more: dict[str, str], problem: str) -> None:
+def test_keys_that_cannot_be_honoured_are_refused(more: dict[str, str], key: str, words: tuple[str, ...]) -> None:
     """One by one, or together with others; each once, with the cure."""
     (found,) = _problems(more)
-    assert found.startswith(f"Invalid {problem}")
+    assert_says(found, f"Invalid [{key}]", *words)
 
 
 def test_a_late_heartbeat_is_warned_of() -> None:
     """More than a third of the session leaves no room for two that are late."""
     (warning,) = _load({"offset.flush.interval.ms": "", "heartbeat.interval.ms": "3334"}).warnings
-    assert warning.startswith("Warning [heartbeat.interval.ms]. It is 3334, more than a third of session.timeout.ms")
+    assert_says(warning, "[heartbeat.interval.ms]", "It is 3334", "a third of session.timeout.ms")
     assert _load({"offset.flush.interval.ms": "", "heartbeat.interval.ms": "3333"}).warnings == ()
 
 
@@ -276,19 +283,19 @@ def test_sealing_keys_may_come_from_a_config_provider() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "cure"),
+    ("text", "words"),
     [
-        (KEY, "Key 1 of the list has no name; write ID:BASE64"),
-        (f"a:{KEY},:{KEY}", "Key 2 of the list has no name"),
-        (f"a b:{KEY}", "Key 1 of the list has no name"),
-        ("a:canaryc", "Key 1 of the list is not 32 bytes in Base64; make one by `openssl rand -base64 32`"),
-        ("a:!!canary!!", "Key 1 of the list is not 32 bytes in Base64"),
-        (f"a:{KEY},a:{KEY}", "Key 2 of the list has the name of another"),
+        (KEY, ("Key 1", "no name", "write ID:BASE64")),
+        (f"a:{KEY},:{KEY}", ("Key 2", "no name", "write ID:BASE64")),
+        (f"a b:{KEY}", ("Key 1", "no name", "write ID:BASE64")),
+        ("a:canaryc", ("Key 1", "not 32 bytes", "`openssl rand -base64 32`")),
+        ("a:!!canary!!", ("Key 1", "not 32 bytes", "`openssl rand -base64 32`")),
+        (f"a:{KEY},a:{KEY}", ("Key 2", "the name of another")),
     ],
 )
-def test_a_wrong_sealing_key_is_refused_without_showing_it(text: str, cure: str) -> None:
+def test_a_wrong_sealing_key_is_refused_without_showing_it(text: str, words: tuple[str, ...]) -> None:
     """By its place in the list: what stands there may be a key."""
     (problem,) = _problems({"parquet-sink.config.sealing.keys": text})
-    assert problem.startswith(f"Invalid [parquet-sink.config.sealing.keys]. {cure}")
+    assert_says(problem, "[parquet-sink.config.sealing.keys]", *words)
     assert "canary" not in problem
     assert KEY not in problem

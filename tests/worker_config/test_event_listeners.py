@@ -13,6 +13,7 @@ from parquet_sink.model.receipts import Receipt
 from parquet_sink.worker.loop.events import EventDispatcher, isolated
 from parquet_sink.worker_config.worker_file import LoadedWorker, load_worker
 from tests.connectors.packages import forget, install
+from tests.messages import assert_says
 
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "monitoring.md").read_text(encoding="utf-8")
 CANARY = "canary-77"
@@ -63,31 +64,25 @@ def test_it_is_told_of_events(site: Path, caplog: pytest.LogCaptureFixture) -> N
     dispatcher.close(())
     assert [json.loads(line) for line in (site / "lines").read_text().splitlines()] == [json.loads(accepted.to_json())]
     (line,) = caplog.messages
-    assert line.startswith("event listener broken: RuntimeError: it failed with ValueError in shop_broken.py, line 9; ")
+    assert_says(line, "event listener broken", "ValueError", "shop_broken.py, line 9")
     assert CANARY not in caplog.text
 
 
 @pytest.mark.parametrize(
-    ("keys", "problem"),
+    ("keys", "key", "words"),
     [
-        (
-            {".audit.class": ""},
-            "[event.listeners.audit.class]. It is missing; name the class of the event listener audit",
-        ),
-        (
-            {".audit.class": "Adit"},
-            '[event.listeners.audit.class]. "Adit" is not a known event listener; known are Audit',
-        ),
-        ({".audit.param.file": ""}, "[event.listeners.audit.param.file]. It is missing; name the file."),
-        ({".audit.class": "shop_broken.BROKEN"}, "[event.listeners.audit.class]. "),
-        ({"": "audit,audit"}, '[event.listeners]. "audit" is named twice; name each listener once.'),
+        ({".audit.class": ""}, ".audit.class", ("missing", "name the class", "event listener audit")),
+        ({".audit.class": "Adit"}, ".audit.class", ('"Adit"', "not a known event listener", "known are Audit")),
+        ({".audit.param.file": ""}, ".audit.param.file", ("missing", "name the file")),
+        ({".audit.class": "shop_broken.BROKEN"}, ".audit.class", ("BROKEN",)),
+        ({"": "audit,audit"}, "", ('"audit"', "twice", "once")),
     ],
 )
-def test_what_is_wrong_is_told_by_its_key(site: Path, keys: dict[str, str], problem: str) -> None:
+def test_what_is_wrong_is_told_by_its_key(site: Path, keys: dict[str, str], key: str, words: tuple[str, ...]) -> None:
     """When the worker file is checked."""
     good = {"": "audit", ".audit.class": "com.example.AuditListener", ".audit.param.file": f"{site}/lines"}
     (found,) = worker(**{**good, **keys}).problems
-    assert found.startswith(f"Invalid {problem}")
+    assert_says(found, f"Invalid [event.listeners{key}]", *words)
 
 
 def test_keys_without_effect_are_warned_about(site: Path) -> None:
