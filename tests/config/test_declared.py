@@ -31,6 +31,7 @@ from parquet_sink.config.provider import Resolved
 from parquet_sink.config.report import Report
 from parquet_sink.config.secret import STARS, Secret, dump_with_secrets, load_with_secrets
 from parquet_sink.config.values import Values, read
+from tests.messages import assert_says, saying
 
 MACHINE = Machine(working_dir="/home/u", tmp_dir="/var/tmp")
 
@@ -172,11 +173,15 @@ def test_names_are_those_that_settings_depend_on() -> None:
     assert names_of(Shop) == {"name", *(one.name for one in keys_of(Shop))}
 
 
+DOCUMENTED_SHARE = "| number | 0.5 | 0 to 1 |"
+"""What the reference's table has of a key: type, default and limits."""
+
+
 def test_a_default_in_words_documents_what_is_computed() -> None:
     """The table has no value then, and else that of the field."""
     assert (KEYS["quick"].default, KEYS["columns"].default, KEYS["batch"].default) == (None, (), 10)
     assert "| `true` in bulk |" in row_of(KEYS["quick"])
-    assert "| number | 0.5 | 0 to 1 |" in row_of(KEYS["share"])
+    assert DOCUMENTED_SHARE in row_of(KEYS["share"])
 
 
 def test_without_keys_the_settings_are_those_of_the_class() -> None:
@@ -207,47 +212,45 @@ def test_a_text_becomes_the_field(text: str, field: str, value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "reason"),
+    ("name", "text", "words"),
     [
-        ("batch", "0", '"0" is less than 1; give 1 to 100.'),
-        ("batch", "101", '"101" is more than 100; give 1 to 100.'),
-        ("batch", "many", '"many" is not a whole number; write digits only, 1 to 100.'),
-        ("most", "9223372036854775808", '"9223372036854775808" is more than 9223372036854775807; give a 64-bit whole '),
-        ("share", "1.01", '"1.01" is more than 1; give 0 to 1.'),
-        ("share", "-0.1", '"-0.1" is less than 0; give 0 to 1.'),
-        ("share", "half", '"half" is not a number; write one such as 0.5, 0 to 1.'),
-        ("share", "nan", '"nan" is not a number; write one such as 0.5, 0 to 1.'),
-        ("share", "1e999", '"1e999" is not a number; write one such as 0.5, 0 to 1.'),
-        ("mode", "updat", '"updat" is not one of insert, upsert; write one of them.'),
-        ("log", "yes", '"yes" is neither true nor false; write one of them.'),
-        ("table", "a\tb", '"a\\tb" holds control characters; remove them.'),
+        ("batch", "0", ('"0"', "less than 1", "give 1 to 100")),
+        ("batch", "101", ('"101"', "more than 100", "give 1 to 100")),
+        ("batch", "many", ('"many"', "not a whole number", "digits only", "1 to 100")),
+        ("most", str(2**63), (f'"{2**63}"', f"more than {2**63 - 1}", "64-bit whole number")),
+        ("share", "1.01", ('"1.01"', "more than 1", "give 0 to 1")),
+        ("share", "-0.1", ('"-0.1"', "less than 0", "give 0 to 1")),
+        ("share", "half", ('"half"', "not a number", "such as 0.5", "0 to 1")),
+        ("share", "nan", ('"nan"', "not a number", "such as 0.5", "0 to 1")),
+        ("share", "1e999", ('"1e999"', "not a number", "such as 0.5", "0 to 1")),
+        ("mode", "updat", ('"updat"', "not one of", "insert, upsert")),
+        ("log", "yes", ('"yes"', "neither true nor false", "one of them")),
+        ("table", "a\tb", ('"a\\tb"', "control characters", "remove them")),
     ],
 )
-def test_a_wrong_value_is_a_problem(name: str, text: str, reason: str) -> None:
+def test_a_wrong_value_is_a_problem(name: str, text: str, words: tuple[str, ...]) -> None:
     """Each value is judged by its line alone."""
     [problem] = reading(Shop, {"table": "t", name: text})[1].problems
-    assert problem.startswith(f"Invalid [shop.{name}]. {reason}")
+    assert_says(problem, f"Invalid [shop.{name}]", *words)
 
 
 def test_what_is_missing_is_a_problem() -> None:
     """Told once, with its cure: when a file is read, or by the check of those who use a class that not all files do."""
-    assert reading(Shop, {})[1].problems == ["Invalid [shop.table]. It is missing; name the table."]
-    assert reading(Bucket, {})[1].problems == [
-        "Invalid [shop.bucket]. It is missing; name the bucket.",
-        "Invalid [shop.password]. It is missing; give the user's password.",
-    ]
+    (table,) = reading(Shop, {})[1].problems
+    assert_says(table, "[shop.table]", "missing", "name the table")
+    bucket, password = reading(Bucket, {})[1].problems
+    assert_says(bucket, "[shop.bucket]", "missing", "name the bucket")
+    assert_says(password, "[shop.password]", "missing", "the user's password")
     assert [(one.required, one.missing) for one in keys_of(Bucket)] == [(False, "")] * 3
 
 
 def test_half_a_group_is_a_problem() -> None:
     """With the cure of its line, or the usual one; where keys need each other, that is warned about elsewhere."""
     needed = {"table": "t"}
-    assert reading(Shop, {**needed, "user": "u"})[1].problems == [
-        "Invalid [shop.password]. It is missing beside shop.user; give the user's password."
-    ]
-    assert reading(Shop, {**needed, "password": "p"})[1].problems == [
-        "Invalid [shop.user]. It is missing beside shop.password; give both, or neither."
-    ]
+    (password,) = reading(Shop, {**needed, "user": "u"})[1].problems
+    assert_says(password, "[shop.password]", "missing", "beside shop.user", "the user's password")
+    (user,) = reading(Shop, {**needed, "password": "p"})[1].problems
+    assert_says(user, "[shop.user]", "missing", "beside shop.password", "both, or neither")
     assert reading(Shop, {**needed, "proxy.host": "h"})[1].problems == []
 
 
@@ -319,26 +322,26 @@ def test_a_subclass_has_the_keys_of_its_base() -> None:
 
 
 WRONG: Mapping[str, tuple[object, str]] = {
-    "a list that can change": (list[str], r"WrongShop\.field is annotated list\[str\], which is not a type of a key"),
-    "numbers to choose from": (Literal[1, 2], "which is not a type of a key; write str"),
-    "either of two": (str | int, "which is not a type of a key"),
-    "a path object": (Path, "which is not a type of a key"),
+    "a list that can change": (list[str], "list[str]"),
+    "numbers to choose from": (Literal[1, 2], "Literal[1, 2]"),
+    "either of two": (str | int, "str | int"),
+    "a path object": (Path, "Path"),
 }
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_another_annotation_is_refused(name: str) -> None:
     """When the class is made, with its field and what may be written."""
-    annotation, reason = WRONG[name]
+    annotation, shown = WRONG[name]
     wrong = type("WrongShop", (), {"__annotations__": {"field": annotation}, "field": key("a", "A.")})
-    with pytest.raises(TypeError, match=reason):
+    with pytest.raises(TypeError, match=saying("WrongShop.field", shown, "not a type", "write str")):
         declared(group="g")(wrong)
 
 
 def test_one_key_is_declared_once() -> None:
     """A file has one place for it."""
     fields: dict[str, Any] = {"__annotations__": {"a": str, "b": str}, "a": key("x", "A."), "b": key("x", "B.")}
-    with pytest.raises(ValueError, match="Twice declares t.x twice"):
+    with pytest.raises(ValueError, match=saying("Twice", "t.x", "twice")):
         declared(group="g", prefix="t.")(type("Twice", (), fields))
 
 
