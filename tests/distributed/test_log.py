@@ -10,6 +10,7 @@ from parquet_sink.distributed.log import ConfigWriter, Deposed, NotAnswered
 from parquet_sink.errors import KafkaFailed, KafkaRefused
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.settings import KafkaSettings
+from tests.messages import saying
 
 SILENT = KafkaError(KafkaError._TIMED_OUT, "no answer", False, True, False)
 ABORTABLE = KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED, "not allowed", False, False, True)
@@ -76,7 +77,7 @@ def test_a_failed_write_says_whether_it_may_have_taken_effect(
     """It may as soon as the commit was asked for, unless the client says that the transaction is to be aborted."""
     one = writer(monkeypatch, producer)
     one.open()
-    words = r"It may have been written\.$" if may_be_written else r"Nothing was written\.$"
+    words = "may have been written" if may_be_written else "Nothing was written"
     with pytest.raises(kind, match=words) as failed:
         one.write({b"connector-a": b"{}"})
     assert (failed.value.may_be_written, one.is_open) == (may_be_written, False)
@@ -86,7 +87,7 @@ def test_a_refused_write_has_no_effect(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where the client finds that out when it is to commit; the message has the cure."""
     one = writer(monkeypatch, FakeProducer(commit=ABORTABLE))
     one.open()
-    with pytest.raises(KafkaRefused, match=r"Topic configs cannot be written.*Write on topic configs.*kafka-acls"):
+    with pytest.raises(KafkaRefused, match=saying("Topic configs", "Write on topic configs", "kafka-acls")):
         one.write({b"connector-a": b"{}"})
     assert not one.is_open
 

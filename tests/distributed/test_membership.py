@@ -8,6 +8,7 @@ from parquet_sink.distributed.assignment import MemberInfo
 from parquet_sink.distributed.membership import GroupTiming, Lease, LeaseFiles, _client_id, _named
 from parquet_sink.errors import StorageFailed
 from parquet_sink.process.lease import clock_ns, holds
+from tests.messages import saying
 
 SECOND = 1_000_000_000
 DEFAULTS = GroupTiming(10_000, 3_000, 60_000)
@@ -119,5 +120,6 @@ def test_each_member_id_has_a_file_of_its_own(tmp_path: Path) -> None:
 
 def test_a_lease_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     """The message names the file, the cause and the cure."""
-    with pytest.raises(StorageFailed, match="lease cannot be written .No such file or directory.. Make its folder"):
+    told = saying("lease", str(tmp_path / "gone"), "No such file or directory", "Make its folder")
+    with pytest.raises(StorageFailed, match=told):
         LeaseFiles(str(tmp_path / "gone")).write("m-1", 1)

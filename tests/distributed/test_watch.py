@@ -7,6 +7,7 @@ import pytest
 from parquet_sink.distributed.assignment import MemberInfo
 from parquet_sink.distributed.watch import FORGOTTEN_S, LOOK_S, Watch
 from parquet_sink.errors import BrokerAway
+from tests.messages import assert_says
 
 SESSION_S = 10.0
 
@@ -61,8 +62,7 @@ def test_two_workers_of_one_address_are_told(world: World, caplog: pytest.LogCap
     """Once both have been there for longer than a session, with the keys; and not any more when one has ended."""
     world.members = [*world.members, member("a", 3)]
     (found,) = world.told(SESSION_S + 3 * LOOK_S)
-    assert "2 workers of the group have the address a" in found
-    assert "rest.advertised.host.name" in found
+    assert_says(found, "2 workers", "the address a", "rest.advertised.host.name")
     world.told(60.0)
     assert caplog.messages == [found]
     world.members = world.members[1:]
@@ -74,8 +74,7 @@ def test_topic_partitions_that_are_added_are_told(world: World) -> None:
     world.told()
     world.counts = {"status": 6, "state": 5}
     (found,) = world.told()
-    assert "Topic status has 6 topic-partitions and had 5" in found
-    assert "Stop all workers in order, delete the topic" in found
+    assert_says(found, "Topic status", "6 topic-partitions", "had 5", "Stop all workers", "delete the topic")
     assert world.told(600.0) == (found,)
 
 
