@@ -13,6 +13,7 @@ import pytest
 
 from parquet_sink.errors import StorageFailed
 from parquet_sink.files.lock import PartitionClaim, is_locked
+from tests.messages import saying
 
 ONE, OTHER, THIRD = ("a" * 32, "b" * 32, "c" * 32)
 
@@ -77,7 +78,7 @@ def test_a_killed_process_lets_go(path: str) -> None:
 def test_a_folder_that_cannot_be_used_is_told(tmp_path: Path) -> None:
     """Trouble with the disk has its own error, with folder and cure."""
     (tmp_path / "claims").write_bytes(b"a file where the folder should be")
-    with pytest.raises(StorageFailed, match=r"claim a topic-partition.*connect\.ems\.tmp\.dir"):
+    with pytest.raises(StorageFailed, match=saying("claim a topic-partition", "connect.ems.tmp.dir")):
         PartitionClaim(str(tmp_path / "claims" / "orders-0"), ONE).acquire()
 
 
@@ -124,7 +125,7 @@ def test_a_disk_without_locks_is_told(path: str, monkeypatch: pytest.MonkeyPatch
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     monkeypatch.setattr(fcntl, "flock", refused)
-    with pytest.raises(StorageFailed, match=r"No locks available.*connect\.ems\.tmp\.dir"):
+    with pytest.raises(StorageFailed, match=saying("No locks available", "connect.ems.tmp.dir")):
         PartitionClaim(path, ONE).acquire()
 
 

@@ -15,6 +15,7 @@ from parquet_sink.errors import AnotherInstance, RunFilesLost, StorageFailed
 from parquet_sink.files import naming, storage
 from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.files.storage import Purpose, storage_trouble
+from tests.messages import assert_says, saying
 
 OWN = naming.attempt_name("ab" * 16, 1)
 
@@ -37,13 +38,13 @@ def test_prepare_makes_the_folder_and_leaves_nothing(tmp_path: Path) -> None:
 def test_prepare_refuses_a_file(tmp_path: Path, place: str) -> None:
     """A path that is a file, or lies below one, is told as such."""
     (tmp_path / "file").write_text("")
-    with pytest.raises(StorageFailed, match=r"Could not make the folder for temporary files.*connect\.ems\.tmp\.dir"):
+    with pytest.raises(StorageFailed, match=saying("temporary files", str(tmp_path / place), "connect.ems.tmp.dir")):
         storage.prepare(str(tmp_path / place))
 
 
 def test_prepare_tells_what_cannot_be_written() -> None:
     """A folder in which nothing can be made is told as such, for every user."""
-    with pytest.raises(StorageFailed, match=r"Could not write a file in folder /proc.*bytes free"):
+    with pytest.raises(StorageFailed, match=saying("not write", "folder /proc", "bytes free", "connect.ems.tmp.dir")):
         storage.prepare("/proc")
 
 
@@ -57,7 +58,7 @@ def test_a_linked_folder_is_refused(tmp_path: Path) -> None:
     """A connector's folder that somebody made a symbolic link is not used."""
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "sink").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(StorageFailed, match="symbolic link"):
+    with pytest.raises(StorageFailed, match=saying(str(tmp_path / "sink"), "symbolic link")):
         storage.prepare_connector(str(tmp_path), "sink")
 
 
@@ -148,7 +149,7 @@ def test_empty_folders_are_removed_and_others_stay(tmp_path: Path) -> None:
 def test_a_second_instance_is_named(tmp_path: Path) -> None:
     """While one holds the lock, another is told the process and its start; afterwards the lock is free."""
     with ConnectorLock(str(tmp_path), "sink", clock=lambda: 0.0):
-        with pytest.raises(AnotherInstance, match=rf"process {os.getpid()}, started 1970-01-01 00:00:00 UTC"):
+        with pytest.raises(AnotherInstance, match=saying(f"process {os.getpid()}", "1970-01-01 00:00:00 UTC")):
             ConnectorLock(str(tmp_path), "sink").acquire()
         with ConnectorLock(str(tmp_path), "other"):
             pass
@@ -240,7 +241,7 @@ def test_a_file_that_cannot_be_removed_is_told(tmp_path: Path, caplog: pytest.Lo
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(storage.os, "unlink", _refuse)
         assert storage.sweep(str(own.parent)) == 0
-    assert f"left-over file {own} could not be removed: Operation not permitted" in caplog.text
+    assert_says(caplog.text, "left-over file", str(own), "not be removed", "Operation not permitted")
     caplog.clear()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(storage.os, "unlink", _gone)
@@ -269,7 +270,7 @@ def refuse(number: int) -> Callable[..., object]:
 @pytest.mark.parametrize(
     ("call", "cause"),
     [
-        (lambda *arguments: None, "a lock that was held was given a second time"),
+        (lambda *arguments: None, "given a second time"),
         (refuse(errno.ENOLCK), "No locks available"),
         (refuse(errno.EOPNOTSUPP), "Operation not supported"),
         (refuse(errno.ENOSYS), "Function not implemented"),
@@ -282,8 +283,7 @@ def test_a_folder_without_locks_is_told_at_the_start(
     monkeypatch.setattr(fcntl, kind, call)
     with pytest.raises(StorageFailed) as told:
         ConnectorLock(str(tmp_path), "sink").acquire()
-    assert f"(connect.ems.tmp.dir={tmp_path}): {cause}. " in str(told.value)
-    assert "Set connect.ems.tmp.dir to a folder on a local disk" in str(told.value)
+    assert_says(told.value, f"connect.ems.tmp.dir={tmp_path}", cause, "Set connect.ems.tmp.dir", "a local disk")
     assert not [path for path in (tmp_path / "sink").iterdir() if "probe" in path.name]
 
 

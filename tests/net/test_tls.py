@@ -7,6 +7,7 @@ import pytest
 
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.net.tls import target_authorities, tls_context
+from tests.messages import saying
 
 
 @pytest.mark.parametrize(
@@ -19,14 +20,15 @@ from parquet_sink.net.tls import target_authorities, tls_context
 )
 def test_ca_sources_have_an_order(ca_file: str | None, environment: dict[str, str], source: str) -> None:
     """The first source that is set is used, and named when it cannot be read."""
-    with pytest.raises(InvalidConfiguration, match=rf"Invalid \[{source}\]\. absent cannot be used: no such file"):
+    with pytest.raises(InvalidConfiguration, match=saying(f"[{source}]", "absent", "no such file")):
         tls_context(target_authorities(ca_file, environment))
 
 
 def test_a_ca_file_without_certificates_is_told(tmp_path: Path) -> None:
     """A file that holds no certificate is invalid, not silently empty."""
     (tmp_path / "ca").write_text("hello")
-    with pytest.raises(InvalidConfiguration, match=r"Invalid \[connect\.ems\.tls\.ca\.file\]"):
+    told = saying("[connect.ems.tls.ca.file]", str(tmp_path / "ca"), "not hold cert")
+    with pytest.raises(InvalidConfiguration, match=told):
         tls_context(target_authorities(str(tmp_path / "ca"), {}))
 
 

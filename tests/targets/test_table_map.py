@@ -7,6 +7,7 @@ from parquet_sink.connectors.loading import Loaded
 from parquet_sink.targets.table_map import TableMap, parse
 from parquet_sink.worker_config.worker_file import LoadedWorker
 from tests.connectors.ems.connector_files import WORKER, E, load_file, settings_of
+from tests.messages import assert_says
 
 MAP = f"{E}target.table.map"
 
@@ -45,49 +46,47 @@ def test_a_connector_has_several_tables() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    ("text", "words"),
     [
-        ("orders", '"orders" is not a pattern with its table; write topics-(.*):TABLE_$1.'),
-        ("orders:", '"orders:" is not a pattern with its table'),
-        (":ORDERS", '":ORDERS" is not a pattern with its table'),
-        (",", '"" is not a pattern with its table'),
-        ("orders(:X", '"orders(:X" is not a regular expression that can be kept'),
-        ("a:A,(b):$2", '"(b):$2" names group 2, and the expression has 1; correct one of them.'),
+        ("orders", ('"orders"', "not a pattern", "write topics-(.*):TABLE_$1")),
+        ("orders:", ('"orders:"', "not a pattern", "write topics-(.*):TABLE_$1")),
+        (":ORDERS", ('":ORDERS"', "not a pattern", "write topics-(.*):TABLE_$1")),
+        (",", ('""', "not a pattern", "write topics-(.*):TABLE_$1")),
+        ("orders(:X", ('"orders(:X"', "not a regular expression")),
+        ("a:A,(b):$2", ('"(b):$2"', "names group 2", "has 1", "correct one")),
     ],
 )
-def test_a_map_that_is_wrong_is_refused(text: str, reason: str) -> None:
+def test_a_map_that_is_wrong_is_refused(text: str, words: tuple[str, ...]) -> None:
     """With the part that is, and the cure."""
     (problem,) = load_file({MAP: text}).problems
-    assert problem.startswith(f"Invalid [{MAP}]. {reason}")
+    assert_says(problem, f"Invalid [{MAP}]", *words)
 
 
 def test_a_topic_without_a_usable_table_is_refused() -> None:
     """When the file is read, if it names the topic."""
     (problem,) = load_file({MAP: "orders-?(.*):$1", "topics": "orders,orders-eu"}).problems
-    assert problem == (
-        f'Invalid [{MAP}]. Topic orders would go to table "" by orders-?(.*):$1, which is not a name; correct the '
-        "rule, or put one for this topic before it."
-    )
+    assert_says(problem, f"[{MAP}]", "Topic orders", 'table ""', "by orders-?(.*):$1", "not a name", "correct the rule")
     settings = settings_of({MAP: "orders-?(.*):$1", "topics": None, "topics.regex": "orders.*"})
     assert settings.why_unusable("orders-eu") is None
     assert settings.why_unusable("orders") == problem
 
 
 @pytest.mark.parametrize(
-    ("more", "line"),
+    ("more", "words"),
     [
-        ({"topics": "a-1,b"}, "a-1 -> table A_1, b -> table ORDERS"),
+        ({"topics": "a-1,b"}, ("a-1 -> table A_1", "b -> table ORDERS")),
         (
             {"topics": None, "topics.regex": ".*"},
-            "topics matching .*: a-(.*) -> table A_$1, all others -> table ORDERS",
+            ("topics matching .*", "a-(.*) -> table A_$1", "others -> table ORDERS"),
         ),
     ],
 )
-def test_check_tells_the_table_of_each_topic(more: dict[str, str | None], line: str) -> None:
+def test_check_tells_the_table_of_each_topic(more: dict[str, str | None], words: tuple[str, ...]) -> None:
     """Or the rules, where topics are found later."""
     settings = settings_of({MAP: "a-(.*):A_$1", **more})
     report = format_report(Checked(LoadedWorker(WORKER, ()), (Loaded(settings, (), (), "f"),), ()))
-    assert f"OK (connector orders: {line})" in report
+    (line,) = [one for one in report.splitlines() if "connector orders" in one]
+    assert_says(line, "OK", *words)
 
 
 def test_a_rule_that_no_named_topic_goes_by_is_warned_about() -> None:
@@ -95,11 +94,7 @@ def test_a_rule_that_no_named_topic_goes_by_is_warned_about() -> None:
     rules = {MAP: "orders-(.*):O_$1,ordes-us:US,orders-eu:EU,audit:AUDIT"}
     loaded = load_file({**rules, "topics": "orders-eu,audit"})
     assert loaded.problems == ()
-    assert loaded.warnings == tuple(
-        f'Warning [{MAP}]. "{rule}" is for none of the topics: {why}'
-        for rule, why in (
-            ("ordes-us:US", "it is all of no topic's name; correct or remove it."),
-            ("orders-eu:EU", "a rule before it takes orders-eu; put it further to the front, or remove it."),
-        )
-    )
+    mistake, behind = loaded.warnings
+    assert_says(mistake, f"[{MAP}]", '"ordes-us:US"', "none of the topics", "no topic's name", "correct or remove it")
+    assert_says(behind, f"[{MAP}]", '"orders-eu:EU"', "none of the topics", "takes orders-eu", "further to the front")
     assert load_file({**rules, "topics": None, "topics.regex": "orders.*"}).warnings == ()

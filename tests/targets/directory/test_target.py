@@ -23,6 +23,7 @@ from parquet_sink.targets.directory.settings import DirectorySettings
 from parquet_sink.targets.directory.target import ABANDONED_S, PARTIAL_FOLDER, PIECE_BYTES, DirectoryTarget, unusable
 from parquet_sink.targets.outcome import Health, Verdict
 from tests.factories import Clock
+from tests.messages import assert_says, saying
 
 SECONDS = 60.0
 
@@ -117,7 +118,7 @@ def test_bytes_that_were_altered_are_not_taken(target: DirectoryTarget, root: Pa
     file = finished(tmp_path / "tmp", bytes(size))
     known = replace(file, digest=sha256(Path(file.path).read_bytes()).hexdigest())
     Path(file.path).write_bytes(bytes(size - 1) + b"\1")
-    with pytest.raises(StorageFailed, match="has other bytes than when it was verified"):
+    with pytest.raises(StorageFailed, match=saying(file.path, "other bytes", "when it was verified")):
         target.push(known, SECONDS)
     assert stored(root) == {}
 
@@ -386,11 +387,10 @@ def test_unusable_folders_are_told_without_writing(root: Path, tmp_path: Path, m
     (tmp_path / "file").touch()
     assert unusable(str(root), ENDPOINT) is None
     absent = unusable(str(tmp_path / "absent"), ENDPOINT)
-    assert absent is not None
-    assert "No such file or directory. Make the folder" in absent
-    assert "Not a directory" in str(unusable(str(tmp_path / "file"), ENDPOINT))
+    assert_says(absent, str(tmp_path / "absent"), "No such file or directory", "Make the folder")
+    assert_says(unusable(str(tmp_path / "file"), ENDPOINT), str(tmp_path / "file"), "Not a directory")
     monkeypatch.setattr(os, "access", lambda *arguments: False)
-    assert "Permission denied" in str(unusable(str(root), ENDPOINT))
+    assert_says(unusable(str(root), ENDPOINT), str(root), "Permission denied")
 
 
 def test_each_table_has_its_folder(target: DirectoryTarget, root: Path, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from parquet_sink.targets.s3 import target as s3
 from parquet_sink.targets.s3.client import Connection, Transport
 from parquet_sink.targets.s3.settings import BucketSettings, S3Settings
 from parquet_sink.validate.probe import probe_target
+from tests.messages import assert_says
 
 LAKE = "events/topic={topic}/date={yyyy}-{MM}-{dd}"
 
@@ -62,7 +63,8 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Bucket:
 def test_a_right_for_the_folder_of_a_topic_is_enough(bucket: Bucket) -> None:
     """The name that is tried has topic and date filled in, so that a right for the connector's own names is seen."""
     found = probe_target(S3Settings(BucketSettings(bucket="lake"), LAKE), "orders")
-    assert (found.health, found.text) == (Health.OK, "files can be put there and looked for; nothing was stored")
+    assert found.health is Health.OK
+    assert_says(found.text, "can be put there", "nothing was stored")
     [tried] = bucket.tried
     folder, topic, date, name = tried.split("/")
     assert (folder, topic, name) == ("events", "topic=orders", ".parquet-sink-check")
@@ -73,9 +75,8 @@ def test_a_right_that_is_missing_names_the_object(bucket: Bucket) -> None:
     """With all rights that a connector needs, so that a policy can be compared with both."""
     found = probe_target(S3Settings(BucketSettings(bucket="lake"), LAKE), "bills")
     assert found.health is Health.FAILED
-    assert "It was tried with the object events/topic=bills/date=2" in found.text
-    for right in ("PutObject", "GetObject", "AbortMultipartUpload", "ListBucket", "ListBucketMultipartUploads"):
-        assert f"s3:{right}" in found.text
+    rights = ("PutObject", "GetObject", "AbortMultipartUpload", "ListBucket", "ListBucketMultipartUploads")
+    assert_says(found.text, "the object events/topic=bills/date=2", *(f"s3:{right}" for right in rights))
 
 
 def test_without_a_topic_the_part_before_the_first_field_is_tried(bucket: Bucket) -> None:
