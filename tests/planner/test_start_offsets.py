@@ -350,7 +350,7 @@ def test_a_topic_that_the_connector_names_is_waited_for(
     due_and_committed(query)
     waits = [message for message in caplog.messages if "not there: items." in message]
     assert len(waits) == 2
-    assert_says(waits[0], "topics", "waits for them", "Create them", "correct [topics]")
+    assert_says(waits[0], "waits for them", "Create them", "correct [topics]")
     query.again()
     cluster.make("items", 7)
     due_and_committed(query)

@@ -44,6 +44,6 @@ def test_a_topic_that_is_found_while_running(make: Callable[[str], Planner], clu
     assert ("orders-eu", 0) in cluster.group
     cluster.logs["bad", 0] = (0, 5)
     clock.sleep(METADATA_S)
-    with pytest.raises(TopicUnusable, match=saying("[connect.ems.target.table.map]", "Topic bad", "table")):
+    with pytest.raises(TopicUnusable, match=saying("[connect.ems.target.table.map]", "Topic bad", "go to table")):
         found.tick(start)
     assert ("bad", 0) not in cluster.group

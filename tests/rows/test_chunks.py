@@ -69,7 +69,7 @@ def test_an_exact_fit_fits() -> None:
 def test_what_only_fits_when_characters_are_parted_does_not_fit(size: int, text: str) -> None:
     """Room lost at the ends of chunks is room that the text does not have."""
     _, misfits = rows(Chunks(2, size), [text])
-    assert_says(misfits[0], KEY, SIZE, f"{len(text.encode())} bytes", f"2 chunks of {size} bytes")
+    assert_says(misfits[0], KEY, SIZE, f"has {len(text.encode())} bytes", f"2 chunks of {size} bytes")
     if size >= 3:
         assert_says(misfits[0], "do not hold", "set it to 3")
         assert rows(Chunks(3, size), [text])[1] == {}

@@ -199,7 +199,7 @@ def test_null_key_deep_in_a_block_is_found() -> None:
     values = [b'{"a":1,"b":2}'] * 5000 + [b'{"c":1}', b'{"b":1}']
     offset, reason = refused(settings, *values)
     assert offset == 5000
-    assert_says(reason, "connect.ems.data.primary.key", "columns a, b", "null", "connect.ems.allow.null.pk=true")
+    assert_says(reason, "connect.ems.data.primary.key", "columns a, b", "are null", "connect.ems.allow.null.pk=true")
 
 
 @pytest.mark.parametrize("value", [b'{"A":1}', b'{"id":null}', b'{"tags":[1]}'])

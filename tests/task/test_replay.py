@@ -211,7 +211,7 @@ def test_a_topic_whose_files_cannot_go_anywhere_stays(folder: ParkedFolder, tmp_
     unusable = replace(made(tmp_path / "work", 10, ONCE), tables=parse("orders-?(.*):$1"))
     (found,) = Replay(unusable, folder, {}).run(ALL)
     assert found.failure is not None
-    assert_says(found.failure.message, "[connect.ems.target.table.map]", "Topic orders", "table")
+    assert_says(found.failure.message, "[connect.ems.target.table.map]", "Topic orders", "go to table")
     assert (found.records, found.accepted, found.files, rest(folder)) == (
         1,
         0,

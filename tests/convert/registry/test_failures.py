@@ -59,7 +59,7 @@ def test_answers_that_stay_have_a_cure(status: int, cure: str) -> None:
 
 def test_words_of_the_registry_are_shown_printable_and_cut() -> None:
     """What it says in its own form is told, in one line."""
-    assert_says(failure_of(ErrorAnswer(403, 40301, "no\nway")).cause, "403", "40301", "no\\nway")
+    assert_says(failure_of(ErrorAnswer(403, 40301, "no\nway")).cause, "answered 403", "40301", "no\\nway")
     assert len(failure_of(ErrorAnswer(403, 40301, "x" * 10_000)).cause) < 300
 
 
