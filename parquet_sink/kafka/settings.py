@@ -316,7 +316,8 @@ class FlushSettings:
     commit_interval_ms: Milliseconds = key(
         INTERVAL,
         "Upload when the oldest record of a topic-partition that is not uploaded yet arrived this many milliseconds "
-        "ago, on idle and busy topics alike. The EMS connector wants more than 1000; here 1000 itself is possible.",
+        "ago, on idle and busy topics alike; others that are half as old go along. The EMS connector wants more than "
+        "1000; here 1000 itself is possible.",
         missing="give the age in milliseconds at which a file is uploaded, for example 30s.",
         minimum=1_000,
     )

@@ -25,6 +25,11 @@ MOST_RANGE_RECORDS: Final = 1_000_000
 much a micro-batch gets done."""
 MOST_TASKS: Final = 64
 """Spark tasks of one micro-batch when `tasks.max` is not set."""
+ALONG: Final = 0.5
+"""A share of the interval: records as old as that go along with others that are due by age.
+
+A micro-batch costs 0.1 s of CPU, whatever it takes, and a file a quarter of that. So the interval brings two of them at
+most, and not one at each tick."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +94,13 @@ def due_range(
     if reason in (Reason.RECORDS, Reason.SIZE):
         waiting = min(max(waiting // whole, 1) * whole, waiting)
     return Range(start, start + waiting, reason, whole if bytes_per_record else min(whole, MOST_RANGE_RECORDS))
+
+
+def along(found: Sequence[tuple[int, Candidate]], flush: FlushSettings) -> FlushSettings | None:
+    """The thresholds of topic-partitions that are not due, when one is due by age; None when none is."""
+    if all(span.reason is not Reason.INTERVAL for _, (_, _, span) in found):
+        return None
+    return replace(flush, commit_interval_ms=int(flush.commit_interval_ms * ALONG))
 
 
 def due_by_bytes(start: int, high: int, waiting_bytes: float, flush: FlushSettings) -> Range | None:

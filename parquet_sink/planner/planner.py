@@ -23,7 +23,7 @@ from parquet_sink.kafka.settings import DeadLetterSettings, PlanningSettings
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PlannedRange
-from parquet_sink.planner.admission import Candidate, due_range
+from parquet_sink.planner.admission import Candidate, along, due_range
 from parquet_sink.planner.clock_schedule import last_boundary_ms
 from parquet_sink.planner.context import PartitionOffsets, PlanningContext
 from parquet_sink.planner.discovery import MANY, Discovery
@@ -358,6 +358,7 @@ class Planner:
     def _found(self, ends: Mapping[PartitionKey, int], now_ms: int, *, paused: bool) -> list[tuple[int, Candidate]]:
         """The ranges that are due; each with the micro-batch that took its topic-partition last."""
         found: list[tuple[int, Candidate]] = []
+        others: list[tuple[PartitionKey, int, int, int | None]] = []
         learned, sizes, flush = self._state.bytes_per_record(), self._state.sizes(), self._settings.flush
         boundary_ms = last_boundary_ms(now_ms, flush)
         for key, end in ends.items():
@@ -382,6 +383,12 @@ class Planner:
             )
             if span is not None:
                 found.append((self._plans.last_batch(key), (*key, span)))
+            else:
+                others.append((key, start, high, oldest))
+        if (earlier := along(found, flush)) is not None:
+            for key, start, high, oldest in others:
+                if (span := due_range(start, high, oldest, None, earlier, now_ms)) is not None:
+                    found.append((self._plans.last_batch(key), (*key, span)))
         return found
 
     def _deadline(self) -> float:

@@ -211,6 +211,40 @@ def test_age_counts_from_arrival(cluster: Cluster, make: Callable[..., Planner],
     assert found == [[], [], [(*KEY, Range(0, 3, Reason.INTERVAL))], [(*KEY, Range(0, 3, Reason.INTERVAL))]]
 
 
+def test_what_is_half_as_old_as_the_interval_goes_along(
+    cluster: Cluster, make: Callable[..., Planner], clock: Clock
+) -> None:
+    """When one topic-partition is due by its age, so are others of half of it; younger ones wait."""
+    keys = [("orders", number) for number in range(4)]
+    cluster.logs = dict.fromkeys(keys, (0, 0))
+    planner = make(flush=FlushSettings(1_000_000, 1_000, 10_000))
+    assert planner.tick(planner.begin()) == []
+    for key, seconds in zip(keys[:3], (1, 5, 4), strict=True):
+        clock.sleep(1)
+        cluster.logs[key] = (0, 3)
+        assert planner.tick({}) == []
+        clock.sleep(seconds - 1)
+        assert planner.tick({}) == []
+    clock.sleep(1)
+    cluster.logs[keys[3]] = (0, 3)
+    due = planner.tick({})
+    assert spans(due) == [(*key, Range(0, 3, Reason.INTERVAL)) for key in keys[:2]]
+    assert planner.tick(dict.fromkeys(keys[:2], 3)) == []
+
+
+def test_what_is_full_takes_none_along(cluster: Cluster, make: Callable[..., Planner], clock: Clock) -> None:
+    """A busy topic-partition makes no small files of others: they go along with age alone."""
+    keys = [("orders", number) for number in range(2)]
+    cluster.logs = dict.fromkeys(keys, (0, 0))
+    planner = make(flush=FlushSettings(1_000_000, 1_000, 10_000))
+    planner.tick(planner.begin())
+    cluster.logs[keys[0]] = (0, 999)
+    assert planner.tick({}) == []
+    clock.sleep(9)
+    cluster.logs[keys[1]] = (0, 1_000)
+    assert spans(planner.tick({})) == [(*keys[1], Range(0, 1_000, Reason.RECORDS))]
+
+
 def test_a_range_is_put_down_before_its_flush(cluster: Cluster, make: Callable[..., Planner]) -> None:
     """What is taken stands beside the group's offset, and a start after a crash takes the same range again."""
     cluster.logs[KEY] = (0, 150)

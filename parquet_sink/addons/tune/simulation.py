@@ -8,7 +8,7 @@ nothing can be due are not looked at, so that an idle hour costs nothing.
 
 import heapq
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil, floor
 from typing import Final
@@ -20,6 +20,7 @@ from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.planner.admission import (
     Candidate,
+    along,
     by_task,
     due_range,
     records_per_file,
@@ -99,7 +100,11 @@ class SimulatedConnector:
         now = self.ticks.clock_ms(at)
         looked = at + self._durations.look_ms
         woken = self._woken(now)
-        found = [due for number in woken if (due := self._due(number, at, now)) is not None]
+        found = self._found(woken, at, now, self._flush)
+        if (earlier := along(found, self._flush)) is not None:
+            others = [number for number, one in enumerate(self.partitions) if one.wake_ms < NEVER]
+            found += self._found(others, at, now, earlier)
+            woken = sorted({*woken, *(self._numbers[topic, part] for _, (topic, part, _) in found)})
         chosen = select_batch(found, self._flush, self._slots, alone=len(self.partitions) == 1)
         self.cut = self.cut or len(chosen) < len(found) or _shorter(found, chosen)
         done = self._run(chosen, looked, slots) if chosen else at
@@ -121,14 +126,19 @@ class SimulatedConnector:
                 woken.append(number)
         return sorted(woken)
 
-    def _due(self, number: int, tick_ms: float, now_ms: float) -> tuple[int, Candidate] | None:
+    def _found(
+        self, numbers: Iterable[int], tick_ms: float, now_ms: float, flush: FlushSettings
+    ) -> list[tuple[int, Candidate]]:
+        return [due for number in numbers if (due := self._due(number, tick_ms, now_ms, flush)) is not None]
+
+    def _due(self, number: int, tick_ms: float, now_ms: float, flush: FlushSettings) -> tuple[int, Candidate] | None:
         """As the planner asks for each topic-partition (`Planner.tick`)."""
         one = self.partitions[number]
         seen_ms = self._seen_ms(one, tick_ms, one.start)
         oldest = None if seen_ms > now_ms else int(seen_ms)
         high, per_record = one.high(tick_ms + self._durations.look_ms), self._learned[one.load.topic]
         before = None if oldest is None else self._end_before(one, high, tick_ms, int(now_ms))
-        span = due_range(one.start, high, oldest, per_record, self._flush, int(now_ms), scheduled_end=before)
+        span = due_range(one.start, high, oldest, per_record, flush, int(now_ms), scheduled_end=before)
         return None if span is None else (one.last_batch, (one.load.topic, one.load.partition, span))
 
     def _end_before(self, one: _Partition, high: int, tick_ms: float, now_ms: int) -> int | None:
