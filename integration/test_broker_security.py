@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -39,6 +40,7 @@ from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.rejected import Rejected, Stage
 from parquet_sink.worker.loop.status import Status
 from tests.kafka.client.security.java_stores import Pair, jks, key_entry, pair, pkcs12_trust, trusted_entry
+from tests.messages import assert_says, saying
 
 DEAD = "dead-letters"
 
@@ -233,41 +235,50 @@ def test_host_names_are_checked_unless_that_is_switched_off(door: Secured) -> No
     assert KafkaCluster(kafka(client)).topic_partitions() == [("orders", 0)]
 
 
-REFUSALS: dict[str, tuple[Callable[[Secured, dict[str, TokenEndpoint]], Client], str]] = {
+NO_AUTHORITY = "unable to get local issuer certificate|self-signed certificate in certificate chain"
+"""OpenSSL's words, of which its version chooses."""
+
+REFUSALS: dict[str, tuple[Callable[[Secured, dict[str, TokenEndpoint]], Client], tuple[str, ...]]] = {
     "expired": (
         lambda door, _: door.client("EXPIRED"),
-        r"the broker's certificate is not accepted: certificate has expired\. Check the ssl\.truststore",
+        ("broker's certificate", "not accepted", "has expired", "ssl.truststore"),
     ),
-    "other host": (lambda door, _: door.client("OTHER"), r"not accepted: IP address mismatch"),
+    "other host": (lambda door, _: door.client("OTHER"), ("broker's certificate", "not accepted", "address mismatch")),
     "unknown authority": (
         lambda door, _: {k: v for k, v in door.client("TLS").items() if "truststore" not in k},
-        r"not accepted: (unable to get local issuer certificate|self-signed certificate in certificate chain)",
+        ("broker's certificate", "not accepted", "ssl.truststore"),
     ),
     "no certificate": (
         lambda door, _: door.client("MUTUAL"),
-        r"TLS failed: .*(certificate of ours|our certificate).*ssl\.keystore",
+        ("TLS failed", "certificate", "ssl.keystore"),
     ),
     "expired certificate of ours": (
         lambda door, _: showing(door, "expired.pem", "PEM"),
-        r"TLS failed: .*our certificate.*Check the ssl\.keystore",
+        ("TLS failed", "our certificate", "ssl.keystore"),
     ),
     "certificate of a stranger": (
         lambda door, _: showing(door, "stranger.pem", "PEM"),
-        r"TLS failed: .*our certificate.*Check the ssl\.keystore",
+        ("TLS failed", "our certificate", "ssl.keystore"),
     ),
     "wrong password by PLAIN": (
         lambda door, _: door.login("sink", "PLAIN", "canary"),
-        r"authentication failed: .*(nvalid|ailed).*Check security\.protocol, sasl\.mechanism and the credentials",
+        ("authentication failed", "security.protocol", "sasl.mechanism", "credentials"),
     ),
-    "wrong password by SCRAM": (lambda door, _: door.login("sink", password="canary"), r"authentication failed: .*"),
-    "unknown user": (lambda door, _: door.login("canary-user"), r"authentication failed: .*"),
+    "wrong password by SCRAM": (
+        lambda door, _: door.login("sink", password="canary"),
+        ("authentication failed", "sasl.mechanism", "credentials"),
+    ),
+    "unknown user": (
+        lambda door, _: door.login("canary-user"),
+        ("authentication failed", "sasl.mechanism", "credentials"),
+    ),
     "mechanism that is not offered": (
         lambda door, _: door.client("PLAINLOGIN", sasl_mechanism="PLAIN", sasl_jaas_config=jaas("PLAIN", "sink")),
-        r"authentication failed: .*broker's supported mechanisms: SCRAM-SHA-256",
+        ("authentication failed", "supported mechanisms", "SCRAM-SHA-256", "sasl.mechanism"),
     ),
     "wrong secret": (
         lambda door, tokens: with_tokens(door, tokens["http"].url, "canary"),
-        r"/token: no token for OAUTHBEARER: answered 401: .*The secret is wrong.*client's id and secret",
+        ("/token", "no token for OAUTHBEARER", "401", "The secret is wrong", "id and secret"),
     ),
 }
 
@@ -277,9 +288,9 @@ def test_who_is_not_let_in_is_told_why(door: Secured, tokens: dict[str, TokenEnd
     """With the address, the reason and the settings to correct; it ends the connector, as waiting cures nothing."""
     door.user((), "sink")
     make, words = REFUSALS[case]
-    with pytest.raises(KafkaRefused, match=words) as found:
+    with pytest.raises(KafkaRefused, match=saying("does not let us in", *words)) as found:
         KafkaCluster(kafka(make(door, tokens))).topic_partitions()
-    assert "does not let us in" in str(found.value)
+    assert case != "unknown authority" or re.search(NO_AUTHORITY, str(found.value))
     assert "canary" not in str(found.value).replace("canary-user", "")
     assert PASSWORD not in str(found.value)
 
@@ -293,9 +304,9 @@ def test_a_wrong_protocol_is_told(door: Secured, ours: str, theirs: str) -> None
     door.user((), "sink")
     own = door.client(PROTOCOLS[ours], sasl_mechanism="SCRAM-SHA-256", sasl_jaas_config=jaas("SCRAM", "sink"))
     address = door.client(PROTOCOLS[theirs])["bootstrap.servers"]
-    ways = r" \(with .*SCRAM-SHA-256.*\)" if theirs.startswith("SASL") else ""
-    words = rf"does not let us in.*: it speaks {theirs}{ways}, and security\.protocol={ours} does not\. Set security"
-    with pytest.raises(KafkaRefused, match=words):
+    ways = ("SCRAM-SHA-256",) if theirs.startswith("SASL") else ()
+    words = (f"speaks {theirs}", f"security.protocol={ours}", f"Set security.protocol to {theirs}", *ways)
+    with pytest.raises(KafkaRefused, match=saying("does not let us in", *words)):
         KafkaCluster(kafka({**own, "bootstrap.servers": address})).topic_partitions()
 
 
@@ -316,24 +327,24 @@ def test_a_token_is_asked_for_with_its_scope(door: Secured, tokens: dict[str, To
 
 
 RIGHTS = {
-    "describing": ([("Read", "group", "{group}")], "Describe on topic {topic}, which comes with Read"),
-    "seeing the group": ([("Read", "topic", "{topic}")], "Describe on group {group}, which comes with Read"),
-    "committing": ([("Read", "topic", "{topic}"), ("Describe", "group", "{group}")], "Read on group {group}"),
+    "describing": ([("Read", "group", "{group}")], ("Describe on topic {topic}", "comes with Read")),
+    "seeing the group": ([("Read", "topic", "{topic}")], ("Describe on group {group}", "comes with Read")),
+    "committing": ([("Read", "topic", "{topic}"), ("Describe", "group", "{group}")], ("Read on group {group}",)),
     "committing of a topic": (
         [("Describe", "topic", "{topic}"), ("Read", "group", "{group}")],
-        "Read on topic {topic}",
+        ("Read on topic {topic}",),
     ),
     "describing dead letters": (
         [("Read", "topic", "{topic}"), ("Read", "group", "{group}")],
-        f"the right (ACL) Describe on topic {DEAD}, which comes with Write",
+        (f"Describe on topic {DEAD}", "comes with Write"),
     ),
     "writing dead letters": (
         [("Read", "topic", "{topic}"), ("Read", "group", "{group}"), ("Describe", "topic", DEAD)],
-        f"the user of [producer.override.*] the right (ACL) Write on topic {DEAD}",
+        ("user of [producer.override.*]", f"Write on topic {DEAD}"),
     ),
     "writing there, of who may write elsewhere": (
         [*everything("{topic}", "{group}", "elsewhere"), ("Describe", "topic", DEAD)],
-        f"the user of [producer.override.*] the right (ACL) Write on topic {DEAD}",
+        ("user of [producer.override.*]", f"Write on topic {DEAD}"),
     ),
 }
 
@@ -347,9 +358,8 @@ def test_a_right_that_is_missing_is_named(door: Secured, case: str) -> None:
     settings = kafka(door.login(user), group=group)
     with pytest.raises(KafkaRefused) as found:
         go_through(settings)
-    message = str(found.value)
-    assert words.format(topic="orders", group=group) in message
-    assert "`kafka-acls --bootstrap-server HOST:PORT --add --allow-principal User:NAME --operation " in message
+    assert_says(found.value, "right (ACL)", *(part.format(topic="orders", group=group) for part in words))
+    assert_says(found.value, "`kafka-acls --bootstrap-server HOST:PORT", "--add", "--allow-principal", "--operation")
     door.allow(user, everything("orders", group, DEAD))
     assert len(go_through(settings)) == 3
 
@@ -357,8 +367,8 @@ def test_a_right_that_is_missing_is_named(door: Secured, case: str) -> None:
 def test_reading_needs_a_right_of_its_own(door: Secured) -> None:
     """Of a user who sees the topic only."""
     user = door.user([("Describe", "topic", "orders"), ("Read", "group", "connect-orders")])
-    expected = r"Topic orders, topic-partition 0, offset 0: .*\(ACL\) Read on topic orders by `kafka-acls"
-    with pytest.raises(KafkaRefused, match=expected):
+    parts = ("Topic orders", "topic-partition 0", "offset 0", "(ACL) Read on topic orders", "`kafka-acls")
+    with pytest.raises(KafkaRefused, match=saying(*parts)):
         list(RangeReader(kafka(door.login(user)), "orders", 0, 0, 3).batches())
 
 
@@ -368,7 +378,9 @@ def test_a_connector_that_moves_needs_a_right_of_its_own(door: Secured) -> None:
     user = door.user(everything("orders", group, DEAD))
     kafka = KafkaSettings(("orders",), None, group, door.login(user), owned=Ownership(fence))
     offsets, began = GroupOffsets(kafka, Instance.new()), time.monotonic()
-    with pytest.raises(KafkaRefused, match=rf"Write on transactional-id {fence} by .* --transactional-id {fence}`"):
+    with pytest.raises(
+        KafkaRefused, match=saying(f"Write on transactional-id {fence}", f"--transactional-id {fence}`")
+    ):
         offsets.take_over()
     assert time.monotonic() - began < 10
     door.allow(user, [("Write", "transactional-id", fence)])
@@ -385,7 +397,7 @@ def test_making_the_dead_letter_topic_needs_a_right_of_its_own(door: Secured) ->
     user = door.user([("Write", "topic", dead)])
     client = door.login(user)
     settings = DeadLetterSettings(dead, 1, producer=client, admin=client)
-    with pytest.raises(KafkaRefused, match=rf"\[admin\.override\.\*\] the right \(ACL\) Create on topic {dead} by "):
+    with pytest.raises(KafkaRefused, match=saying("[admin.override.*]", "right (ACL)", f"Create on topic {dead}")):
         dead_letter(settings)
     door.allow(user, [("Create", "topic", dead)])
     dead_letter(settings)
@@ -434,13 +446,14 @@ def test_a_connector_works_over_tls_with_a_login(door: Secured, sink: Sink) -> N
 
 
 @pytest.mark.parametrize(
-    ("protocol", "words"), [("SASL_SSL", "authentication failed"), ("PLAINTEXT", r"it speaks SASL_SSL \(with .*PLAIN")]
+    ("protocol", "words"),
+    [("SASL_SSL", ("authentication failed",)), ("PLAINTEXT", ("speaks SASL_SSL", " PLAIN"))],
 )
-def test_a_producer_that_is_not_let_in_is_told_soon(door: Secured, protocol: str, words: str) -> None:
+def test_a_producer_that_is_not_let_in_is_told_soon(door: Secured, protocol: str, words: tuple[str, ...]) -> None:
     """Long before the time that a dead letter may take is over."""
     wrong = {**door.login("sink", "PLAIN", "canary"), "security.protocol": protocol}
     settings = DeadLetterSettings(DEAD, 1, producer=wrong, admin=door.login("sink", "PLAIN"))
-    with pytest.raises(KafkaRefused, match=f"Dead-letter topic {DEAD}: the broker does not let us in.*{words}"):
+    with pytest.raises(KafkaRefused, match=saying(f"Dead-letter topic {DEAD}", "does not let us in", *words)):
         dead_letter(settings)
 
 
@@ -493,19 +506,18 @@ def test_check_tells_which_rights_are_missing(
     check, group = CheckRun(tmp_path, capsys), f"connect-{uuid.uuid4().hex[:8]}"
     user = door.user(())
     more = {"consumer.override.group.id": group}
-    told = [line.partition(" is missing. Give")[0] for line in check(door.login(user), **more)]
-    assert told[:2] == ["FAILED  rights: Describe on topic orders", f"FAILED  rights: Describe on group {group}"]
-    assert told[2].startswith(f"FAILED  dead-letter topic {DEAD}: Dead-letter topic {DEAD} cannot be looked up")
+    topic, members, letter = check(door.login(user), **more)
+    assert_says(topic, "FAILED  rights", "Describe on topic orders", "is missing")
+    assert_says(members, "FAILED  rights", f"Describe on group {group}", "is missing")
+    assert_says(letter, f"FAILED  dead-letter topic {DEAD}", "cannot be looked up")
     door.allow(user, [("Describe", "topic", "orders"), ("Describe", "topic", DEAD), ("Read", "group", group)])
     reading, letter = check(door.login(user), **more)
-    assert reading.startswith("FAILED  rights: Read on topic orders is missing. Give the user that signs in the right")
-    assert letter.startswith(
-        f"FAILED  dead-letter topic {DEAD}: Give the user of [producer.override.*] the right (ACL)"
-    )
+    assert_says(reading, "FAILED  rights", "Read on topic orders", "is missing", "user that signs in")
+    assert_says(letter, f"FAILED  dead-letter topic {DEAD}", "user of [producer.override.*]", "right (ACL)")
     door.allow(user, everything("orders", group, DEAD))
     reading, letter = check(door.login(user), **more)
-    assert reading == f"OK      rights: it may read 1 topic and commit offsets of group {group}"
-    assert letter == f"OK      dead-letter topic {DEAD}: it is there"
+    assert_says(reading, "OK      rights", "read 1 topic", f"commit offsets of group {group}")
+    assert_says(letter, f"OK      dead-letter topic {DEAD}", "it is there")
 
 
 def test_check_tries_what_a_worker_of_a_group_needs(
@@ -529,13 +541,13 @@ def test_check_tries_what_a_worker_of_a_group_needs(
     found = told()
     assert [one.partition(" ")[0] for one in found] == ["FAILED"] * 7
     assert f"(ACL) Describe on topic {topics['config']}" in found[0]
-    assert f"Describe on group {workers}, which comes with Read" in found[4]
+    assert_says(found[4], f"Describe on group {workers}", "comes with Read")
     assert f"Write on transactional-id connect-cluster-{workers}" in found[5]
     assert f"FAILED  transactional id parquet-sink-{group}: " in check.said
-    assert f"the right (ACL) Write on transactional-id parquet-sink-{group} by `kafka-acls" in check.said
+    assert_says(check.said, f"(ACL) Write on transactional-id parquet-sink-{group}", "`kafka-acls")
 
     door.allow(user, [("Create", "topic", topics["config"]), ("Describe", "topic", topics["config"])])
-    assert told()[0].endswith("it is not there, and is made at the start")
+    assert_says(told()[0], "not there", "made at the start")
     for what, topic in topics.items():
         door.broker.create_topic(topic, 1, {"cleanup.policy": "delete" if what == "offset" else "compact"})
     door.allow(user, [("Read", "topic", topics[what]) for what in ("config", "status", "offset", "state")])
@@ -547,8 +559,8 @@ def test_check_tries_what_a_worker_of_a_group_needs(
     assert [one.partition(" ")[0] for one in (config, status, state, offset)] == ["OK", "OK", "OK", "FAILED"]
     assert "cleanup.policy=delete" in offset
     assert [one.partition(" ")[0] for one in rest] == ["OK"] * 2
-    assert f"OK      transactional id parquet-sink-{group}: it may commit in transactions" in check.said
-    assert f"FAILED  topic {topics['state']} [parquet-sink.state.storage.topic]: Write on topic " in own_state
+    assert_says(check.said, f"OK      transactional id parquet-sink-{group}: ", "commit in transactions")
+    assert_says(own_state, f"FAILED  topic {topics['state']}", "[parquet-sink.state.storage.topic]", "Write on topic")
 
 
 def test_to_try_a_transactional_id_takes_it_from_nobody(door: Secured) -> None:

@@ -11,6 +11,7 @@ from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.ports import free_port
 from parquet_sink.addons.devkit.target.process import TargetProcess
 from parquet_sink.cli.main import main
+from tests.messages import assert_says
 
 WORKER = "value.converter=JsonConverter\nvalue.converter.schemas.enable=false\n"
 
@@ -59,12 +60,12 @@ def test_all_is_well(check: Check, broker: Broker, target: TargetProcess, topic:
     name = topic(2)
     broker.produce(name, [(None, b"{}")] * 3, 1)
     assert check({"topics": name}, "--connect") == 0
-    assert check.line("brokers").startswith(f"OK      brokers {broker.bootstrap_servers}: 1 in cluster ")
-    assert check.line("topic ").endswith("2 topic-partitions (offsets, end exclusive): 0 holds 0 to 0, 1 holds 0 to 3")
-    assert check.line("rights").startswith("OK      rights: it may read 1 topic")
-    assert check.line("group").endswith("no committed offsets: it begins at the earliest record")
+    assert_says(check.line("brokers"), "OK      brokers", broker.bootstrap_servers, "1 in cluster")
+    assert_says(check.line("topic "), "2 topic-partitions", "end exclusive", "0 holds 0 to 0", "1 holds 0 to 3")
+    assert_says(check.line("rights"), "OK      rights", "read 1 topic")
+    assert_says(check.line("group"), "no committed offsets", "earliest record")
     assert "can be written" in check.line("tmp.dir")
-    assert check.line("target").startswith(f"OK      target {target.endpoint()}: takes the key")
+    assert_says(check.line("target"), f"OK      target {target.endpoint()}", "takes the key")
     assert target.client.statistics()["files"] == 0
     assert check.group not in broker.consumer_groups("--list")
 
@@ -76,13 +77,13 @@ def test_group_is_told_with_lag(check: Check, broker: Broker, topic: TopicFactor
     where = ("--reset-offsets", "--group", check.group, "--topic", name, "--to-offset", "1", "--execute")
     broker.consumer_groups(*where)
     assert check({"topics": name}, "--connect") == 0
-    assert f"lag 2: {name} 0 at 1 (lag 2); last committed by an operator or another program" in check.line("group")
+    assert_says(check.line("group"), f"{name} 0 at 1 (lag 2)", "last committed", "an operator")
 
 
 def test_unknown_topic_and_wrong_key_fail(check: Check) -> None:
     """Both are told in one go, each with its cure; the key's value is not."""
     assert check({"topics": "no-such", "connect.ems.authorization.key": "AppKey canary"}, "--connect") == 1
-    assert "FAILED  topics: Topic no-such does not exist on " in check.said
+    assert_says(check.line("topics"), "FAILED  topics", "no-such", "does not exist")
     assert check.line("target").startswith("FAILED")
     assert "Correct connect.ems.authorization.key" in check.line("target")
     assert "canary" not in check.said
@@ -105,7 +106,7 @@ def test_nobody_answers(check: Check, tmp_path: Path) -> None:
         "connect.ems.endpoint": target,
     }
     assert check(properties, "--connect") == 1
-    assert f"{broker}: Connection refused; no-such-host.invalid:9092: the name is unknown" in check.line("brokers")
+    assert_says(check.line("brokers"), f"{broker}: Connection refused", "no-such-host.invalid:9092", "name is unknown")
     assert "client settings" not in check.said
     assert "no connection to the target" in check.line(f"target {target}")
     assert check({**properties, "connect.ems.tmp.dir": str(tmp_path / "file" / "below")}, "--connect") == 2
@@ -115,15 +116,15 @@ def test_nobody_answers(check: Check, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fault", "expected"),
     [
-        ("/elsewhere", "FAILED  target {}: the target answered 404"),
-        ("/healthz", "FAILED  target {}: the target answered 405"),
+        ("/elsewhere", "answered 404"),
+        ("/healthz", "answered 405"),
     ],
 )
 def test_wrong_path(check: Check, target: TargetProcess, topic: TopicFactory, fault: str, expected: str) -> None:
     """An address without a push API is told with its status."""
     endpoint = target.url + fault
     assert check({"topics": topic(), "connect.ems.endpoint": endpoint}, "--connect") == 1
-    assert check.line("target").startswith(expected.format(endpoint))
+    assert_says(check.line("target"), f"FAILED  target {endpoint}", expected)
 
 
 def test_settings_that_the_client_does_not_have(check: Check, topic: TopicFactory) -> None:
@@ -132,11 +133,9 @@ def test_settings_that_the_client_does_not_have(check: Check, topic: TopicFactor
     assert check({"topics": name, "consumer.override.max.poll.records": "5"}, "--connect") == 0
     assert check.line("client settings").endswith("max.poll.records: without effect here")
     assert check({"topics": name, "consumer.override.no.such": "5"}) == 2
-    assert (
-        "Invalid [consumer.override.no.such]. The Kafka client (librdkafka) has no setting of this name" in check.said
-    )
+    assert_says(check.said, "[consumer.override.no.such]", "The Kafka client", "no setting")
     assert check({"topics": name, "consumer.override.ssl.truststore.location": "/x.jks"}) == 2
-    assert "Invalid [consumer.override.ssl.truststore.location]. /x.jks cannot be used: no such file" in check.said
+    assert_says(check.said, "[consumer.override.ssl.truststore.location]", "/x.jks", "no such file")
 
 
 def test_wrong_file_is_not_tried(check: Check) -> None:
