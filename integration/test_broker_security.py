@@ -235,8 +235,8 @@ def test_host_names_are_checked_unless_that_is_switched_off(door: Secured) -> No
     assert KafkaCluster(kafka(client)).topic_partitions() == [("orders", 0)]
 
 
-NO_AUTHORITY = "unable to get local issuer certificate|self-signed certificate in certificate chain"
-"""OpenSSL's words, of which its version chooses."""
+OPENSSL_NO_AUTHORITY = "unable to get local issuer certificate|self-signed certificate in certificate chain"
+"""Its version decides which."""
 
 REFUSALS: dict[str, tuple[Callable[[Secured, dict[str, TokenEndpoint]], Client], tuple[str, ...]]] = {
     "expired": (
@@ -290,7 +290,7 @@ def test_who_is_not_let_in_is_told_why(door: Secured, tokens: dict[str, TokenEnd
     make, words = REFUSALS[case]
     with pytest.raises(KafkaRefused, match=saying("does not let us in", *words)) as found:
         KafkaCluster(kafka(make(door, tokens))).topic_partitions()
-    assert case != "unknown authority" or re.search(NO_AUTHORITY, str(found.value))
+    assert case != "unknown authority" or re.search(OPENSSL_NO_AUTHORITY, str(found.value))
     assert "canary" not in str(found.value).replace("canary-user", "")
     assert PASSWORD not in str(found.value)
 

@@ -30,8 +30,7 @@ from tests.worker.rest.serving import GOOD, serving
 
 Connectors = Callable[..., tuple[int, str, str]]
 ODD = "a/b %2F?#& é"
-MUST_CONFIGURE = "Must configure one of topics or topics.regex"
-"""Kafka Connect's words."""
+KAFKA_CONNECT_MUST = "Must configure one of topics or topics.regex"
 
 
 @pytest.fixture(autouse=True)
@@ -245,7 +244,7 @@ def test_problems_of_a_configuration_are_listed(run: Connectors, tmp_path: Path)
     assert (status, out) == (1, "")
     first, *problems = err.splitlines()
     assert_says(first, "connector x", "configuration is invalid")
-    assert problems == [f"  {MUST_CONFIGURE}"] * 2
+    assert problems == [f"  {KAFKA_CONNECT_MUST}"] * 2
 
 
 def test_an_update_replaces_a_configuration(run: Connectors, worker: ScriptedWorker, file: Callable[..., str]) -> None:
@@ -297,7 +296,7 @@ def test_files_are_validated_by_the_worker(run: Connectors, file: Callable[..., 
     assert out.splitlines() == [
         f"{good}: connector new: valid",
         f"{bad}: connector bad: 1 problem",
-        f"  topics: {MUST_CONFIGURE}",
+        f"  topics: {KAFKA_CONNECT_MUST}",
         "    it may be a, b",
     ]
     assert [one["error_count"] for one in json.loads(run("validate", good, str(bad), "--json")[1])] == [0, 1]

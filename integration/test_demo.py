@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.messages import assert_says
+
 COMMAND = [sys.executable, "-m", "parquet_sink", "demo", "--records", "4000", "--duration", "2"]
 LIMIT_S = 360
 
@@ -73,14 +75,14 @@ def test_the_demo_proves_its_result_and_leaves_nothing(replay: bool, tmp_path: P
     assert "4,000 records, " in text
     assert "0 missing, 0 invented" in text
     assert "lag 0" in text
-    assert re.search(r"Freshness .*\n.*\n +orders as they came +p50 .* p99 .*\n +backlog", text)
-    assert re.search(r"Files +\d+ uploaded, .* rotated by: .*interval \d+", text)
+    assert re.search(r"Freshness .*\n.*\n +orders.+p50.+p99.*\n +backlog", text)
+    assert re.search(r"Files +\d+ uploaded.+rotated by:.+interval \d+", text)
     if replay:
         assert text.splitlines()[-1] == "PROVEN: all 3 checks hold."
-        assert re.search(r"leaves ORDERS unchanged: [\d,]+ rows, [\d,]{6} repeated rows absorbed", text)
-        assert re.search(r"ORDERS_BY_CREATION shows it: [1-9]\d* of [\d,]+ rows went back in time, each named", text)
-        assert "why: order column created_at is equal in the older and the newer row" in text
-        assert re.search(r"order \d+: was \w+ \(offset [\d,]+\), is \w+ \(offset [\d,]+\)", text)
+        assert re.search(r"ORDERS unchanged: [\d,]+ rows, [\d,]{6} repeated", text)
+        assert re.search(r"ORDERS_BY_CREATION .+ [1-9]\d* of [\d,]+ rows", text)
+        assert_says(text, "back in time", "why: order column created_at is equal")
+        assert re.search(r"order \d+: was \w+ \(offset.+is \w+", text)
     assert list(tmp_path.iterdir()) == []
     assert processes_with(str(tmp_path)) == []
 
@@ -112,11 +114,11 @@ def test_what_is_left_running_can_be_looked_at(tmp_path: Path) -> None:
         told = {name: typed(printed, f"parquet-sink {name} ") for name in ("history", "replay", "tune")}
         demo.send_signal(signal.SIGINT)
         rest, _ = demo.communicate(timeout=90)
-    assert re.search(r"connector orders: \d+ files accepted, 1,000 rows", told["history"])
-    assert re.search(r"table ORDERS: unchanged: [\d,]+ rows, [\d,]+ repeated rows absorbed", told["replay"])
+    assert re.search(r"orders: \d+ files accepted, 1,000 rows", told["history"])
+    assert re.search(r"ORDERS: unchanged: [\d,]+ rows, [\d,]+ repeated", told["replay"])
     assert "connect.ems.commit.interval.ms=" in told["tune"]
     assert demo.returncode == 0, rest
-    assert "The sink stopped with exit status 0" in rest
+    assert_says(rest, "sink stopped", "exit status 0")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -23,6 +23,13 @@ from integration.faults.world import Topic, World
 from integration.oracle.oracle import Findings
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.target.process import TargetProcess
+from tests.messages import assert_says
+
+TABLE = [
+    "| http: 503 | attempt 1; attempt 3 | 2 of 2 | 600 | 0 | 200 | seen |",
+    "| disk: full; read-only |  | not run | 0 | 0 | 0 | why |",
+]
+"""Lines of a table in Markdown, as docs/explanation/reliability.md has them."""
 
 
 @pytest.fixture
@@ -88,10 +95,7 @@ def test_the_table_has_a_line_for_faults_with_the_same_figures() -> None:
         Outcome(Row("disk", "full"), NOT_RUN, "why"),
         Outcome(Row("disk", "read-only"), NOT_RUN, "why"),
     ]
-    assert report.markdown(map(report.result, rows))[2:] == [
-        "| http: 503 | attempt 1; attempt 3 | 2 of 2 | 600 | 0 | 200 | seen |",
-        "| disk: full; read-only |  | not run | 0 | 0 | 0 | why |",
-    ]
+    assert report.markdown(map(report.result, rows))[2:] == TABLE
 
 
 def test_every_row_is_documented() -> None:
@@ -114,14 +118,15 @@ def test_an_unknown_part_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         chosen("http,disc")
     assert ended.value.code == 2
-    assert "unknown disc; known are http, connection, tls, disk" in capsys.readouterr().err
+    assert_says(capsys.readouterr().err, "unknown disc", "known", "http, connection, tls, disk")
     assert chosen(" disk,") == {"disk"}
 
 
 def test_rows_can_be_chosen(world: World) -> None:
     """`ONLY` takes rows by a part of their names; what needs a program of its own has one."""
+    fault = "topic: deleted and created again"
     assert [[str(act.row) for act in acts] for acts in stages(world, {"disk", "topic"}, "created again")] == [
-        ["topic: deleted and created again, while running", "topic: deleted and created again, while stopped"]
+        [f"{fault}, while running", f"{fault}, while stopped"]
     ]
     assert [len(acts) for acts in stages(world, {"disk", "broker"}, "")] == [1] * 9
     assert list(stages(world, {"disk"}, "no such row")) == []

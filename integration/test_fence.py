@@ -22,6 +22,7 @@ from parquet_sink.kafka.settings import KafkaSettings, Ownership
 from parquet_sink.model.instance import Instance
 from parquet_sink.process.lease import LeaseFile, clock_ns
 from parquet_sink.worker.loop.status import Status
+from tests.messages import saying
 
 Make = Callable[..., GroupOffsets]
 
@@ -232,7 +233,7 @@ def test_a_group_with_members_is_left_alone(kafka: KafkaSettings, make: Make) ->
     member.subscribe([kafka.topics[0]])
     while not member.assignment():
         member.poll(0.2)
-    with closing(member), pytest.raises(AnotherInstance, match="the connector still runs in Kafka Connect"):
+    with closing(member), pytest.raises(AnotherInstance, match=saying(kafka.group, "active members", "still runs")):
         make().take_over()
 
 
@@ -247,10 +248,10 @@ def test_offsets_that_an_operator_sets_stay(kafka: KafkaSettings, make: Make, br
     looked = older.verify
     manual_offsets.alter(kafka, {key: 2})
     older.verify = lambda keys=None: None  # type: ignore[method-assign]
-    with pytest.raises(FenceTaken, match=r"another instance took the connector over"):
+    with pytest.raises(FenceTaken, match=saying(kafka.group, "another instance", "took the connector over")):
         older._verify_and_send({key: 9}, {})
     older.verify = looked  # type: ignore[method-assign]
-    with pytest.raises(AnotherInstance, match="committed by an operator or another program"):
+    with pytest.raises(AnotherInstance, match=saying(kafka.group, "committed by", "an operator")):
         older.commit({key: 9})
     assert manual_offsets.read(kafka) == {key: (2, 10)}
     manual_offsets.reset(kafka)

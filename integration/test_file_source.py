@@ -41,6 +41,8 @@ topics=connect-test
 """
 MANY: Final = 200_000
 LONG: Final = 10_000_000
+KAFKA_CONNECT_ALTERED: Final = "The offsets for this connector have been altered successfully"
+KAFKA_CONNECT_NO_LONG: Final = "The value for the 'position' key in the offset is expected to be a Long value"
 
 
 @pytest.fixture(scope="module")
@@ -207,10 +209,9 @@ def _is_told_where_to_go_on(scene: Scene) -> None:
     worker.do("PUT", "/connectors/files/stop")
     worker.until_state("files", "STOPPED")
     wrong = worker.ask("PATCH", path, {"offsets": [{"partition": scene.partition, "offset": {"position": "0"}}]})
-    said = "The value for the 'position' key in the offset is expected to be a Long value"
-    assert (wrong.status_code, wrong.json()["message"]) == (500, said)
+    assert (wrong.status_code, wrong.json()["message"]) == (500, KAFKA_CONNECT_NO_LONG)
     assert worker.do("PATCH", path, {"offsets": [{"partition": scene.partition, "offset": {"position": 4}}]}) == {
-        "message": "The offsets for this connector have been altered successfully"
+        "message": KAFKA_CONNECT_ALTERED
     }
     assert scene.stored() == 4
     kept = [one for one in letters(scene.broker, "connect-offsets") if one.value() == b'{"position":4}']

@@ -24,6 +24,7 @@ from integration.transforms.kafka import compiler
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.ports import free_port
 from parquet_sink.errors import SetupError
+from tests.messages import assert_says
 
 KAFKAS_FILE: Final = """\
 group.id=connect-cluster
@@ -311,8 +312,7 @@ def test_our_worker_does_not_start_beside_kafka_connect_s(seen: Seen) -> None:
     status, said = seen.refused
     assert status == SetupError.exit_status
     last = said.splitlines()[-1]
-    assert last.startswith("parquet-sink: [group.id] connect-cluster: this group has members of another kind: workers")
-    assert "Stop them and wait until their session is over, or give this cluster a group.id of its own." in last
+    assert_says(last, "[group.id] connect-cluster", "members of another kind", "Stop them", "group.id of its own")
     assert "Traceback" not in said
     assert seen.written_by_refused == []
 
@@ -325,7 +325,7 @@ def test_kafka_connect_s_worker_does_not_join_ours(seen: Seen) -> None:
 
 def test_a_connector_of_a_class_that_is_not_here_is_left_alone(seen: Seen) -> None:
     """It is FAILED and says what is wrong; its records and its offset stay, and Kafka Connect goes on with it."""
-    assert seen.trace.startswith(f'Invalid [connector.class]. "{OTHER_CLASS}" is not a known connector class;')
+    assert_says(seen.trace, "Invalid [connector.class]", OTHER_CLASS, "not a known connector class")
     before, after = seen.other
     assert before == after
     assert seen.scene.missing(OTHER) == set()
