@@ -63,7 +63,7 @@ def test_placeholders_are_filled_once(text: str, expected: str) -> None:
         ("${directory:/s:../p}", ("no file", "write ${directory:PATH:FILE}")),
         ("${directory:/s:binary}", ("the file /s/binary", "not UTF-8 text", "correct it")),
         ("${vault:a:b}", ("unknown config provider vault", "env, file, directory", "in config.providers")),
-        ("${file:/s/bad:x}", ("/s/bad", "not in properties form", "Line 1", "\\u needs")),
+        ("${file:/s/bad:x}", ("/s/bad", "not in properties form", "Line 1", "\\u needs", "correct it")),
     ],
 )
 def test_a_placeholder_that_cannot_be_filled_is_a_problem(text: str, words: tuple[str, ...]) -> None:
@@ -144,7 +144,7 @@ def test_files_must_be_within_what_is_allowed(path: str, allowed: list[str], fin
         assert answer == CANARY
     else:
         assert isinstance(answer, NotGiven)
-        assert_says(answer.text, path, "not below config.providers.f.param.allowed.paths", "the worker file")
+        assert_says(answer.text, path, "not below config.providers.f.param.allowed.paths", "allow it there")
 
 
 def test_a_file_of_a_folder_must_be_within_what_is_allowed() -> None:
@@ -160,7 +160,7 @@ def test_variables_must_match_what_is_allowed() -> None:
     provider = EnvironmentProvider("e", MACHINE, re.compile("TOK"))
     answer = provider.ask("", ["TOKEN"])["TOKEN"]
     assert isinstance(answer, NotGiven)
-    assert_says(answer.text, "not among config.providers.e.param.allowlist.pattern")
+    assert_says(answer.text, "TOKEN", "not among config.providers.e.param.allowlist.pattern", "allow it there")
     assert EnvironmentProvider("e", MACHINE, re.compile("TOK.*")).ask("", ["TOKEN"]) == {"TOKEN": CANARY}
 
 

@@ -132,9 +132,9 @@ def test_a_first_state_is_for_a_worker(folder: Path) -> None:
 def test_a_file_of_unreasonable_size_is_refused(folder: Path) -> None:
     """A configuration is small; reading is bounded."""
     path = _write(folder, "big", "#" * (1024 * 1024 + 1))
-    with pytest.raises(InvalidConfiguration, match=saying(path, "larger than 1048576 bytes")):
+    with pytest.raises(InvalidConfiguration, match=saying(path, "larger than 1048576 bytes", "correct the path")):
         read_configuration(path)
-    with pytest.raises(InvalidConfiguration, match=saying(str(folder), "Is a directory")):
+    with pytest.raises(InvalidConfiguration, match=saying(str(folder), "Is a directory", "correct the path")):
         read_configuration(str(folder))
 
 

@@ -37,4 +37,4 @@ def test_a_missing_key_of_the_example_is_named() -> None:
     machine = replace(MACHINE, environ={})
     checked = check_files([str(CONFIG / "orders-with-keys.json")], str(CONFIG / "worker.properties"), machine=machine)
     (problem,) = checked.problems
-    assert_says(problem, "environment variable EMS_AUTHORIZATION_KEY", "not set")
+    assert_says(problem, "[connect.ems.authorization.key]", "EMS_AUTHORIZATION_KEY", "not set", "before the start")

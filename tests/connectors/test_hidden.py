@@ -5,6 +5,7 @@ import pytest
 from parquet_sink.config.key import Key, Type
 from parquet_sink.connectors.class_keys import keys_of
 from parquet_sink.connectors.hidden import HIDDEN, hide, in_clear, restore, unknown
+from tests.messages import assert_says
 
 KEYS = (
     Key("pin", "", Type.PASSWORD, ""),
@@ -70,7 +71,8 @@ def test_hidden_text_elsewhere_is_a_text() -> None:
 def test_a_hidden_password_that_is_not_stored_is_a_problem(config: dict[str, str]) -> None:
     """It names the key; nothing would be gained by sending `[hidden]` to a target."""
     left = unknown(restore(config, {"url": "http://me:p@one"}, KEYS), KEYS)
-    assert [one.startswith(f"Invalid [{next(iter(config))}]. [hidden] stands for") for one in left] == [True]
+    (problem,) = left
+    assert_says(problem, f"[{next(iter(config))}]", HIDDEN, "stands for")
 
 
 @pytest.mark.parametrize("connector", [{}, {"connector.class": "Nobody"}, {"connector.class": "EmsSink"}])

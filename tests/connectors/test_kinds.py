@@ -127,7 +127,10 @@ def test_what_is_of_parquet_files_alone_refuses_others() -> None:
     """Replay, tuning and the like name the file that they cannot take."""
     loaded = _loaded("a")
     assert (loaded.problems, loaded.settings is None) == ((), False)
-    with pytest.raises(InvalidConfiguration, match=saying("no Parquet files", "leave its file out", "a.properties")):
+    with pytest.raises(
+        InvalidConfiguration,
+        match=saying("[connector.class]", "no Parquet files", "leave its file out", "a.properties"),
+    ):
         loaded.require()
 
 
@@ -149,4 +152,4 @@ def test_settings_of_no_kind_that_runs_are_a_problem_of_the_file() -> None:
     loaded = _loaded("a", "LostSource")
     assert loaded.settings is None
     (problem,) = loaded.problems
-    assert_says(problem, "[connector.class]", '"lost"', "not a known kind")
+    assert_says(problem, "[connector.class]", '"lost"', "not a known kind", "known are", "install")

@@ -111,21 +111,37 @@ PROBLEMS: list[tuple[Mapping[str, str | None], str, tuple[str, ...]]] = [
     ({"predicates.p.type": None}, "predicates.p.type", ("missing", "the predicate's class", "TopicNameMatches")),
     ({"transforms": "m,m"}, "transforms", ('"m"', "twice", "once")),
     ({"predicates": "p, p"}, "predicates", ('"p"', "twice", "once")),
-    ({"transforms.m.type": f"{MODULE}.Is", "transforms.m.name": "x"}, "transforms.m.type", ("fails", "TypeError")),
+    (
+        {"transforms.m.type": f"{MODULE}.Is", "transforms.m.name": "x"},
+        "transforms.m.type",
+        ("fails", "TypeError", "correct the class"),
+    ),
     (
         {"transforms.m.type": f"{MODULE}.Nothing"},
         "transforms.m.type",
-        (f'"{MODULE}.Nothing"', "cannot be loaded", f"{MODULE}:Nothing", "AttributeError"),
+        (f'"{MODULE}.Nothing"', "cannot be loaded", f"{MODULE}:Nothing", "AttributeError", "correct the package"),
     ),
-    ({"transforms.m.type": "no.such.Mask"}, "transforms.m.type", ('"no.such.Mask"', "not a known transform")),
-    ({"predicates.p.type": "no.such.Is"}, "predicates.p.type", ('"no.such.Is"', "not a known predicate")),
+    (
+        {"transforms.m.type": "no.such.Mask"},
+        "transforms.m.type",
+        ('"no.such.Mask"', "not a known transform", "install"),
+    ),
+    ({"predicates.p.type": "no.such.Is"}, "predicates.p.type", ('"no.such.Is"', "not a known predicate", "install")),
     (
         {"transforms.m.type": "${env:SECRET}"},
         "transforms.m.type",
         ('"${env:SECRET}"', "not a usable transform", "correct it"),
     ),
-    ({"transforms.m.fields": "${env:NO}"}, "transforms.m.fields", ("${env:NO}", "environment variable NO", "not set")),
-    ({"transforms.m.fields": "ugly"}, "transforms.m.type", ("fails", "RuntimeError", f"{MODULE}.py, line ")),
+    (
+        {"transforms.m.fields": "${env:NO}"},
+        "transforms.m.fields",
+        ("${env:NO}", "environment variable NO", "not set", "before the start"),
+    ),
+    (
+        {"transforms.m.fields": "ugly"},
+        "transforms.m.type",
+        ("fails", "RuntimeError", f"{MODULE}.py, line ", "correct the class"),
+    ),
     ({"transforms.m.type": f"{MODULE}.Half"}, "transforms.m.type", ("Half", "lacks", "tree, typed", "write")),
     ({"transforms.m.fields": "salted", "transforms.m.salt": CANARY}, "transforms.m.salt", ('"*****"', "too salty")),
 ]
@@ -163,18 +179,25 @@ HINTS: list[tuple[Mapping[str, str | None], tuple[str, ...]]] = [
         {"transforms.c.type": "Filter$Key"},
         (
             "[transforms.c.type]",
-            "install the Python package",
+            '"Filter$Key"',
+            "install",
             "Did you mean org.apache.kafka.connect.transforms.Filter?",
         ),
     ),
-    ({"transforms.c.type": "sql$Key"}, ("[transforms.c.type]", "Did you mean sql?")),
+    ({"transforms.c.type": "sql$Key"}, ("[transforms.c.type]", '"sql$Key"', "Did you mean sql?")),
     (
         {"transforms.c.type": "RegexRouter$Value"},
-        ("[transforms.c.type]", "Did you mean org.apache.kafka.connect.transforms.RegexRouter?"),
+        ("[transforms.c.type]", '"RegexRouter$Value"', "Did you mean org.apache.kafka.connect.transforms.RegexRouter?"),
     ),
     (
         {"transforms.c.type": "RecordIsTombstone"},
-        ('"RecordIsTombstone"', "is a predicate", "into predicates.N.type", "N into transforms.M.predicate"),
+        (
+            "[transforms.c.type]",
+            '"RecordIsTombstone"',
+            "is a predicate",
+            "into predicates.N.type",
+            "N into transforms.M.predicate",
+        ),
     ),
     (
         {"predicates": "p", "predicates.p.type": "Filter", "transforms.c.predicate": "p"},
@@ -204,7 +227,7 @@ def test_what_is_nearly_right_is_told_with_what_was_meant(
 def test_only_what_has_the_method_of_a_predicate_is_called_one() -> None:
     """A transform that lacks its keys is no predicate."""
     (problem,) = load_file({**MASK, "transforms.m.type": f"{MODULE}.Keyless"}).problems
-    assert_says(problem, "[transforms.m.type]", "no keys", "correct the package")
+    assert_says(problem, "[transforms.m.type]", f'"{MODULE}.Keyless"', "no keys", "correct the package")
 
 
 SILENT: list[tuple[Mapping[str, str | None], tuple[str, ...]]] = [

@@ -121,7 +121,8 @@ def test_kafkas_own_by_any_name() -> None:
     assert (loaded.problems, loaded.warnings) == ((), ())
     assert given("AppKey ${secrets:/s/worker:token}", loaded) == f"AppKey {CANARY}"
     assert given("${folder:/s:key}", loaded) == given("${e:SINK_KEY}", loaded) == f"AppKey {CANARY}"
-    assert_says(refused("${file:/s/worker:token}", loaded), "${file:/s/worker:token}", "config provider file")
+    told = refused("${file:/s/worker:token}", loaded)
+    assert_says(told, "${file:/s/worker:token}", "config provider file", "write config.providers=secrets,folder,e,file")
     assert given("${env:SINK_KEY}", worker({})) == f"AppKey {CANARY}"
 
 
@@ -146,9 +147,11 @@ def test_what_they_may_read_is_honoured() -> None:
         }
     )
     assert (loaded.problems, loaded.warnings) == ((), ())
-    assert_says(refused("${file:/s/worker:token}", loaded), "not below config.providers.file.param.allowed.paths")
+    told = refused("${file:/s/worker:token}", loaded)
+    assert_says(told, "/s/worker", "not below config.providers.file.param.allowed.paths", "allow it there")
     assert given("${directory:/s:key}", loaded) == given("${env:SINK_KEY}", loaded) == f"AppKey {CANARY}"
-    assert_says(refused("AppKey ${env:TOKEN}", loaded), "not among config.providers.env.param.allowlist.pattern")
+    told = refused("AppKey ${env:TOKEN}", loaded)
+    assert_says(told, "TOKEN", "not among config.providers.env.param.allowlist.pattern", "allow it there")
 
 
 def test_a_class_of_ones_own(own: str) -> None:
@@ -221,8 +224,16 @@ def test_a_key_that_is_not_there_is_named(own: str) -> None:
     [
         ({"providers.v.class": ""}, "providers.v.class", ("missing", "config provider v", "env, file, directory")),
         ({"providers.v.class": "Valut"}, "providers.v.class", ('"Valut"', "not a known config provider", "known are")),
-        ({"providers.v.class": "own_providers_for_a_test.Bare"}, "providers.v.class", ("Bare",)),
-        ({"providers.v.class": "own_providers_for_a_test.None"}, "providers.v.class", ("None",)),
+        (
+            {"providers.v.class": "own_providers_for_a_test.Bare"},
+            "providers.v.class",
+            ('"own_providers_for_a_test.Bare"', "no keys", "correct"),
+        ),
+        (
+            {"providers.v.class": "own_providers_for_a_test.None"},
+            "providers.v.class",
+            ('"own_providers_for_a_test.None"', "cannot be loaded", "correct"),
+        ),
         ({"providers.v.param.address": ""}, "providers.v.param.address", ("missing", "give its address")),
         (
             {"providers.v.param.address": "nowhere"},
@@ -232,12 +243,12 @@ def test_a_key_that_is_not_there_is_named(own: str) -> None:
         (
             {"providers.v.param.address": "bug", "providers.v.param.token": CANARY},
             "providers.v.class",
-            ("fails", "RuntimeError", "own_providers_for_a_test.py"),
+            ("fails", "RuntimeError", "own_providers_for_a_test.py", "correct the class"),
         ),
         (
             {"providers.v.param.token": "${env:NONE}"},
             "providers.v.param.token",
-            ("${env:NONE}", "environment variable NONE", "not set"),
+            ("${env:NONE}", "environment variable NONE", "not set", "before the start"),
         ),
         (
             {"providers.v.param.token": "${v:p:x}"},
@@ -253,7 +264,7 @@ def test_a_key_that_is_not_there_is_named(own: str) -> None:
         (
             {"providers.env.param.allowlist.pattern": "("},
             "providers.env.param.allowlist.pattern",
-            ('"("', "not a regular expression"),
+            ('"("', "not a regular expression", "correct it"),
         ),
     ],
 )
@@ -305,7 +316,7 @@ def test_a_provider_that_hangs_is_left_alone() -> None:
     provider._patience_s = 60.0  # which the next one does not wait
     second = provider.ask("p", ["x"])["x"]
     assert_says(getattr(first, "text", ""), "provider v", "not answer within 0.02 s", "see whether")
-    assert_says(getattr(second, "text", ""), "not answered an earlier request")
+    assert_says(getattr(second, "text", ""), "provider v", "not answered", "an earlier request", "correct its class")
     inner.go.set()
     with provider._asking:  # free again
         pass

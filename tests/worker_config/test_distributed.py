@@ -164,25 +164,69 @@ def test_without_a_group_there_is_no_cluster() -> None:
 @pytest.mark.parametrize(
     ("more", "key", "words"),
     [
-        ({"status.storage.topic": "connect-configs"}, CONFIG, ("connect-configs", "in status.storage.topic")),
-        ({"offset.storage.topic": "connect-status"}, STATUS, ("connect-status", "in offset.storage.topic")),
+        (
+            {"status.storage.topic": "connect-configs"},
+            CONFIG,
+            ("connect-configs", "in status.storage.topic", "give each"),
+        ),
+        (
+            {"offset.storage.topic": "connect-status"},
+            STATUS,
+            ("connect-status", "in offset.storage.topic", "give each"),
+        ),
         ({"config.storage.topic": "connect-cluster-state"}, CONFIG, ("connect-cluster-state", "in parquet-sink.state")),
-        ({"group.id": "my cluster"}, "parquet-sink.state.storage.topic", ('"my cluster-state"', "not a topic name")),
-        ({"config.storage.topic": "a/b"}, CONFIG, ('"a/b"', "not a topic name")),
-        ({"config.storage.cleanup.policy": "delete"}, "config.storage.cleanup.policy", ("is compacted",)),
-        ({"offset.storage.cleanup.policy": "delete"}, "offset.storage.cleanup.policy", ("is compacted",)),
-        ({"config.storage.replication.factor": "0"}, "config.storage.replication.factor", ("0 is not possible",)),
-        ({"session.timeout.ms": "3000"}, "heartbeat.interval.ms", ("It is 3000", "session.timeout.ms is 3000")),
-        ({"exactly.once.source.support": "enabled"}, "exactly.once.source.support", ('"enabled"', "not built yet")),
-        ({"inter.worker.signature.algorithm": "HmacSHA512"}, ALGORITHMS, ("lacks HmacSHA512",)),
-        ({"inter.worker.verification.algorithms": "HmacSHA1"}, ALGORITHMS, ('"HmacSHA1"',)),
-        ({"inter.worker.key.size": "12"}, "inter.worker.key.size", ("12 is not", "length of a key")),
+        (
+            {"group.id": "my cluster"},
+            "parquet-sink.state.storage.topic",
+            ('"my cluster-state"', "not a topic name", "name a topic"),
+        ),
+        ({"config.storage.topic": "a/b"}, CONFIG, ('"a/b"', "not a topic name", "1 to 249")),
+        (
+            {"config.storage.cleanup.policy": "delete"},
+            "config.storage.cleanup.policy",
+            ("is compacted", "remove the key"),
+        ),
+        (
+            {"offset.storage.cleanup.policy": "delete"},
+            "offset.storage.cleanup.policy",
+            ("is compacted", "remove the key"),
+        ),
+        (
+            {"config.storage.replication.factor": "0"},
+            "config.storage.replication.factor",
+            ("0 is not possible", "1 or more", "-1 for"),
+        ),
+        (
+            {"session.timeout.ms": "3000"},
+            "heartbeat.interval.ms",
+            ("It is 3000", "session.timeout.ms is 3000", "a third"),
+        ),
+        (
+            {"exactly.once.source.support": "enabled"},
+            "exactly.once.source.support",
+            ('"enabled"', "not built yet", "disabled or preparing"),
+        ),
+        ({"inter.worker.signature.algorithm": "HmacSHA512"}, ALGORITHMS, ("lacks HmacSHA512", "add it")),
+        (
+            {"inter.worker.verification.algorithms": "HmacSHA1"},
+            ALGORITHMS,
+            ('"HmacSHA1"', "not one of", "HmacSHA256, HmacSHA384, HmacSHA512"),
+        ),
+        (
+            {"inter.worker.key.size": "12"},
+            "inter.worker.key.size",
+            ("12 is not", "length of a key", "from 128 to 4096"),
+        ),
         (
             {"parquet-sink.config.secrets": "sealed"},
             "parquet-sink.config.sealing.keys",
-            ("missing", "beside parquet-sink.config.secrets"),
+            ("missing", "beside parquet-sink.config.secrets", "give a key", "ID:BASE64"),
         ),
-        ({"offset.storage.file.filename": "/o"}, "offset.storage.topic", ("offset.storage.file.filename is set",)),
+        (
+            {"offset.storage.file.filename": "/o"},
+            "offset.storage.topic",
+            ("offset.storage.file.filename is set", "remove one"),
+        ),
     ],
 )
 def test_keys_that_cannot_be_honoured_are_refused(more: dict[str, str], key: str, words: tuple[str, ...]) -> None:
@@ -194,7 +238,7 @@ def test_keys_that_cannot_be_honoured_are_refused(more: dict[str, str], key: str
 def test_a_late_heartbeat_is_warned_of() -> None:
     """More than a third of the session leaves no room for two that are late."""
     (warning,) = _load({"offset.flush.interval.ms": "", "heartbeat.interval.ms": "3334"}).warnings
-    assert_says(warning, "[heartbeat.interval.ms]", "It is 3334", "a third of session.timeout.ms")
+    assert_says(warning, "[heartbeat.interval.ms]", "It is 3334", "a third of session.timeout.ms", "give less")
     assert _load({"offset.flush.interval.ms": "", "heartbeat.interval.ms": "3333"}).warnings == ()
 
 
@@ -290,7 +334,7 @@ def test_sealing_keys_may_come_from_a_config_provider() -> None:
         (f"a b:{KEY}", ("Key 1", "no name", "write ID:BASE64")),
         ("a:canaryc", ("Key 1", "not 32 bytes", "`openssl rand -base64 32`")),
         ("a:!!canary!!", ("Key 1", "not 32 bytes", "`openssl rand -base64 32`")),
-        (f"a:{KEY},a:{KEY}", ("Key 2", "the name of another")),
+        (f"a:{KEY},a:{KEY}", ("Key 2", "the name of another", "its own")),
     ],
 )
 def test_a_wrong_sealing_key_is_refused_without_showing_it(text: str, words: tuple[str, ...]) -> None:

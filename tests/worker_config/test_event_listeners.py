@@ -64,7 +64,7 @@ def test_it_is_told_of_events(site: Path, caplog: pytest.LogCaptureFixture) -> N
     dispatcher.close(())
     assert [json.loads(line) for line in (site / "lines").read_text().splitlines()] == [json.loads(accepted.to_json())]
     (line,) = caplog.messages
-    assert_says(line, "event listener broken", "ValueError", "shop_broken.py, line 9")
+    assert_says(line, "event listener broken", "ValueError", "shop_broken.py, line 9", "correct its class")
     assert CANARY not in caplog.text
 
 
@@ -74,7 +74,11 @@ def test_it_is_told_of_events(site: Path, caplog: pytest.LogCaptureFixture) -> N
         ({".audit.class": ""}, ".audit.class", ("missing", "name the class", "event listener audit")),
         ({".audit.class": "Adit"}, ".audit.class", ('"Adit"', "not a known event listener", "known are Audit")),
         ({".audit.param.file": ""}, ".audit.param.file", ("missing", "name the file")),
-        ({".audit.class": "shop_broken.BROKEN"}, ".audit.class", ("BROKEN",)),
+        (
+            {".audit.class": "shop_broken.BROKEN"},
+            ".audit.class",
+            ('"shop_broken.BROKEN"', "cannot be loaded", "correct"),
+        ),
         ({"": "audit,audit"}, "", ('"audit"', "twice", "once")),
     ],
 )

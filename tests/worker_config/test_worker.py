@@ -90,7 +90,7 @@ def test_settings_of_both_kinds_of_clients_are_not_warned_of() -> None:
     assert _load({**login, **named}).warnings == ()
     del named["consumer.sasl.mechanism"]
     (warning,) = _load({**login, **named}).warnings
-    assert_says(warning, "Warning [sasl.mechanism]", "no effect")
+    assert_says(warning, "Warning [sasl.mechanism]", "no effect", "write consumer.sasl.*")
 
 
 @pytest.mark.parametrize(

@@ -68,24 +68,27 @@ def test_keys_of_http_serve_an_archive_in_a_bucket() -> None:
 
 
 @pytest.mark.parametrize(
-    "url",
+    ("url", "cure"),
     [
-        *("/data/archive", "file:/data", "directory:", "directory:data", "directory:/", "s3:", "s3:/b", "s3://b/x"),
-        *("s3://bucket/a//x", "s3://bucket/a/../b", "s3://user@bucket/x"),
+        *(
+            (url, "directory:/path/to/folder")
+            for url in ("/data/archive", "file:/data", "directory:", "directory:data")
+        ),
+        *((url, "s3://bucket/prefix") for url in ("s3:", "s3:/b", "s3://bucket/a//x", "s3://bucket/a/../b")),
+        *(("directory:/", "name a folder"), ("s3://b/x", "3 or more"), ("s3://user@bucket/x", "remove them")),
     ],
 )
-def test_what_names_no_archive_is_told(url: str) -> None:
+def test_what_names_no_archive_is_told(url: str, cure: str) -> None:
     """One problem, with the form."""
     [problem] = loaded({URL: url}).problems
-    assert problem.startswith(f"Invalid [{URL}]. ")
+    assert_says(problem, f"Invalid [{URL}]", cure)
 
 
 @pytest.mark.parametrize("folder", ["/data/lake", "/data/lake/", "/data/lake/archive", "/data"])
 def test_the_targets_own_folder_is_no_archive(folder: str) -> None:
     """Neither itself, nor one within the other."""
     [problem] = loaded({URL: f"directory:{folder}"}).problems
-    assert problem.startswith(f"Invalid [{URL}]. ")
-    assert "/data/lake" in problem
+    assert_says(problem, f"Invalid [{URL}]", "the target's", "/data/lake", "name a")
 
 
 def test_a_bucket_is_reached_as_the_keys_say() -> None:
@@ -100,7 +103,7 @@ def test_a_bucket_is_reached_as_the_keys_say() -> None:
     assert archive.place.bucket.region == "eu-central-1"
     assert archive.address == "s3://kept/old/files"
     [problem] = loaded(keys).problems
-    assert problem.startswith(f"Invalid [{E}s3.secret.access.key]. ")
+    assert_says(problem, f"Invalid [{E}s3.secret.access.key]", "missing beside", "both, or neither")
 
 
 @pytest.mark.parametrize(
@@ -140,9 +143,9 @@ def test_fresh_salts_do_not_go_with_what_keeps_files_by_name(place: dict[str, st
     random = f"{E}obfuscation.sha512.randomsalt"
     salts = {f"{E}obfuscation.fields": "a", f"{E}obfuscation.method": "sha512", random: "true"}
     problems = loaded({**place, **salts}).problems
-    assert [one.startswith(f"Invalid [{random}]. It is true, but {named} ") for one in problems] == (
-        [] if named is None else [True]
-    )
+    assert len(problems) == (named is not None)
+    for problem in problems:
+        assert_says(problem, f"Invalid [{random}]", "true", f"{named} keeps each file", "give a salt")
     for repeatable in ({f"{E}obfuscation.sha512.salt": "s"}, {random: "false", f"{E}obfuscation.sha512.salt": "s"}):
         assert not loaded({**place, **salts, **repeatable}).problems
     assert not loaded({**place, **salts, f"{E}obfuscation.method": "sha256"}).problems
@@ -151,9 +154,9 @@ def test_fresh_salts_do_not_go_with_what_keeps_files_by_name(place: dict[str, st
 def test_keys_that_mean_nothing_are_named() -> None:
     """What waits is bounded where something waits; and without an archive there is nothing to require."""
     [warning] = loaded({URL: "directory:/a", f"{E}archive.max.waiting.bytes": "2000000"}).warnings
-    assert warning.startswith(f"Warning [{E}archive.max.waiting.bytes]. It has no effect")
+    assert_says(warning, f"[{E}archive.max.waiting.bytes]", "no effect", f"{E}archive.required is true")
     [warning] = loaded({f"{E}archive.required": "false"}).warnings
-    assert URL in warning
+    assert_says(warning, f"[{E}archive.required]", "no effect", f"unless {URL}")
 
 
 @pytest.mark.parametrize("kind", ["absent", "file", "link to the target"])

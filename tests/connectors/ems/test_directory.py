@@ -67,14 +67,13 @@ def test_an_endpoint_may_be_a_folder(endpoint: str, folder: str) -> None:
 def test_what_names_no_folder_is_told(path: str) -> None:
     """Relative, of another machine, or the root: one problem, with the form."""
     [problem] = loaded({f"{E}endpoint": f"directory:{path}"}).problems
-    assert problem.startswith(f"Invalid [{E}endpoint]. ")
-    assert "folder" in problem
+    assert_says(problem, f"Invalid [{E}endpoint]", f'"directory:{path[:2]}', "folder")
 
 
 def test_a_folder_needs_a_table() -> None:
     """It names the folder within."""
     [problem] = loaded({f"{E}target.table": None}).problems
-    assert problem.startswith(f"Invalid [{E}target.table]. It is missing;")
+    assert_says(problem, f"Invalid [{E}target.table]", "missing", "name of the table")
 
 
 def test_keys_of_http_are_named() -> None:

@@ -61,7 +61,7 @@ def test_files_and_their_ranges_do_not_depend_on_it() -> None:
             TOPIC,
             "another topic",
         ),
-        ({TOPIC: "a b"}, TOPIC, "a b"),
+        ({TOPIC: "a b"}, TOPIC, "1 to 249"),
         ({URL: "ftp://a"}, URL, "https://host/path"),
         ({URL: "https://user:pass@a/"}, URL, SECRET),
         ({URL: "http://elsewhere/"}, URL, "use https"),

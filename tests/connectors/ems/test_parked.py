@@ -4,6 +4,7 @@ import pytest
 
 from parquet_sink.parked.settings import ParkedSettings
 from tests.connectors.ems.connector_files import E, load_file, settings_of
+from tests.messages import assert_says
 
 CONTINUE = {f"{E}error.policy": "CONTINUE"}
 DLQ = {"errors.deadletterqueue.topic.name": "dlq"}
@@ -46,6 +47,7 @@ def test_what_parks(keys: dict[str, str], parks: bool) -> None:
 def test_records_are_not_kept_in_memory_only() -> None:
     """With files in memory a folder on a disk must be named."""
     in_memory = {**CONTINUE, f"{E}inmemfs.enable": "true"}
-    assert any(f"Invalid [{E}parked.dir]. It is missing" in text for text in load_file(in_memory).problems)
+    (problem,) = load_file(in_memory).problems
+    assert_says(problem, f"[{E}parked.dir]", "missing", f"{E}inmemfs.enable is true", "folder on a disk")
     assert load_file({**in_memory, f"{E}parked.dir": "/data"}).problems == ()
     assert load_file({f"{E}inmemfs.enable": "true"}).problems == ()

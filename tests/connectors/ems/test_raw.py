@@ -54,14 +54,18 @@ def test_rows_are_told_apart_by_where_they_come_from() -> None:
         (
             {"transforms": "m", "transforms.m.type": "MaskField$Value", "transforms.m.fields": "a"},
             "transforms",
-            ("change",),
+            ("change records", "remove it", "set shaped"),
         ),
-        ({f"{E}obfuscation.fields": "name"}, f"{E}obfuscation.fields", ("hide fields",)),
-        ({f"{E}data.primary.key": "topic,id"}, f"{E}data.primary.key", ('"id"', "not identify a row")),
+        ({f"{E}obfuscation.fields": "name"}, f"{E}obfuscation.fields", ("hide fields", "remove it", "set shaped")),
+        (
+            {f"{E}data.primary.key": "topic,id"},
+            f"{E}data.primary.key",
+            ('"id"', "not identify a row", "name topic, partition, offset"),
+        ),
         (
             {f"{E}data.primary.key": "offset", f"{E}order.field.name": "changed"},
             f"{E}order.field.name",
-            ('"changed"', "not order rows"),
+            ('"changed"', "not order rows", "name offset"),
         ),
         ({f"{E}mode": "row"}, f"{E}mode", ('"row"', "not one of", "shaped, raw", "Did you mean raw?")),
     ],

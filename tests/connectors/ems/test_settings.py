@@ -226,4 +226,4 @@ def test_topics_by_pattern() -> None:
     kafka = settings_of({"topics": None, "topics.regex": "orders-.*"}).kafka
     assert (kafka.topics, kafka.topics_regex) == ((), "orders-.*")
     (problem,) = load_file({"topics": None, "topics.regex": "("}).problems
-    assert_says(problem, "[topics.regex]", '"("', "not a valid regular expression")
+    assert_says(problem, "[topics.regex]", '"("', "not a valid regular expression", "correct it")

@@ -197,5 +197,5 @@ def test_an_order_column_that_orders_nothing_is_warned_about(column: str) -> Non
     loaded = load_file(keys)
     assert loaded.problems == ()
     (warning,) = loaded.warnings
-    assert_says(warning, f"[{E}order.field.name]", f'"{column}"', "not say", "newer")
+    assert_says(warning, f"[{E}order.field.name]", f'"{column}"', "not say", "newer", "take kafkaOffset")
     assert load_file({**keys, f"{E}embed.kafka.metadata": "false"}).warnings == ()

@@ -21,41 +21,58 @@ def test_the_column_is_set_where_tombstones_become_rows() -> None:
     assert _load({f"{E}tombstones": "skip"}).require().shape.tombstone_column is None
 
 
+EQUAL = (f"{E}obfuscation.method=fix", "values equal", "take hmac-sha256")
 PROBLEMS = [
-    ({f"{E}data.primary.key": None}, "tombstones", ("nothing says which row",)),
-    ({"key.converter": None}, "tombstones", ("key.converter", "neither here", "the worker file")),
+    ({f"{E}data.primary.key": None}, "tombstones", ("nothing says which row", "name the key columns", "set skip")),
+    ({"key.converter": None}, "tombstones", ("key.converter", "neither here", "name the keys' converter")),
     (
         {"key.converter": "org.apache.kafka.connect.converters.ByteArrayConverter"},
         "tombstones",
-        ("key.converter=ByteArrayConverter", "keys as bytes"),
+        ("key.converter=ByteArrayConverter", "keys as bytes", "name the converter"),
     ),
     (
         {f"{E}flattener.jsonblob.chunks": "2", f"{E}data.fallback.varchar.length": "100"},
         "tombstones",
-        ("no column that a key",),
+        ("no column that a key", "set skip"),
     ),
-    ({f"{E}explode.mode": "List"}, "tombstones", ("the key of none",)),
-    ({f"{E}tombstones.column": "kafkaOffset"}, "tombstones.column", ('"kafkaOffset"', "the sink adds")),
-    ({f"{E}tombstones.column": "__celonis_order"}, "tombstones.column", ('"__celonis_order"', "the sink adds")),
-    ({f"{E}tombstones.column": "line"}, "tombstones.column", ('"line"', f"named by {E}data.primary.key")),
+    ({f"{E}explode.mode": "List"}, "tombstones", ("the key of none", "set skip")),
+    ({f"{E}tombstones.column": "kafkaOffset"}, "tombstones.column", ('"kafkaOffset"', "the sink adds", "another name")),
+    (
+        {f"{E}tombstones.column": "__celonis_order"},
+        "tombstones.column",
+        ('"__celonis_order"', "the sink adds", "another name"),
+    ),
+    (
+        {f"{E}tombstones.column": "line"},
+        "tombstones.column",
+        ('"line"', f"named by {E}data.primary.key", "another name"),
+    ),
     (
         {f"{E}tombstones.column": "kafkaoffset"},
         "tombstones.column",
-        ('"kafkaoffset"', "letter case alone", "from kafkaOffset", "the sink adds"),
+        ('"kafkaoffset"', "letter case alone", "from kafkaOffset", "the sink adds", "another name"),
     ),
     (
         {f"{E}tombstones.column": "LINE"},
         "tombstones.column",
-        ('"LINE"', "letter case alone", "from line", f"{E}data.primary.key names"),
+        ('"LINE"', "letter case alone", "from line", f"{E}data.primary.key names", "another name"),
     ),
-    ({f"{E}tombstones.column": "a b"}, "tombstones.column", ('"a b"', "a column's name")),
-    ({f"{E}data.primary.key": "id,kafkaOffset"}, "tombstones", ("kafkaOffset", "differs from record to record")),
-    ({f"{E}data.primary.key": "kafkaPartition"}, "tombstones", ("nothing that a key has",)),
-    ({f"{E}order.field.name": "changed"}, "order.field.name", ('"changed"', "null in the row")),
-    ({f"{E}order.field.name": "kafkaPartitionOffset"}, "order.field.name", ("0_10 is less than 0_9",)),
-    ({f"{E}order.field.name": "kafkaPartition"}, "order.field.name", ("same in all rows",)),
-    ({f"{E}obfuscation.fields": "id"}, "tombstones", ("obfuscation.method=fix", "values equal")),
-    ({f"{E}obfuscation.fields": "line.value"}, "tombstones", ("obfuscation.method=fix", "values equal")),
+    ({f"{E}tombstones.column": "a b"}, "tombstones.column", ('"a b"', "a column's name", "begin with a letter")),
+    ({f"{E}data.primary.key": "id,kafkaOffset"}, "tombstones", ("kafkaOffset", "differs from record", "set skip")),
+    ({f"{E}data.primary.key": "kafkaPartition"}, "tombstones", ("nothing that a key", "name its columns", "set skip")),
+    ({f"{E}order.field.name": "changed"}, "order.field.name", ('"changed"', "null in the row", "remove it")),
+    (
+        {f"{E}order.field.name": "kafkaPartitionOffset"},
+        "order.field.name",
+        ('"kafkaPartitionOffset"', "0_10 is less than", "take kafkaOffset"),
+    ),
+    (
+        {f"{E}order.field.name": "kafkaPartition"},
+        "order.field.name",
+        ('"kafkaPartition"', "same in all rows", "take kafkaOffset"),
+    ),
+    ({f"{E}obfuscation.fields": "id"}, "tombstones", ('"id"', *EQUAL)),
+    ({f"{E}obfuscation.fields": "line.value"}, "tombstones", ('"line.value"', *EQUAL)),
     (
         {
             f"{E}obfuscation.fields": "id",
@@ -63,9 +80,13 @@ PROBLEMS = [
             f"{E}obfuscation.sha512.randomsalt": "true",
         },
         "tombstones",
-        ("equal values differ", "take hmac-sha256"),
+        ('"id"', "equal values differ", "take hmac-sha256"),
     ),
-    ({f"{E}obfuscation.fields": "__deleted"}, "obfuscation.fields", ('"__deleted"', "the sink adds")),
+    (
+        {f"{E}obfuscation.fields": "__deleted"},
+        "obfuscation.fields",
+        ('"__deleted"', "the sink adds", "fields of the record"),
+    ),
 ]
 
 
@@ -102,4 +123,5 @@ def test_with_skip_nothing_is_judged_and_its_column_has_no_effect() -> None:
     for skip in (None, "skip"):
         loaded = _load({f"{E}tombstones": skip, f"{E}tombstones.column": "gone", f"{E}data.primary.key": None})
         assert loaded.problems == ()
-        assert sum(f"Warning [{E}tombstones.column]. It has no effect unless" in one for one in loaded.warnings) == 1
+        (warning,) = [one for one in loaded.warnings if f"[{E}tombstones.column]" in one]
+        assert_says(warning, "no effect", f"unless {E}tombstones")

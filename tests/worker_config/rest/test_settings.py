@@ -97,8 +97,9 @@ def test_an_open_address_needs_tls_and_somebody_who_signs_in(host: str) -> None:
     for properties in ({"listeners": plain}, {"listeners": plain, **USERS}):
         (problem,) = _load(properties).problems
         assert_says(problem, "[listeners]", f'"{plain}"', "open to other machines", "without TLS")
+        assert_says(problem, "write http://localhost:8083", "rest.basic.auth.file")
     (problem,) = _load({"listeners": secure, **TLS}).problems
-    assert_says(problem, "[listeners]", "nobody has to sign in", "set rest.basic.auth.file")
+    assert_says(problem, "[listeners]", f'"{secure}"', "nobody has to sign in", "set rest.basic.auth.file")
     assert_says(problem, "listeners.https.ssl.client.auth=required")
     requested = {**CERTIFICATES, "listeners.https.ssl.client.auth": "requested"}
     assert len(_load({"listeners": secure, **TLS, **requested}).problems) == 1
@@ -140,12 +141,20 @@ def test_the_worker_is_known_by_what_it_advertises(properties: dict[str, str], w
 @pytest.mark.parametrize(
     ("properties", "key", "words"),
     [
-        ({"rest.advertised.listener": "https"}, "rest.advertised.listener", ("no https listener",)),
-        ({"listeners": "https://localhost:1"}, "listeners.https.ssl.keystore.location", ("missing", "listeners has")),
+        (
+            {"rest.advertised.listener": "https"},
+            "rest.advertised.listener",
+            ("no https listener", "name one in listeners"),
+        ),
+        (
+            {"listeners": "https://localhost:1"},
+            "listeners.https.ssl.keystore.location",
+            ("missing", "listeners has", "certificate and key"),
+        ),
         (
             {"listeners": "https://localhost:1", "listeners.https.ssl.keystore.location": "no.pem"},
             "listeners.https.ssl.keystore.location",
-            ("no file", '"no.pem"'),
+            ("no file", '"no.pem"', "correct the path"),
         ),
         (
             {
@@ -159,7 +168,7 @@ def test_the_worker_is_known_by_what_it_advertises(properties: dict[str, str], w
         (
             {"listeners": "https://localhost:1", **TLS, "listeners.https.ssl.keystore.type": "jks"},
             "listeners.https.ssl.keystore.type",
-            ("JKS is not", '"server.pem"'),
+            ("JKS is not", '"server.pem"', "remove the key"),
         ),
         (
             {"listeners": "https://localhost:1", **TLS, "listeners.https.ssl.client.auth": "required"},
@@ -169,35 +178,51 @@ def test_the_worker_is_known_by_what_it_advertises(properties: dict[str, str], w
         (
             {"listeners": "https://localhost:1", **TLS, "listeners.https.ssl.enabled.protocols": "TLSv1.1"},
             "listeners.https.ssl.enabled.protocols",
-            ('"TLSv1.1"', "too old"),
+            ('"TLSv1.1"', "too old", "TLSv1.2 and TLSv1.3"),
         ),
         (
             {"listeners": "http://localhost:1,https://localhost:1", **TLS},
             "listeners",
-            ('"localhost:1"', "listed 2"),
+            ('"localhost:1"', "listed 2 times", "its own port"),
         ),
-        ({"rest.basic.auth.file": "none"}, "rest.basic.auth.file", ('"none"', "No such file or directory")),
-        ({"rest.basic.auth.file": "empty"}, "rest.basic.auth.file", ('"empty"', "no user")),
-        ({"rest.basic.auth.file": "half"}, "rest.basic.auth.file", ('"half"', "no user", "without a password")),
-        ({"rest.basic.auth.file": "colon"}, "rest.basic.auth.file", ('"colon"', "with a colon")),
-        ({"rest.extension.classes": "com.Mine"}, "rest.extension.classes", ('"com.Mine"', "a Java class")),
+        ({"rest.basic.auth.file": "none"}, "rest.basic.auth.file", ('"none"', "No such file", "users and passwords")),
+        ({"rest.basic.auth.file": "empty"}, "rest.basic.auth.file", ('"empty"', "no user", "write user: password")),
+        (
+            {"rest.basic.auth.file": "half"},
+            "rest.basic.auth.file",
+            ('"half"', "without a password", "write user: password"),
+        ),
+        (
+            {"rest.basic.auth.file": "colon"},
+            "rest.basic.auth.file",
+            ('"colon"', "with a colon", "write user: password"),
+        ),
+        ({"rest.extension.classes": "com.Mine"}, "rest.extension.classes", ('"com.Mine"', "a Java class", "remove it")),
         (
             {"rest.extension.classes": BASIC_AUTH_EXTENSION},
             "rest.basic.auth.file",
-            ("missing", "rest.extension.classes", "basic authentication"),
+            ("missing", "rest.extension.classes", "basic authentication", "name its file"),
         ),
         (
             {"response.http.headers.config": "put X: y"},
             "response.http.headers.config",
-            ('"put X: y"', "no action"),
+            ('"put X: y"', "no action", "set, add, setDate or addDate"),
         ),
-        ({"response.http.headers.config": "set X"}, "response.http.headers.config", ('"set X"', "no header")),
+        (
+            {"response.http.headers.config": "set X"},
+            "response.http.headers.config",
+            ('"set X"', "no header", "X-Frame-Options: DENY"),
+        ),
         (
             {"response.http.headers.config": "set Date: x"},
             "response.http.headers.config",
-            ('"set Date: x"', "the answer itself needs"),
+            ('"set Date: x"', "the answer itself needs", "remove it"),
         ),
-        ({"response.http.headers.config": "setDate X: soon"}, "response.http.headers.config", ("no whole number",)),
+        (
+            {"response.http.headers.config": "setDate X: soon"},
+            "response.http.headers.config",
+            ('"setDate X: soon"', "no whole number", "give one"),
+        ),
     ],
 )
 def test_what_is_wrong_is_told_by_its_key(properties: dict[str, str], key: str, words: tuple[str, ...]) -> None:
@@ -251,18 +276,18 @@ def test_roles_of_certificates_are_rules_in_order() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("OU=platform", "no role"),
-        ("OU=platform:root", "no role"),
-        ("platform:viewer", "part of a subject"),
-        ("XX=platform:viewer", "part of a subject"),
-        ("CN=:viewer", "part of a subject"),
+        ("OU=platform", ("no role", "viewer, operator, admin")),
+        ("OU=platform:root", ("no role", "viewer, operator, admin")),
+        ("platform:viewer", ("part of a subject", "CN=, O= or OU=")),
+        ("XX=platform:viewer", ("part of a subject", "CN=, O= or OU=")),
+        ("CN=:viewer", ("part of a subject", "CN=, O= or OU=")),
     ],
 )
-def test_a_rule_that_is_none_is_refused(text: str, words: str) -> None:
+def test_a_rule_that_is_none_is_refused(text: str, words: tuple[str, ...]) -> None:
     """With the form that rules have."""
     secure = {"listeners": "https://h:1", **TLS, **CERTIFICATES, "rest.client.certificate.roles": text}
     (problem,) = _load(secure).problems
-    assert_says(problem, "[rest.client.certificate.roles]", f'"{text}"', words)
+    assert_says(problem, "[rest.client.certificate.roles]", f'"{text}"', *words)
 
 
 def test_roles_of_certificates_need_certificates() -> None:
