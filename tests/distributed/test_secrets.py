@@ -124,7 +124,7 @@ def test_what_was_changed_is_not_opened(wrong: str) -> None:
     changed = {"key": stored, "text": stored.replace(stored[20:24], "AAAA"), "end": stored[:40] + "}"}[wrong]
     secrets = _secrets("sealed", replace(OTHER, id="first")) if wrong == "key" else _secrets()
     (problem,) = _used(secrets, {"token": changed})[1]
-    assert_says(problem, "[token]", "was changed", 'the key "first"', "[parquet-sink.config.sealing.keys]")
+    assert_says(problem, "[token]", "was changed", 'the key "first"', "correct the key")
     assert _problems(secrets, {"token": changed}) != ()
 
 
@@ -158,5 +158,5 @@ def test_a_sealed_value_stays_when_the_mode_changes() -> None:
 def test_a_password_beside_placeholders_cannot_be_sealed() -> None:
     """What is sealed is not searched for placeholders when it is opened."""
     (problem,) = _problems(_secrets(), {"token": "canary${env:A}"})
-    assert_says(problem, "[token]", "in the clear", "beside placeholders")
+    assert_says(problem, "[token]", "in the clear", "beside placeholders", "write one")
     assert "canary" not in problem

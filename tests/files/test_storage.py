@@ -119,7 +119,7 @@ def test_trouble_after_acceptance_is_no_failure(
 ) -> None:
     """A file that vanished after it was accepted is logged, not raised."""
     storage.after_acceptance(str(tmp_path / OWN), "1.parquet", keep=keep)
-    assert f"accepted file {tmp_path / OWN} could not be {what}: No such file or directory" in caplog.text
+    assert_says(caplog.text, f"accepted file {tmp_path / OWN}", f"not be {what}", "No such file or directory")
 
 
 def test_only_own_unsent_files_are_removed(tmp_path: Path) -> None:
@@ -149,7 +149,9 @@ def test_empty_folders_are_removed_and_others_stay(tmp_path: Path) -> None:
 def test_a_second_instance_is_named(tmp_path: Path) -> None:
     """While one holds the lock, another is told the process and its start; afterwards the lock is free."""
     with ConnectorLock(str(tmp_path), "sink", clock=lambda: 0.0):
-        with pytest.raises(AnotherInstance, match=saying(f"process {os.getpid()}", "1970-01-01 00:00:00 UTC")):
+        with pytest.raises(
+            AnotherInstance, match=saying(f"process {os.getpid()}", "1970-01-01 00:00:00 UTC", "Stop that one")
+        ):
             ConnectorLock(str(tmp_path), "sink").acquire()
         with ConnectorLock(str(tmp_path), "other"):
             pass

@@ -27,7 +27,7 @@ def test_ca_sources_have_an_order(ca_file: str | None, environment: dict[str, st
 def test_a_ca_file_without_certificates_is_told(tmp_path: Path) -> None:
     """A file that holds no certificate is invalid, not silently empty."""
     (tmp_path / "ca").write_text("hello")
-    told = saying("[connect.ems.tls.ca.file]", str(tmp_path / "ca"), "not hold cert")
+    told = saying("[connect.ems.tls.ca.file]", str(tmp_path / "ca"), "certificates in PEM form", "Name a file")
     with pytest.raises(InvalidConfiguration, match=told):
         tls_context(target_authorities(str(tmp_path / "ca"), {}))
 

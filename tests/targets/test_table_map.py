@@ -52,7 +52,7 @@ def test_a_connector_has_several_tables() -> None:
         ("orders:", ('"orders:"', "not a pattern", "write topics-(.*):TABLE_$1")),
         (":ORDERS", ('":ORDERS"', "not a pattern", "write topics-(.*):TABLE_$1")),
         (",", ('""', "not a pattern", "write topics-(.*):TABLE_$1")),
-        ("orders(:X", ('"orders(:X"', "not a regular expression")),
+        ("orders(:X", ('"orders(:X"', "not a regular expression", "correct it")),
         ("a:A,(b):$2", ('"(b):$2"', "names group 2", "has 1", "correct one")),
     ],
 )

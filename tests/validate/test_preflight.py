@@ -81,7 +81,7 @@ def test_authorities_of_the_target_are_read(tmp_path: Path, passwd: str, endpoin
     """A file that holds no certificate is told, whatever the address is."""
     checked = inspected(tmp_path, {"connect.ems.tls.ca.file": passwd, "connect.ems.endpoint": endpoint})
     [problem] = checked.problems
-    assert_says(problem, "Invalid [connect.ems.tls.ca.file]", passwd, "not hold cert")
+    assert_says(problem, "Invalid [connect.ems.tls.ca.file]", passwd, "certificates in PEM form", "Name a file")
 
 
 @pytest.mark.parametrize("endpoint", ["https://localhost:9/api", "http://localhost:9/api"])
@@ -137,7 +137,7 @@ def test_another_users_folder_is_told(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "tmp" / "orders").mkdir(parents=True)
     monkeypatch.setattr(os, "geteuid", lambda: 4711)
     [problem] = inspected(tmp_path).problems
-    assert_says(problem, "[connect.ems.tmp.dir]", str(tmp_path / "tmp" / "orders"), "another user")
+    assert_says(problem, "[connect.ems.tmp.dir]", str(tmp_path / "tmp" / "orders"), "another user", "name a folder")
 
 
 def test_a_file_is_never_both_right_and_wrong(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_a_folder_that_the_system_empties_is_warned_about(tmp_path: Path, folder
         found = [text for text in inspected(tmp_path, keys).warnings if "[connect.ems.tmp.dir]" in text]
         assert len(found) == told
         for text in found:
-            assert_says(text, f"{folder.replace('/var/..', '')} holds", "the connector's lock")
+            assert_says(text, f"{folder.replace('/var/..', '')} holds", "the connector's lock", "Name a folder")
 
 
 def test_check_says_which_providers_a_worker_would_need(
@@ -242,7 +242,7 @@ def test_a_folder_for_parked_records_that_cannot_be_used(tmp_path: Path, passwd:
     """It is a problem under its own key, where something may be parked; elsewhere nobody asks for it."""
     found = inspected(tmp_path, {**PASSING, "connect.ems.parked.dir": passwd})
     (problem,) = found.problems
-    assert_says(problem, "Invalid [connect.ems.parked.dir]", passwd, "is not a folder")
+    assert_says(problem, "Invalid [connect.ems.parked.dir]", passwd, "is not a folder", "name a folder")
     assert inspected(tmp_path, {"connect.ems.parked.dir": passwd}).problems == ()
 
 

@@ -48,7 +48,9 @@ def test_each_topic_has_its_table(tmp_path: Path) -> None:
     assert of_table(mapped, "a-x") == Finding(Health.OK, "table of topic a-x", "x")
     assert of_table(mapped, "b") == Finding(Health.OK, "table of topic b", "t")
     assert of_table(mapped, "a-").health is Health.FAILED
-    assert_says(of_table(mapped, "a-").text, "[connect.ems.target.table.map]", "Topic a-", 'table ""')
+    assert_says(
+        of_table(mapped, "a-").text, "[connect.ems.target.table.map]", "Topic a-", 'table ""', "correct the rule"
+    )
 
 
 def test_group_without_offsets_begins_where_reset_says() -> None:
@@ -58,7 +60,7 @@ def test_group_without_offsets_begins_where_reset_says() -> None:
     assert_says(found.text, "no committed offsets", "the earliest record")
     refused = group({("t", 0): 10}, KafkaSettings(group="connect-c", offset_reset="none"))
     assert refused.health is Health.FAILED
-    assert_says(refused.text, "no committed offset", "for t 1")
+    assert_says(refused.text, "no committed offset", "for t 1", "auto.offset.reset is none", "earliest or latest")
 
 
 def test_group_is_told_with_lag_and_by_whom() -> None:

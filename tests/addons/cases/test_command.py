@@ -12,6 +12,7 @@ import pytest
 from parquet_sink.addons.cases.records import Case, cases_of, records_of
 from parquet_sink.cli.main import main
 from parquet_sink.errors import InvalidConfiguration
+from tests.messages import assert_says
 
 CONNECTOR = {
     "name": "orders",
@@ -155,8 +156,7 @@ def test_a_wrong_record(folder: Path, line: str, said: str, capsys: pytest.Captu
     (folder / "a.jsonl").write_text(f'{{"value": {{"id": 1}}}}\n{line}\n', encoding="utf-8")
     assert status_of() == 2
     error = capsys.readouterr().err
-    assert "a.jsonl, line 2" in error
-    assert said in error
+    assert_says(error, "a.jsonl, line 2", said)
 
 
 def test_an_offset_must_be_behind_the_last(folder: Path) -> None:

@@ -163,14 +163,16 @@ def test_damaged_cache_is_fetched_anew(environment: dict[str, str], tmp_path: Pa
 def test_altered_jar_is_named_and_never_used(environment: dict[str, str], tmp_path: Path) -> None:
     """A jar with another SHA-256 stops the fetch by its name, and nothing of it stays in the cache."""
     expected = replace(LOCK, jars=(replace(LOCK.jars[0], sha256="0" * 64), LOCK.jars[1]))
-    with pytest.raises(SetupError, match=saying("alpha-1.0.jar", DIGEST, "expected 0000", "not used")):
+    with pytest.raises(SetupError, match=saying("alpha-1.0.jar", DIGEST, "expected 0000", "not used", "Try again")):
         jars.fetch(expected, report=lambda text: None, environment=environment)
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["kafka-9.9.9.lock"]
 
 
 def test_jar_that_did_not_arrive_is_named(tmp_path: Path) -> None:
     """A jar that Ivy did not deliver is told by its name."""
-    with pytest.raises(SetupError, match=saying("alpha-1.0.jar", "not arrive", "https://mirror.example")):
+    with pytest.raises(
+        SetupError, match=saying("alpha-1.0.jar", "not arrive", "https://mirror.example", "Try again", "https_proxy")
+    ):
         jars.verify(tmp_path, LOCK, "https://mirror.example")
 
 
@@ -233,7 +235,7 @@ def test_module_entry_prints_the_folder_or_the_error(
     """As a program it prints the folder and ends with 0, or prints the error and ends with 2."""
     monkeypatch.setattr(jars, "fetch", lambda: find_java({"PATH": ""}))
     assert jars.main([]) == 2
-    assert "Java 17 or newer is needed" in capsys.readouterr().err
+    assert_says(capsys.readouterr().err, "Java 17 or newer", "needed")
     monkeypatch.setattr(jars, "fetch", lambda: (Path("/folder"), "java"))
     assert jars.main([]) == 0
     assert capsys.readouterr().out == "/folder\n"

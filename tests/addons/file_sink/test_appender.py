@@ -118,9 +118,9 @@ def test_a_full_disk_leaves_no_half_of_a_line(file: Path, monkeypatch: pytest.Mo
 
 def test_what_cannot_pass_is_told_with_its_cure(tmp_path: Path) -> None:
     """A folder in place of the file; one that is missing may come back."""
-    with pytest.raises(StorageFailed, match=saying(str(tmp_path), "(file)", "Is a directory")):
+    with pytest.raises(StorageFailed, match=saying(str(tmp_path), "(file)", "Is a directory", "Check file")):
         Appender(str(tmp_path))
-    with pytest.raises(RetryLater, match=saying("out.txt", "(file)", "No such file or directory")):
+    with pytest.raises(RetryLater, match=saying("out.txt", "(file)", "No such file", "keep others out")):
         Appender(str(tmp_path / "none" / "out.txt"))
 
 

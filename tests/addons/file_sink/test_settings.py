@@ -53,7 +53,9 @@ def test_standard_output_must_be_one_that_others_can_open(tmp_path: Path) -> Non
 
 def test_standard_output_of_another_machine_is_refused() -> None:
     """A path there leads to some other process here."""
-    with pytest.raises(RecordSinkFailed, match=saying("Standard output", "elsewhere", HOST)):
+    with pytest.raises(
+        RecordSinkFailed, match=saying("Standard output", "elsewhere", HOST, "Name a file", "--master local")
+    ):
         FileSinkSettings(None, "/dev/null", "elsewhere").open()
 
 

@@ -95,7 +95,7 @@ def test_an_unknown_file_is_told_with_its_records_and_a_near_one() -> None:
 @pytest.mark.parametrize(
     ("selection", "words"),
     [
-        (Selection(partition=-1), ("[--partition]", "-1 is not", f"0 and {2**31 - 1}")),
+        (Selection(partition=-1), ("[--partition]", "-1 is not", f"0 and {2**31 - 1};")),
         (Selection(first=-5), ("[--from]", "-5 is not", f"0 and {MOST_OFFSET}")),
         (Selection(last=MOST_OFFSET + 1), ("[--to]", f"{MOST_OFFSET + 1} is not", f"0 and {MOST_OFFSET}")),
         (Selection(newest=0), ("[--last]", "0 is not", "1 and 1000000")),

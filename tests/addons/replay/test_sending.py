@@ -68,7 +68,9 @@ def test_what_was_altered_is_not_sent(tmp_path: Path) -> None:
     sender, copy = scene(tmp_path, taking)
     [path] = (tmp_path / "archive").rglob("*.parquet")
     path.write_bytes(b"CONTENT")
-    with pytest.raises(ArchiveUnusable, match=saying(copy.name, "not what was accepted")):
+    with pytest.raises(
+        ArchiveUnusable, match=saying(copy.name, "not what was accepted", "parquet-sink archive verify")
+    ):
         sender.send(copy)
     assert taking.pushed == 0
     assert sender.send(replace(copy, digest=None)).accepted

@@ -106,7 +106,7 @@ def test_what_is_not_there(kafka: KafkaSettings, selection: Selection, words: tu
 def test_what_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is left out in silence; others can be chosen."""
     monkeypatch.setattr(Cluster, "away", frozenset({("orders", 0)}))
-    told = saying("Topic orders", "topic-partition 0", "its leader does not answer", "Nothing was sent")
+    told = saying("Topic orders", "topic-partition 0", "its leader does not answer", "try again", "--partition")
     with pytest.raises(BrokerAway, match=told):
         survey(KAFKA, Selection())
     assert list(survey(KAFKA, Selection(partition=1)).held) == [("orders", 1)]

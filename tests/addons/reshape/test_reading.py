@@ -30,7 +30,9 @@ def test_each_record_comes_once_in_order(given_files: list[tuple[list[int], int]
 def test_different_records_at_an_offset_are_refused() -> None:
     """A topic that was created again counts from 0 again; nothing tells which of the two is meant."""
     named = [("old", iter([orders([0, 1, 2])])), ("new", iter([orders([2, 3], text=b"other")]))]
-    with pytest.raises(StorageFailed, match=saying("old", "new", "different records", "from 2 on")):
+    with pytest.raises(
+        StorageFailed, match=saying("old", "new", "different records", "from 2 on", "Reshape them separately")
+    ):
         list(merged(named))
 
 

@@ -30,7 +30,7 @@ def test_one_connector_reads_it(tmp_path: Path) -> None:
     out, into = os.pipe()
     first, second = (StandardInput(str(tmp_path / name), name, out) for name in ("one", "two"))
     first.start()
-    with pytest.raises(SourceFailed, match=saying("connector one", "two", "standard input")):
+    with pytest.raises(SourceFailed, match=saying("connector one", "two", "standard input", "[file]")):
         second.start()
     first.close()
     second.start()

@@ -194,7 +194,7 @@ def test_metadata() -> None:
     assert Asked("SELECT * FROM records", [{"a": 1}]).plain == [{"a": 1}]
     clash = Asked("SELECT _offset FROM records", [{"_offset": 5}, {"a": 1}])
     assert clash.plain == [{"_offset": 2}]
-    assert_says(clash.rejected[0], "field _offset", "name of a column")
+    assert_says(clash.rejected[0], "field _offset", "name of a column", "rename the field", "ReplaceField")
 
 
 def test_keys_are_read_only_when_asked_for() -> None:

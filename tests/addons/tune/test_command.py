@@ -168,7 +168,7 @@ def test_values_that_are_none(words: list[str], told: tuple[str, ...], capsys: p
             ("[--history]", "--sample or --records and --history", "keep one"),
         ),
         ([*STATED[1:], "--apply"], ("[--apply]", "no connector file", "name it", "leave --apply out")),
-        ([*STATED[1:], "--plot", "x.gif"], ("[--plot]", "x.gif", "not end in", ".png, .svg, .pdf")),
+        ([*STATED[1:], "--plot", "x.gif"], ("[--plot]", "x.gif", "not end in", ".png, .svg, .pdf", "name the picture")),
         ([*STATED[1:], "--plot", "/no/x.png"], ("[--plot]", "no folder /no", "make it")),
         (["no.properties"], ("[no.properties]", "No such file or directory", "correct the path")),
     ],

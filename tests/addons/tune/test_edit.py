@@ -107,7 +107,7 @@ def test_a_file_that_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
     path.write_text(f"{SIZE}=1\n")
     edit = edited(str(path), {SIZE: 2})
     path.write_text(f"{SIZE}=9\n")
-    with pytest.raises(InvalidConfiguration, match=saying(str(path), "changed it meanwhile")):
+    with pytest.raises(InvalidConfiguration, match=saying(str(path), "changed it meanwhile", "try again")):
         edit.write()
     assert path.read_text() == f"{SIZE}=9\n"
 
@@ -122,7 +122,9 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pyt
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(InvalidConfiguration, match=saying(f"[{path}]", "cannot be written", "No space left")):
+    with pytest.raises(
+        InvalidConfiguration, match=saying(f"[{path}]", "cannot be written", "No space left", "the right to write")
+    ):
         edit.write()
     assert path.read_text() == f"{SIZE}=1\n"
     assert len(list(tmp_path.iterdir())) == 1

@@ -13,6 +13,7 @@ from parquet_sink.model.events import ConnectorRunning, Event, FileAccepted, Off
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.state.sqlite import SqliteStore
 from tests.factories import settings
+from tests.messages import assert_says
 
 GIVEN = Durations(range_ms=50)
 TICK_MS = 1_000.0
@@ -92,8 +93,8 @@ def test_a_run_tells_what_micro_batches_took(tmp_path: Path, caplog: pytest.LogC
     with closing(SqliteStore(path)) as state:
         state.append_events([ConnectorRunning("c", 0.0), *events])
     found = with_measured(declared, connector)
-    assert found.batches == "10 micro-batches of the last run"
+    assert_says(found.batches, "10 micro-batches", "last run")
     assert found.durations.plan_ms + found.durations.range_ms == pytest.approx(400, abs=2)
     path.write_bytes(b"torn")
     assert with_measured(declared, connector) == declared
-    assert f"state file {path} cannot be read" in caplog.text
+    assert_says(caplog.text, "state file", str(path), "cannot be read")

@@ -10,6 +10,7 @@ from parquet_sink.net.exchange import Answer, FailureKind
 from parquet_sink.targets.http_failures import of_failure
 from parquet_sink.targets.outcome import Health, Outcome, Verdict
 from parquet_sink.targets.push.answers import of_answer, of_probe
+from tests.messages import assert_says
 
 GOOD = {"id": "7", "fileName": "f", "bucketId": "b", "flushStatus": "NEW", "clientId": None}
 
@@ -73,7 +74,7 @@ def test_statuses(status: int, verdict: Verdict) -> None:
     """Each status has its class, is named in the cause, and has a cure."""
     outcome = answered(status, b"the reason", headers={"retry-after": "7"})
     assert (outcome.verdict, outcome.retry_after_seconds) == (verdict, 7.0)
-    assert outcome.cause == f"the target answered {status}: the reason"
+    assert_says(outcome.cause, f"answered {status}", "the reason")
     assert outcome.cure
 
 

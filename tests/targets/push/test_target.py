@@ -8,6 +8,7 @@ from parquet_sink.config.secret import Secret
 from parquet_sink.errors import StorageFailed
 from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.push.target import PIECE_BYTES, MultipartFile, push_url
+from tests.messages import saying
 
 KEY = Secret("AppKey k")
 
@@ -64,13 +65,13 @@ def test_body_is_one_part_in_pieces(tmp_path: Path, size: int) -> None:
 def test_a_file_that_shrank_is_not_sent(tmp_path: Path) -> None:
     """A file that is shorter than verified ends the upload with a storage failure."""
     (tmp_path / "f").write_bytes(b"123")
-    with pytest.raises(StorageFailed, match="2 bytes shorter"):
+    with pytest.raises(StorageFailed, match=saying(str(tmp_path / "f"), "2 bytes shorter")):
         list(MultipartFile(str(tmp_path / "f"), "n", 5))
 
 
 def test_a_file_that_vanished_is_told(tmp_path: Path) -> None:
     """A file that is gone ends the upload with a storage failure."""
-    with pytest.raises(StorageFailed, match="Could not read a finished file"):
+    with pytest.raises(StorageFailed, match=saying("a finished file", str(tmp_path), "No such file")):
         list(MultipartFile(str(tmp_path / "f"), "n", 5))
 
 

@@ -36,12 +36,12 @@ def test_fields_are_filled_in(template: str, key: str) -> None:
     ("template", "words"),
     [
         ("{tpoic}", ("{tpoic}", "not a field", "use {topic}")),
-        ("a/{topic", ("brace",)),
-        ("a}/b", ("brace",)),
-        ("a//b", ("empty part",)),
-        ("a/../b", ("empty part",)),
-        ("./a", ("empty part",)),
-        ("a\x07", ("cannot be printed",)),
+        ("a/{topic", ("brace", "such as {topic}")),
+        ("a}/b", ("brace", "such as {topic}")),
+        ("a//b", ("empty part", "between single slashes")),
+        ("a/../b", ("empty part", "between single slashes")),
+        ("./a", ("empty part", "between single slashes")),
+        ("a\x07", ("cannot be printed", "remove them")),
     ],
 )
 def test_what_is_no_template_is_told(template: str, words: tuple[str, ...]) -> None:

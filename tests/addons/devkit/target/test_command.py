@@ -45,12 +45,12 @@ def test_a_missing_package_is_named_with_the_cure(package: str) -> None:
     ("argv", "named"),
     [
         (["--host", "0.0.0.0"], ("[--host]", "0.0.0.0", "--allow-remote")),
-        (["--host", "example.org"], ("[--host]", "example.org")),
+        (["--host", "example.org"], ("[--host]", "example.org", "use 127.0.0.1", "--allow-remote")),
         (["--host", "::", "--allow-remote"], ("[--authorization]", "required")),
-        (["--authorization", " "], ("[--authorization]", "empty")),
-        (["--discard", "--data-dir", "d"], ("[--data-dir]", "--discard")),
-        (["--discard", "--forget-names"], ("[--forget-names]", "--discard")),
-        (["--deleted-column", ""], ("[--deleted-column]", "empty")),
+        (["--authorization", " "], ("[--authorization]", "empty", "give the value")),
+        (["--discard", "--data-dir", "d"], ("[--data-dir]", "--discard", "leave one")),
+        (["--discard", "--forget-names"], ("[--forget-names]", "--discard", "leave one")),
+        (["--deleted-column", ""], ("[--deleted-column]", "empty", "name a column")),
     ],
 )
 def test_options_that_do_not_fit_are_refused(argv: list[str], named: tuple[str, ...]) -> None:

@@ -63,7 +63,9 @@ def test_a_lock_that_stays_is_told(tmp_path: Path) -> None:
     storage = FileStorage(path, wait_s=0.1, pause=lambda seconds: None)
     descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
-    with pytest.raises(StorageFailed, match=saying("offsets.lock", "held by another process")):
+    with pytest.raises(
+        StorageFailed, match=saying("offsets.lock", "held by another process", "[offset.storage.file.filename]")
+    ):
         storage.write("one", {PARTITION: {"position": 3}})
     os.close(descriptor)
     storage.write("one", {PARTITION: {"position": 3}})
@@ -79,7 +81,7 @@ def test_a_change_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: py
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(StorageFailed, match=saying("(offset.storage.file.filename)", "No space left")):
+    with pytest.raises(StorageFailed, match=saying("(offset.storage.file.filename)", "No space left", "Free space")):
         FileStorage(str(path)).write("one", {PARTITION: {"position": 4}})
     assert path.read_bytes() == before
     assert sorted(one.name for one in tmp_path.iterdir()) == ["offsets", "offsets.lock"]
@@ -99,7 +101,9 @@ def test_another_file_is_left_alone(tmp_path: Path, content: bytes, said: str) -
     path = tmp_path / "offsets"
     path.write_bytes(content)
     for act in (lambda one: one.read("one"), lambda one: one.write("one", {PARTITION: {"position": 1}})):
-        with pytest.raises(StorageFailed, match=saying("offset.storage.file.filename", str(path), said)):
+        with pytest.raises(
+            StorageFailed, match=saying("[offset.storage.file.filename]", str(path), said, "ame another file")
+        ):
             act(FileStorage(str(path)))
     assert path.read_bytes() == content
 
@@ -108,6 +112,6 @@ def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     """Positions are not stored below a folder that nobody made."""
     with pytest.raises(StorageFailed, match=saying("offset.storage.file.filename", str(tmp_path / "no"))):
         FileStorage(str(tmp_path / "no" / "offsets")).write("one", {PARTITION: {"position": 1}})
-    with pytest.raises(StorageFailed, match=saying(str(tmp_path / "no"), "is not there")):
+    with pytest.raises(StorageFailed, match=saying(str(tmp_path / "no"), "is not there", "make it")):
         FileStorage(str(tmp_path / "no" / "offsets")).look("one")
     assert list(tmp_path.iterdir()) == []

@@ -132,16 +132,16 @@ def test_without_a_file_standard_input_is_read() -> None:
 @pytest.mark.parametrize(
     ("changes", "key", "words"),
     [
-        ({"topic": None}, "topic", ("missing",)),
-        ({"topic": "a b"}, "topic", ('"a b"', "not a topic name")),
-        ({"name": None}, "name", ("missing",)),
+        ({"topic": None}, "topic", ("missing", "name the topic")),
+        ({"topic": "a b"}, "topic", ('"a b"', "not a topic name", "1 to 249")),
+        ({"name": None}, "name", ("missing", "name the connector")),
         ({"batch.size": "0"}, "batch.size", ('"0"', "less than 1", "1 or more")),
         ({"value.converter": "io.confluent.connect.avro.AvroConverter", "value.converter.schema.registry.url": "http://r"},
-         "value.converter", ('"io.confluent.connect.avro.AvroConverter"', "only reads")),
+         "value.converter", ('"io.confluent.connect.avro.AvroConverter"', "only reads", "set StringConverter")),
         ({"transforms": "i", "transforms.i.type": "InsertField$Value", "transforms.i.offset.field": "o"},
-         "transforms.i.offset.field", ("none before",)),
+         "transforms.i.offset.field", ("none before", "remove the key")),
         ({"transforms": "s", "transforms.s.type": "SetSchemaMetadata$Value", "transforms.s.schema.name": "n"},
-         "transforms.s.type", ("SetSchemaMetadata", "names schemas")),
+         "transforms.s.type", ("SetSchemaMetadata", "names schemas", "set value.converter.schemas.enable=false")),
         ({"topic.creation.enable": "true"}, "topic.creation.enable", ("not made here", "remove the key")),
         ({"exactly.once.support": "required"}, "exactly.once.support", ("at least once", "set requested")),
         ({"offsets.storage.topic": "own"}, "offsets.storage.topic", ("not built yet", "set offset.storage.topic")),
@@ -158,10 +158,12 @@ def test_what_is_wrong_is_told(changes: Mapping[str, str | None], key: str, word
 def test_a_worker_without_a_place_for_positions_is_told() -> None:
     """A source needs a file or a topic for its positions, and both together are one too many."""
     found = loaded({}, worker(offset__storage__file__filename=""))
-    assert_says(found.problems[0], "[offset.storage.file.filename]", "keeps its positions")
+    assert_says(
+        found.problems[0], "[offset.storage.file.filename]", "its positions", "offset.storage.topic", "name one"
+    )
     both = load_worker({**STANDALONE, "offset.storage.topic": "o"}, source="w", machine=HOME)
     (problem,) = both.problems
-    assert_says(problem, "[offset.storage.topic]", "offset.storage.file.filename is set")
+    assert_says(problem, "[offset.storage.topic]", "offset.storage.file.filename is set", "remove one")
 
 
 def test_no_standard_input_is_told() -> None:
