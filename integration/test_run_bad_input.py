@@ -19,24 +19,25 @@ from parquet_sink.addons.devkit.ports import free_port
 from parquet_sink.addons.devkit.target.process import TargetProcess
 from parquet_sink.cli.main import main
 from parquet_sink.worker.loop.status import Status
+from tests.messages import assert_says
 
 DEEP: Final = b'{"a":' * 101 + b"1" + b"}" * 101
 BAD: Final = {
-    "not JSON": (b'{"n": 1', "the value is not JSON: "),
-    "text behind": (b'{"n": 1} x', "the value is not JSON: "),
-    "empty": (b"", "the value is empty, which is not JSON"),
-    "invalid UTF-8": (b'{"n": 1, "t": "\xff\xfe"}', "the value is not JSON: "),
-    "cut UTF-8": (b'{"n": 1, "t": "\xc3"}', "the value is not JSON: "),
-    "not a number": (b'{"n": NaN}', "NaN is not a JSON number"),
-    "list": (b'[{"n": 1}]', "not a JSON object but a list"),
-    "text": (b'"n"', "not a JSON object but a string"),
-    "empty object": (b"{}", "the value is an empty JSON object"),
-    "empty key": (b'{"n": 1, "": 2}', "the record has a field with an empty name"),
-    "empty key below": (b'{"n": 1, "o": {"": 2}}', "the object at o has a field with an empty name"),
-    "too deep": (DEEP, "is nested deeper than 100 levels"),
-    "same column twice": (b'{"n": 1, "a_b": 1, "a": {"b": 2}}', "fields a_b and a.b would both become column a_b"),
-    "beyond 64 bits": (b'{"n": 9223372036854775808}', "field n holds an integer beyond 64 bits"),
-    "our own column": (b'{"n": 1, "kafkaOffset": 2}', "column kafkaOffset has the name of a Kafka metadata"),
+    "not JSON": (b'{"n": 1', ("value", "is not JSON")),
+    "text behind": (b'{"n": 1} x', ("value", "is not JSON")),
+    "empty": (b"", ("value is empty", "not JSON")),
+    "invalid UTF-8": (b'{"n": 1, "t": "\xff\xfe"}', ("value", "is not JSON")),
+    "cut UTF-8": (b'{"n": 1, "t": "\xc3"}', ("value", "is not JSON")),
+    "not a number": (b'{"n": NaN}', ("NaN", "not a JSON number")),
+    "list": (b'[{"n": 1}]', ("not a JSON object", "a list")),
+    "text": (b'"n"', ("not a JSON object", "a string")),
+    "empty object": (b"{}", ("value", "empty JSON object")),
+    "empty key": (b'{"n": 1, "": 2}', ("the record", "empty name")),
+    "empty key below": (b'{"n": 1, "o": {"": 2}}', ("object at o", "empty name")),
+    "too deep": (DEEP, ("deeper than 100 levels",)),
+    "same column twice": (b'{"n": 1, "a_b": 1, "a": {"b": 2}}', ("a_b and a.b", "both", "column a_b")),
+    "beyond 64 bits": (b'{"n": 9223372036854775808}', ("field n", "integer beyond 64 bits")),
+    "our own column": (b'{"n": 1, "kafkaOffset": 2}', ("column kafkaOffset", "Kafka metadata")),
 }
 
 
@@ -56,8 +57,7 @@ def test_invalid_record_stops_the_connector_at_its_offset(
     broker.produce(name, numbered(4), 1)
     run = sink.drain(name)
     assert (run.status, run.failure.kind) == (Status.FAILED, "InvalidRecord")
-    assert f"topic {name}, topic-partition 0, offset 5: " in run.failure.message
-    assert reason in run.failure.message
+    assert_says(run.failure.message, f"topic {name}, topic-partition 0, offset 5: ", *reason)
     assert places(sink) == [(0, n) for n in range(5)] + [(1, n) for n in range(4)]
     assert sink.offsets(name, 2) == [5, 4]
 
@@ -87,7 +87,7 @@ def test_missing_primary_key_is_invalid(sink: Sink, broker: Broker, topic: Topic
     name = topic()
     broker.produce(name, [*numbered(2), (None, b'{"m": 1}')])
     run = sink.drain(name, data_primary_key="n")
-    assert "offset 2: connect.ems.data.primary.key: column n is null" in run.failure.message
+    assert_says(run.failure.message, "offset 2: ", "connect.ems.data.primary.key", "column n is null")
     assert sink.offsets(name) == [2]
 
 
@@ -120,7 +120,7 @@ def refusing(sink: Sink, broker: Broker, topic: TopicFactory, **ems: Any) -> str
     broker.produce(name, numbered(3))
     run = sink.drain(name, **ems)
     assert (run.status, sink.offsets(name)) == (Status.FAILED, [0])
-    assert f"Topic {name}, topic-partition 0, offsets 0 to 2" in run.failure.message
+    assert_says(run.failure.message, f"Topic {name}", "topic-partition 0", "offsets 0 to 2")
     return f"{run.failure.kind}: {run.failure.message}"
 
 
@@ -128,39 +128,34 @@ def test_target_that_is_not_there(sink: Sink, broker: Broker, topic: TopicFactor
     """After the attempts that are allowed the error names the address's key."""
     endpoint = f"http://127.0.0.1:{free_port()}/continuous-batch-processing/api/v1/x/items"
     said = refusing(sink, broker, topic, endpoint=endpoint, max_retries=2)
-    for part in ("UploadExhausted", "no connection to the target", "after 2 attempts", "connect.ems.endpoint"):
-        assert part in said
+    assert_says(said, "UploadExhausted", "no connection", "after 2 attempts", "connect.ems.endpoint")
 
 
 def test_wrong_key_names_its_setting_and_not_its_value(sink: Sink, broker: Broker, topic: TopicFactory) -> None:
     """401 is final at once, names the setting, and never the key."""
     said = refusing(sink, broker, topic, authorization_key="AppKey canary-4711")
-    for part in ("UploadRefused", "401", "after 1 attempt", "Correct connect.ems.authorization.key"):
-        assert part in said
+    assert_says(said, "UploadRefused", "401", "after 1 attempt", "Correct connect.ems.authorization.key")
     assert "canary-4711" not in said
 
 
 def test_wrong_path_names_the_endpoint(sink: Sink, broker: Broker, topic: TopicFactory, target: TargetProcess) -> None:
     """404 is final at once and names the setting."""
     said = refusing(sink, broker, topic, endpoint=f"{target.url}/elsewhere")
-    for part in ("UploadRefused", "404", "after 1 attempt", "Correct connect.ems.endpoint"):
-        assert part in said
+    assert_says(said, "UploadRefused", "404", "after 1 attempt", "Correct connect.ems.endpoint")
 
 
 def test_web_page_is_no_push_target(sink: Sink, broker: Broker, topic: TopicFactory, target: TargetProcess) -> None:
     """200 with HTML is not an acceptance."""
     target.client.order_faults({"status": 200, "body": "<html>Welcome</html>"})
     said = refusing(sink, broker, topic, max_retries=2)
-    for part in ("UploadExhausted", "may or may not have been taken", "text/html", "is not a push target"):
-        assert part in said
+    assert_says(said, "UploadExhausted", "may or may not", "text/html", "not a push target")
 
 
 def test_redirect_is_refused(sink: Sink, broker: Broker, topic: TopicFactory, target: TargetProcess) -> None:
     """A redirect is not followed: the key goes to the configured address only."""
     target.client.order_faults({"location": f"{target.url}/elsewhere"})
     said = refusing(sink, broker, topic)
-    assert "UploadRefused" in said
-    assert "redirects are never followed" in said
+    assert_says(said, "UploadRefused", "redirects are never followed")
 
 
 @pytest.mark.parametrize(
@@ -197,7 +192,7 @@ def test_refusal_in_the_middle_commits_what_was_accepted(
     target.client.order_faults({"status": 400, "match": "partition-0_firstOffset-10", "next": 1})
     run = sink.drain(name, commit_records=5)
     assert (run.status, run.failure.kind) == (Status.FAILED, "UploadRefused")
-    assert f"Topic {name}, topic-partition 0, offsets 10 to 14" in run.failure.message
+    assert_says(run.failure.message, f"Topic {name}", "topic-partition 0", "offsets 10 to 14")
     assert places(sink) == [(0, n) for n in range(10)] + [(1, n) for n in range(20)]
     assert sink.offsets(name, 2) == [10, 20]
     assert sink.drain(name, commit_records=5).records == 10
@@ -313,4 +308,4 @@ def test_two_connectors_of_one_name_are_refused(sink: Sink, tmp_path: Path, caps
     worker.write_text("value.converter=JsonConverter\nvalue.converter.schemas.enable=false\n")
     assert main(["run", "--worker", str(worker), *map(str, files)]) == 2
     said = capsys.readouterr().err
-    assert f'Invalid [name]. "{sink.name}" is used by {files[0]} and {files[1]}' in said
+    assert_says(said, "Invalid [name]", sink.name, "is used", *map(str, files))

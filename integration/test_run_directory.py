@@ -15,6 +15,7 @@ from integration.harness import Run, Sink
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.model.events import RangePostponed
 from parquet_sink.worker.loop.status import Status
+from tests.messages import assert_says
 
 
 def numbered(count: int, first: int = 0) -> list[tuple[None, bytes]]:
@@ -107,7 +108,7 @@ def test_another_file_of_the_name_stops_the_connector(
     failed = sink.make(again, until_caught_up=True).start().until_ended()
     assert failed.status is Status.FAILED
     assert failed.failure.kind == "UploadRefused"
-    assert f"{last} is there with another content than {sink.tmp_dir}" in failed.failure.message
+    assert_says(failed.failure.message, f"{last} is there", "another content", f"{sink.tmp_dir}")
     assert last.read_bytes() == b"another"
     assert sink.offsets(name, group=f"again-{sink.name}") == [40]
 
@@ -128,6 +129,7 @@ def test_a_topic_made_again_is_named_as_the_cause(
     produce_at_one_time(producer, name, numbered(40, 100))
     failed = drain(sink, {**keys, "consumer.override.group.id": f"again-{sink.name}"})
     assert (failed.status, names(out / sink.table)) == (Status.FAILED, [old])
-    assert failed.failure.message.startswith(f"Topic {name}, topic-partition 0, offsets 0 to 39: ")
-    assert "the topic was deleted and made again" in failed.failure.message
+    assert_says(
+        failed.failure.message, f"Topic {name}", "topic-partition 0", "offsets 0 to 39", "was deleted and made again"
+    )
     assert [row["n"] for row in rows(out / sink.table)] == list(range(40))

@@ -16,6 +16,7 @@ from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.kafka.dead_letters import PREFIX
 from parquet_sink.model.events import RecordsSetAside
 from parquet_sink.worker.loop.status import Status
+from tests.messages import assert_says
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 TRANSFORMS = "org.apache.kafka.connect.transforms"
@@ -148,7 +149,7 @@ def test_a_dead_letter_topic_that_takes_nothing_stops_the_connector(
     broker.produce(name, [(None, b"{" * 5_000 if n == 7 else b'{"n":%d}' % n) for n in range(10)])
     run = sink.drain(name, dead_letter_keys(dead))
     assert (run.status, run.failure.kind) == (Status.FAILED, "KafkaRefused")
-    assert f"Dead-letter topic {dead}, for topic {name}, topic-partition 0, offset 7" in run.failure.message
+    assert_says(run.failure.message, f"Dead-letter topic {dead}", f"topic {name}", "topic-partition 0", "offset 7")
     assert "max.message.bytes" in run.failure.message
     assert sink.offsets(name) in ([None], [0], [7])
     assert letters(broker, dead) == []

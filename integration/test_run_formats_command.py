@@ -19,6 +19,7 @@ from integration.wire import encode_avro
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.ports import free_port
 from parquet_sink.cli.main import main
+from tests.messages import assert_says
 
 SECRET: Final = "canary-4711"
 BASIC: Final = "Basic YWRhOmNhbmFyeS00NzEx"  # ada:canary-4711
@@ -90,12 +91,9 @@ def test_check_tries_the_registry(
     with RegistryServer(authorization=BASIC) as registry:
         right = check(registry.url, basic_auth_user_info="ada:${env:CANARY}")
         wrong = check(registry.url, basic_auth_user_info="ada:${env:CANARY}x")
-    answers = "answers when asked for a schema, and knows schemas of AVRO, JSON, PROTOBUF"
-    assert right == (0, f"OK      schema registry {registry.url}: {answers}")
-    assert wrong[0] == 1
-    assert wrong[1].startswith(f"FAILED  schema registry {registry.url}: ")
-    assert "answered 401" in wrong[1]
-    assert "Correct basic.auth.user.info" in wrong[1]
+    assert (right[0], wrong[0]) == (0, 1)
+    assert_says(right[1], f"OK      schema registry {registry.url}: ", "answers when asked", "AVRO, JSON, PROTOBUF")
+    assert_says(wrong[1], f"FAILED  schema registry {registry.url}: ", "answered 401", "Correct basic.auth.user.info")
     nowhere = f"http://127.0.0.1:{free_port()}"
     down = check(nowhere, max_retries="0")
     assert down[0] == 1

@@ -21,6 +21,7 @@ from parquet_sink.cli.main import main
 from parquet_sink.model.events import FilePassedOver, RecordsSetAside
 from parquet_sink.parked.scan import scan
 from parquet_sink.worker.loop.status import Status
+from tests.messages import assert_says
 
 INTEGRATION = Path(__file__).parent
 LONG = "x" * 60
@@ -86,7 +87,8 @@ def test_bad_records_are_parked_mended_and_replayed(
     status, told = files.parked("list", mended)
     assert (status, f"topic {name}, SHAPE: 6 records" in told) == (0, True)
     status, told = files.parked("replay", mended)
-    assert (status, "6 records done with, 0 stay parked" in told) == (0, True), told
+    assert status == 0, told
+    assert_says(told, "6 records done with", "0 stay parked")
     assert parked(run) == []
     whole = sink.make(
         {**mended, "name": f"{sink.name}-2", "connect.ems.target.table": f"{sink.table}-2"}, until_caught_up=True
@@ -111,11 +113,12 @@ def test_a_refused_file_is_parked_and_an_older_row_overwrites_no_newer_one(
     rows = parked(run)
     assert [row["offset"] for row in rows] == [0, *range(11, 21)]
     assert {row["stage"] for row in rows[1:]} == {"TASK_PUT"}
-    assert rows[1]["reason"].endswith("the target answered 422: a bad file")
+    assert rows[1]["reason"].endswith("answered 422: a bad file")
     assert [json.loads(row["value"])["v"] for row in rows[1:]] == list(range(10, 20))
     assert [(one.first_offset, one.accepted) for one in run.receipts if not one.accepted] == []
     status, told = files.parked("replay", sink.properties(name, **keys), "--stage", "TASK_PUT")
-    assert (status, "10 records done with, 0 stay parked" in told) == (0, True), told
+    assert status == 0, told
+    assert_says(told, "10 records done with", "0 stay parked")
     assert sorted((row["n"], row["v"]) for row in sink.rows()) == [(n, 20 + n) for n in range(10)]
     broker.produce(name, [(b"k", b"not JSON"), *keyed({"n": 5, "v": 100})])
     assert (run.until_records(21).stop().status, sink.offsets(name)) == (Status.DONE, [33])
@@ -227,8 +230,7 @@ def test_a_file_that_was_delivered_is_not_parked_for_its_name(sink: Sink, broker
         for _ in range(2):
             run = sink.start(name, endpoint=front.endpoint, error_policy="CONTINUE").until_ended()
             assert run.status is Status.FAILED
-            assert "a file of this name is known" in run.failure.message
-            assert "resetting the group's offset to 30" in run.failure.message
+            assert_says(run.failure.message, "of this name is known", "resetting", "offset to 30")
             assert (parked(run), sink.offsets(name)) == ([], [0])
     assert len({one.name for one in front.attempts}) == 1
     assert numbers(sink.rows()) == list(range(30))

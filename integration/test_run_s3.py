@@ -15,6 +15,7 @@ from integration.s3.server import SECRET_KEY, S3Server
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.files.naming import is_sent_name
 from parquet_sink.worker.loop.status import Status
+from tests.messages import assert_says
 
 
 def test_files_are_in_the_bucket_before_offsets_are_committed(
@@ -46,7 +47,7 @@ def test_files_are_in_the_bucket_before_offsets_are_committed(
     )
     assert (again.status, again.failure.kind) == (Status.FAILED, "UploadRefused")
     assert SECRET_KEY not in again.failure.message
-    assert f"s3://{bucket}/{keys[-1]} is there with another content than {sink.tmp_dir}" in again.failure.message
+    assert_says(again.failure.message, f"s3://{bucket}/{keys[-1]} is there", "another content", f"{sink.tmp_dir}")
     assert s3.content(bucket, keys[-1]) == b"another"
     assert {key: s3.client.head_object(Bucket=bucket, Key=key)["LastModified"] for key in keys[:-1]} == {
         key: at for key, at in written.items() if key != keys[-1]

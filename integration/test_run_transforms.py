@@ -14,6 +14,7 @@ from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.target.process import TargetProcess
 from parquet_sink.cli.main import main
 from parquet_sink.worker.loop.status import Status
+from tests.messages import assert_says
 
 OWN: Final = "integration.own_transforms"
 CONNECT: Final = "org.apache.kafka.connect.transforms"
@@ -166,7 +167,7 @@ def test_a_converter_of_ones_own(sink: Sink, broker: Broker, topic: TopicFactory
     broker.produce(name, [(None, b"nothing")])
     run = sink.drain(name, own)
     assert (run.status, run.failure.kind, sink.offsets(name)) == (Status.FAILED, "InvalidRecord", [20])
-    assert "offset 20: the value has no =." in run.failure.message
+    assert_says(run.failure.message, "offset 20: ", "value has no =")
 
 
 class Command:
@@ -235,15 +236,16 @@ def test_a_record_that_is_not_there(
     broker.produce(name, [(None, plain(1))])
     properties = sink.properties(name)
     cases = {
-        ("--offset", "1"): "offset 1 holds no record: it is the marker of a transaction",
-        ("--offset", "9"): "there is no offset 9 yet; it holds 0 to 2.",
-        ("--offset", "0", "--partition", "7"): f"Topic {name} has no topic-partition 7; name one of 0",
-        ("--offset", "0", "--topic", f"{name}-x"): f"Topic {name}-x",
-        ("--offset", "0", "--topic", empty): "holds no record now",
+        ("--offset", "1"): ("offset 1", "no record", "marker of a transaction"),
+        ("--offset", "9"): ("no offset 9 yet", "0 to 2"),
+        ("--offset", "0", "--partition", "7"): (f"Topic {name}", "no topic-partition 7", "name one of 0"),
+        ("--offset", "0", "--topic", f"{name}-x"): (f"Topic {name}-x",),
+        ("--offset", "0", "--topic", empty): ("holds no record now",),
     }
     for options, said in cases.items():
         status, _, error = command.run("try", properties, *options)
-        assert (status != 0, said in error) == (True, True), error
+        assert status != 0, error
+        assert_says(error, *said)
     broker.produce(name, [(None, plain(2))])
     assert command.run("try", properties, "--offset", "3")[0] == 0
 
@@ -259,12 +261,11 @@ def test_misspelt_transforms_at_the_command_line(sink: Sink, topic: TopicFactory
     }
     status, out, _ = command.run("check", properties | wrong)
     assert status == 2
-    assert 'Invalid [transforms.rename.type]. "RepalceField" is not a known transform' in out
+    assert_says(out, "Invalid [transforms.rename.type]", '"RepalceField" is not a known')
     assert "Invalid [transforms.text.spec]." in out
-    assert 'Invalid [transforms.at.predicate]. "latr" is not among predicates' in out
-    assert "Did you mean later?" in out
+    assert_says(out, "Invalid [transforms.at.predicate]", '"latr" is not among predicates', "Did you mean later?")
     assert "Warning [transforms.hide.feilds]" in out
     status, out, _ = command.run("check", properties)
     steps = [line.partition("transforms.")[2].partition(":")[0] for line in out.splitlines() if ". transforms." in line]
     assert (status, steps) == (0, ["rename", "drop", "text", "at", "hide"])
-    assert f"for other records than predicates.later ({OWN}.From) chooses" in out
+    assert_says(out, "for other records", f"predicates.later ({OWN}.From)")

@@ -20,6 +20,7 @@ from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.ports import free_port
 from parquet_sink.addons.devkit.target.process import TargetProcess
 from parquet_sink.spark.run_folder import PREFIX
+from tests.messages import assert_says
 
 WORKER = "value.converter=JsonConverter\nvalue.converter.schemas.enable=false\n"
 GONE_S = 10.0
@@ -145,7 +146,7 @@ def test_a_stop_while_the_target_is_down_is_bounded(
     took_s = time.monotonic() - asked
     assert "for at most 4 s" in command.said
     for index, name in enumerate(names):
-        assert f"connector {sink.name}-{index}: stopped with lag 5 ({name} 0 from offset 0)" in command.said
+        assert_says(command.said, f"connector {sink.name}-{index}: stopped", "lag 5", f"({name} 0 from offset 0)")
         assert sink.offsets(name, group=f"{sink.group}-{index}") == [0]
     assert "\tat " not in command.said
     assert took_s < 4 + 26, took_s
@@ -197,7 +198,7 @@ def test_a_run_folder_that_is_removed_is_made_anew(
     folder = Path(java.command.partition("-Djava.io.tmpdir=")[2].split()[0]).parent
     assert folder.name.startswith(PREFIX)
     _remove(folder)
-    command.until_said("was removed while it was in use")
+    command.until_said("was removed while")
     broker.produce(name, numbered(5, 5))
     command.until(lambda: sink.offsets(name) == [10])
     command.send()

@@ -29,6 +29,7 @@ from parquet_sink.worker.herder.values import (
     State,
     TaskStatus,
 )
+from tests.messages import assert_says
 
 Shown = Callable[..., tuple[int, str, str]]
 WORKER = "10.0.0.7:8083"
@@ -98,12 +99,12 @@ def test_a_connector_that_runs_well(shown: Shown) -> None:
     """State, what was sent, lag with the age of the oldest record and where that is, and the last upload."""
     status, out, err = shown()
     assert (status, err) == (0, "")
-    assert out.splitlines() == [
-        "orders  RUNNING  2 of 2 tasks running, 10.0.0.7:8083",
-        "  sent   12 files, 120,000 rows, 4.1 MB; 3 records diverted",
-        "  lag    1,200 records in 2 topic-partitions; oldest unflushed 12.3 s (orders 3); 1 unavailable",
-        "  last   2023-11-14 22:13:15 UTC (5.0 s ago): orders 3, offsets 1000 to 1999, 1,000 rows, 34.2 kB",
-    ]
+    state, sent, lag, last = out.splitlines()
+    assert_says(state, "orders  RUNNING", "2 of 2 tasks", WORKER)
+    assert_says(sent, "  sent ", "12 files", "120,000 rows", "4.1 MB", "3 records diverted")
+    assert_says(lag, "  lag ", "1,200 records", "2 topic-partitions", "12.3 s (orders 3)", "1 unavailable")
+    assert_says(last, "  last ", "2023-11-14 22:13:15 UTC", "5.0 s ago", "orders 3", "1000 to 1999")
+    assert_says(last, "1,000 rows", "34.2 kB")
 
 
 def test_topic_partitions_have_lines_where_asked_for(shown: Shown) -> None:
@@ -121,14 +122,12 @@ def test_a_failure_is_told_with_its_cure(shown: Shown, worker: ScriptedWorker) -
     worker.progress = [as_json(FAILED), as_json(GOOD)]
     status, out, _ = shown()
     assert status == 1
-    assert out.splitlines()[:6] == [
-        "audit  FAILED  no tasks, 10.0.0.7:8083",
-        "  UploadRefused: no",
-        "  sent   0 files, 0 rows, 0 bytes",
-        "  lag    not known",
-        "  error  2023-11-14 20:13:20 UTC (2 h ago): The target refuses the key.",
-        "         Give another in connect.ems.authorization.key.",
-    ]
+    state, trace, sent, lag, error, cure = out.splitlines()[:6]
+    assert_says(state, "audit  FAILED", "no tasks", WORKER)
+    assert_says(sent, "  sent ", "0 files", "0 rows", "0 bytes")
+    assert_says(error, "  error ", "2023-11-14 20:13:20 UTC", "2 h ago")
+    assert (trace, lag) == ("  UploadRefused: no", "  lag    not known")
+    assert [error.partition("): ")[2], cure.strip()] == CAUSE.splitlines()
 
 
 def test_a_stopped_connector_has_no_lag_to_tell_of(shown: Shown, worker: ScriptedWorker) -> None:
@@ -137,11 +136,9 @@ def test_a_stopped_connector_has_no_lag_to_tell_of(shown: Shown, worker: Scripte
     worker.progress = [as_json(replace(GOOD, status=stopped, partitions=()))]
     status, out, _ = shown()
     assert status == 0
-    lines = out.splitlines()
-    assert (lines[0], lines[2]) == (
-        "orders  STOPPED  no tasks, 10.0.0.7:8083",
-        "  lag    not known while it is stopped",
-    )
+    state, _, lag, *_ = out.splitlines()
+    assert_says(state, "orders  STOPPED", "no tasks", WORKER)
+    assert_says(lag, "  lag ", "not known", "stopped")
 
 
 def test_a_task_that_failed_is_told(shown: Shown, worker: ScriptedWorker) -> None:
@@ -150,30 +147,31 @@ def test_a_task_that_failed_is_told(shown: Shown, worker: ScriptedWorker) -> Non
     worker.progress = [as_json(replace(GOOD, status=replace(GOOD.status, tasks=tasks)))]
     status, out, _ = shown()
     assert status == 1
-    assert out.splitlines()[:2] == [
-        "orders  RUNNING  1 of 2 tasks running, 10.0.0.7:8083",
-        "  task 1 FAILED: Boom",
-    ]
+    state, failed, *_ = out.splitlines()
+    assert_says(state, "orders  RUNNING", "1 of 2 tasks", WORKER)
+    assert failed == "  task 1 FAILED: Boom"
 
 
 def test_what_is_waited_for_is_told(shown: Shown, worker: ScriptedWorker) -> None:
     """That is no failure."""
-    worker.progress = [as_json(replace(GOOD, status=replace(GOOD.status, waits_for="the target, next try in 5 s")))]
+    what = "the target, next try in 5 s"
+    worker.progress = [as_json(replace(GOOD, status=replace(GOOD.status, waits_for=what)))]
     status, out, _ = shown()
     assert status == 0
-    assert out.splitlines()[1] == "  waits for the target, next try in 5 s"
+    assert out.splitlines()[1] == f"  waits for {what}"
 
 
 def test_what_healed_is_marked(shown: Shown, worker: ScriptedWorker) -> None:
     """With how long it took; what did not heal has no such mark."""
     error = LastError("HTTP 503.\nGive it time.", NOW_S - 60, healed_s=NOW_S - 48)
     worker.progress = [as_json(replace(GOOD, last_error=error))]
-    assert shown()[1].splitlines()[-2:] == [
-        "  error  2023-11-14 22:12:20 UTC (60.0 s ago), healed 12.0 s later: HTTP 503.",
-        "         Give it time.",
-    ]
+    last, cure = shown()[1].splitlines()[-2:]
+    assert_says(last, "  error ", "2023-11-14 22:12:20 UTC", "60.0 s ago", "healed 12.0 s later", ": HTTP 503.")
+    assert cure.strip() == "Give it time."
     worker.progress = [as_json(replace(GOOD, last_error=replace(error, healed_s=None)))]
-    assert shown()[1].splitlines()[-2] == "  error  2023-11-14 22:12:20 UTC (60.0 s ago): HTTP 503."
+    last = shown()[1].splitlines()[-2]
+    assert_says(last, "  error ", "60.0 s ago", ": HTTP 503.")
+    assert "healed" not in last
 
 
 def test_one_text_is_said_once(shown: Shown, worker: ScriptedWorker) -> None:
@@ -181,17 +179,16 @@ def test_one_text_is_said_once(shown: Shown, worker: ScriptedWorker) -> None:
     waiting = replace(GOOD.status, waits_for="Topic orders, topic-partition 3: HTTP 503 (at 3 attempts); in 5 s.")
     worker.progress = [as_json(replace(GOOD, status=waiting, last_error=LastError("HTTP 503.", NOW_S - 60)))]
     out = shown()[1]
-    assert (out.count("503"), out.splitlines()[-1]) == (
-        1,
-        "  error  2023-11-14 22:12:20 UTC (60.0 s ago): what it waits for",
-    )
+    assert out.count("503") == 1
+    assert_says(out.splitlines()[-1], "  error ", "60.0 s ago", "what it waits for")
     trace = "UploadRefused: The target refuses the key.\n\tat x"
     tasks = tuple(TaskStatus(number, State.FAILED, WORKER, trace) for number in range(3))
     worker.progress = [as_json(replace(FAILED, status=replace(FAILED.status, trace=trace, tasks=tasks)))]
     assert shown()[1].count("The target refuses the key.") == 1
     tasks = tuple(replace(task, trace="Boom: other") for task in tasks)
     worker.progress = [as_json(replace(FAILED, status=replace(FAILED.status, trace=trace, tasks=tasks)))]
-    assert [line for line in shown()[1].splitlines() if "Boom" in line] == ["  tasks 0, 1, 2 FAILED: Boom: other"]
+    (told,) = [line for line in shown()[1].splitlines() if "Boom" in line]
+    assert_says(told, "tasks 0, 1, 2", "FAILED: Boom: other")
 
 
 def test_long_names_are_cut(shown: Shown, worker: ScriptedWorker) -> None:
@@ -209,7 +206,8 @@ def test_some_connectors_are_chosen(shown: Shown, worker: ScriptedWorker) -> Non
     assert shown("orders")[0] == 0
     status, out, err = shown("orders", "nobody")
     assert (status, out.splitlines()[0].split()[0]) == (1, "orders")
-    assert err == f"parquet-sink: Connector nobody not found at {worker.url}.\n"
+    assert err.count("\n") == 1
+    assert_says(err, "nobody", "not found", worker.url)
     assert shown("nobody", "--json")[:2] == (1, "[]\n")
 
 
@@ -227,7 +225,8 @@ def test_a_worker_of_kafka_connect_has_no_progress(shown: Shown, worker: Scripte
     """The message says what works with it."""
     worker.progress = None
     status, _, err = shown()
-    assert (status, "parquet-sink connectors list works with any worker" in err) == (1, True)
+    assert status == 1
+    assert_says(err, "parquet-sink connectors list", "any worker")
 
 
 def test_a_watch_as_json_has_one_document_a_line(worker: ScriptedWorker, tmp_path: Path) -> None:

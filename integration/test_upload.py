@@ -27,6 +27,7 @@ from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.push.target import PushTarget
 from parquet_sink.targets.settings import RetrySettings
 from parquet_sink.targets.uploader import Deliverer
+from tests.messages import assert_says
 
 KEY = "AppKey canary-0123456789"
 NAME = "topic-orders_partition-0_firstOffset-0_lastOffset-9_bytes-7_rows-10.parquet"
@@ -208,8 +209,8 @@ def test_a_fault_that_stays(name: str, file: FinishedFile) -> None:
         error = failure(target.endpoint, file, **patience(name))
         assert len(target.requests) == 3
     assert isinstance(error, UploadExhausted)
-    fate = "was not taken" if name in RETRIABLE else "may or may not have been taken"
-    assert f"{fate}: " in str(error)
+    fate = "was not taken" if name in RETRIABLE else "may or may not"
+    assert fate in str(error)
 
 
 def test_html_names_the_cause(file: FinishedFile) -> None:
@@ -271,8 +272,7 @@ def test_nobody_listens(file: FinishedFile) -> None:
     with script.closed_port() as port:
         error = failure(f"http://127.0.0.1:{port}/", file)
     assert isinstance(error, UploadExhausted)
-    assert "was not taken: no connection to the target (Connection refused)" in str(error)
-    assert "connect.ems.endpoint" in str(error)
+    assert_says(error, "was not taken", "no connection", "Connection refused", "connect.ems.endpoint")
     assert error.status is None
 
 
@@ -280,7 +280,7 @@ def test_no_such_name(file: FinishedFile) -> None:
     """A name that does not resolve is retriable."""
     error = failure("http://no-such-host.invalid/", file)
     assert isinstance(error, UploadExhausted)
-    assert "was not taken: no connection to the target" in str(error)
+    assert_says(error, "was not taken", "no connection to", "connect.ems.endpoint")
 
 
 def test_connecting_takes_too_long(file: FinishedFile) -> None:
@@ -509,7 +509,7 @@ def test_a_handshake_that_hangs(file: FinishedFile) -> None:
         started = time.monotonic()
         error = failure(f"https://127.0.0.1:{silent.getsockname()[1]}/", file, connect_timeout_ms=100, max_retries=1)
     assert isinstance(error, UploadExhausted)
-    assert "was not taken: no connection to the target in time" in str(error)
+    assert_says(error, "was not taken", "no connection to", "in time")
     assert time.monotonic() - started < 30
 
 

@@ -18,6 +18,7 @@ from parquet_sink.config.secret import Secret
 from parquet_sink.errors import InvalidConfiguration, NotVerified
 from parquet_sink.targets.directory.settings import DirectorySettings
 from parquet_sink.targets.push.settings import PushSettings
+from tests.messages import assert_says, saying
 
 KEY = "AppKey demo"
 
@@ -78,13 +79,13 @@ def test_keys_and_an_order_column_absorb_what_comes_again(target: TargetProcess)
     """All of it twice, out of order: unchanged, with both counts; deleted keys are compared as well."""
     found = replayed(target)
     assert found.unchanged
-    assert found.line == "table orders: unchanged: 9 rows, 2,000 repeated rows absorbed"
-    assert found.lines()[1] == "  4 files received; 1 deleted keys compared as well"
+    assert_says(found.line, "table orders", "unchanged", "9 rows", "2,000 repeated rows absorbed")
+    assert_says(found.lines()[1], "4 files received", "1 deleted keys compared")
 
 
 @pytest.mark.parametrize(
     ("order", "why"),
-    [(None, "no order column"), ("same", "order column same is equal in the older and the newer row of 10 keys")],
+    [(None, "no order column"), ("same", "order column same is equal")],
 )
 def test_without_order_older_rows_win(target: TargetProcess, order: str | None, why: str) -> None:
     """Each key went back to its last row in the older file, and this is said of it."""
@@ -113,7 +114,7 @@ def test_the_live_connector_beside_it_is_told_apart(target: TargetProcess) -> No
         push(target, range(100, 105))
         (found,) = proof.findings({"orders": sent})
     assert found.counts == {"newer": 5}
-    assert "something else delivered to the table meanwhile" in found.why[0]
+    assert_says(found.why[0], "something else", "meanwhile")
 
 
 def test_large_tables_are_compared_in_parts(target: TargetProcess, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +139,7 @@ def test_a_target_that_knows_names_is_seen_to(tmp_path: Any) -> None:
     with TargetProcess() as target:
         found = replayed(target)
     assert found.unchanged
-    assert "4 files received, 4 of them known by name and not put into the table again" in found.lines()[1]
+    assert_says(found.lines()[1], "4 files received", "4 of them known by name", "not put into")
 
 
 def test_a_table_that_is_not_there_yet(target: TargetProcess) -> None:
@@ -182,7 +183,7 @@ def test_a_target_that_is_away_or_is_none_to_ask(target: TargetProcess) -> None:
     """Each with its cause."""
     with pytest.raises(NotVerified, match="could not be asked: no connection"):
         Verification(settings("http://127.0.0.1:9"), ["orders"])
-    with pytest.raises(InvalidConfiguration, match=r"Invalid \[--verify\]. The target is not a push API"):
+    with pytest.raises(InvalidConfiguration, match=saying("[--verify]", "not a push API")):
         Verification(DirectorySettings("/nowhere", "orders"), ["orders"])
 
 

@@ -22,6 +22,7 @@ from integration.worker_process import WorkerProcess
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.target.process import TargetProcess
 from parquet_sink.spark.query import TIDY_S
+from tests.messages import assert_says
 
 
 @pytest.fixture
@@ -168,7 +169,7 @@ def test_a_topic_that_goes_away_is_waited_for(
     worker.until(lambda: _waiting(worker, "files"))
     found = _progress(worker, "files")
     assert (found["missing_topics"], found["status"]["state"]) == ([goes], "RUNNING")
-    assert found["status"]["waits_for"].startswith(f"Topic {goes}, not there (deleted, not made yet")
+    assert_says(found["status"]["waits_for"], f"Topic {goes}", "not there", "deleted")
     broker.create_topic(goes)
     broker.produce(goes, [(None, b"again")])
     worker.until(lambda: file.exists() and file.read_text() == "again\n")
