@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.program import EXAMPLES, ROOT, install, run
+from tests.messages import assert_says
 
 EXAMPLE = EXAMPLES / "own-config-provider"
 PAGE = (ROOT / "docs" / "how-to" / "config-providers.md").read_text(encoding="utf-8")
@@ -87,5 +88,5 @@ def test_check_with_the_pages_worker_file(name: str, installed: str, tmp_path: P
     file.write_text(CONNECTOR.replace("ems-key", "bad"), encoding="utf-8")
     wrong = run(*check, path=installed, env=TOKEN)
     assert wrong.returncode == 2
-    assert 'The value of "${vault:secret/data/sink:bad}" breaks the rule' in wrong.stdout + wrong.stderr
+    assert_says(wrong.stdout + wrong.stderr, "${vault:secret/data/sink:bad}", "breaks the rule")
     assert "canary" not in good.stdout + good.stderr + wrong.stdout + wrong.stderr

@@ -21,6 +21,7 @@ from parquet_sink.worker.rest.plugins import all_plugins
 from parquet_sink.worker_config.worker_file import load_worker
 from tests.connectors.ems.connector_files import load_file, settings_of
 from tests.connectors.packages import forget, install
+from tests.messages import assert_says, saying
 
 ROOT = Path(__file__).parents[2]
 
@@ -49,10 +50,8 @@ def test_the_converter_of_the_page_reads(lines: dict[str, str]) -> None:
     decoded = decoder_for(value).decode(pa.array([b"7;Ada", b"8"], pa.binary()))
     (piece,) = decoded.pieces
     assert isinstance(piece, Untyped)
-    assert (piece.trees, decoded.invalid) == (
-        [{"id": "7", "name": "Ada"}],
-        {1: "the line has 1 fields, and columns names 2"},
-    )
+    assert (piece.trees, list(decoded.invalid)) == ([{"id": "7", "name": "Ada"}], [1])
+    assert_says(decoded.invalid[1], "1 fields", "columns names 2")
     assert classes_of(settings)[Stage.VALUE_CONVERTER] == "com.example.Lines"
     assert ("com.example.Lines", "converter") in all_plugins()
 
@@ -60,26 +59,26 @@ def test_the_converter_of_the_page_reads(lines: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("changed", "problem"),
     [
-        ({"value.converter.columns": None}, "Invalid [value.converter.columns]. It is missing; name the fields."),
-        (
-            {"value.converter.separator": "ab"},
-            'Invalid [value.converter.separator]. "ab" is not a single character; write one.',
-        ),
+        ({"value.converter.columns": None}, ("[value.converter.columns]", "missing", "name the fields")),
+        ({"value.converter.separator": "ab"}, ("[value.converter.separator]", '"ab"', "not a single", "write one")),
     ],
 )
 def test_what_is_wrong_with_its_settings_is_told(
-    lines: dict[str, str], changed: dict[str, str | None], problem: str
+    lines: dict[str, str], changed: dict[str, str | None], problem: tuple[str, ...]
 ) -> None:
     """As of any key, when the file is read."""
     found = load_file({"value.converter.schemas.enable": None, **lines, **changed})
-    assert (found.problems, found.warnings) == ((problem,), ())
+    (told,) = found.problems
+    assert_says(told, "Invalid ", *problem)
+    assert found.warnings == ()
 
 
 def test_the_converter_of_the_page_converts_no_headers(lines: dict[str, str]) -> None:
     """It says which sides are its own."""
     headers = {name.replace("value", "header"): text for name, text in lines.items()}
     found = load_file({"transforms": "h", "transforms.h.type": "InsertHeader", **headers})
-    assert "Invalid [header.converter]. It converts no headers; name another converter." in found.problems
+    (told,) = [one for one in found.problems if "[header.converter]" in one]
+    assert_says(told, "converts no headers", "another converter")
 
 
 def test_the_converter_of_the_page_writes(lines: dict[str, str]) -> None:
@@ -104,5 +103,5 @@ def test_the_converter_of_the_page_writes(lines: dict[str, str]) -> None:
         def __str__(self) -> str:
             raise KeyError
 
-    with pytest.raises(ConverterFailed, match=r"value.converter \(com.example.Lines\) failed with KeyError"):
+    with pytest.raises(ConverterFailed, match=saying("value.converter", "com.example.Lines", "KeyError")):
         encode({"id": Odd()}, None)

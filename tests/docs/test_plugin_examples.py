@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.docs.program import EXAMPLES, ROOT, install, run
+from tests.messages import assert_says
 
 PAGES = {"own-command": "own-commands", "own-converter": "own-converters", "own-target": "own-targets"}
 
@@ -40,7 +41,7 @@ def test_it_is_on_its_page_word_for_word(example: str) -> None:
 def test_the_command_is_listed_and_runs(site: str, tmp_path: Path) -> None:
     """Beside ours, with its options and its exit status."""
     pq.write_table(pa.table({"a": [1, 2, 3]}), tmp_path / "a.parquet")
-    assert "count rows and files below a folder" in typed(site, "--help")[1]
+    assert_says(typed(site, "--help")[1], "report", "count rows and files")
     assert "--suffix" in typed(site, "report", "--help")[1]
     assert typed(site, "report", str(tmp_path)) == (0, "1 files, 3 rows\n")
     assert typed(site, "report", str(tmp_path), "--suffix", ".csv") == (1, "0 files, 0 rows\n")
@@ -69,14 +70,14 @@ def test_converter_and_target_are_validated_by_check(site: str, tmp_path: Path) 
     file = tmp_path / "orders.properties"
     file.write_text(SINK + CONVERTER + TARGET)
     status, said = typed(site, "check", str(file))
-    assert (status, "OK (connector orders: orders -> table ORDERS" in said) == (0, True), said
-    assert "decoded: value: by a class of your own" in said
+    assert status == 0, said
+    assert_says(said, "OK (connector orders", "orders -> table ORDERS", "decoded: value", "class of your own")
     file.write_text(SINK + CONVERTER.replace("=;", "=;;") + TARGET.replace("depot.path", "depot.pth"))
     status, said = typed(site, "check", str(file))
     assert status == 2
-    assert 'Invalid [value.converter.separator]. ";;" is not a single character; write one.' in said
-    assert "Invalid [depot.path]. It is missing; name the file." in said
-    assert "Warning [depot.pth]. It is unknown and has no effect. Did you mean depot.path?" in said
+    assert_says(said, "Invalid [value.converter.separator]", '";;"', "not a single character", "write one")
+    assert_says(said, "Invalid [depot.path]", "is missing", "name the file")
+    assert_says(said, "Warning [depot.pth]", "unknown", "Did you mean depot.path?")
 
 
 def test_a_record_goes_through_the_converter(site: str, tmp_path: Path) -> None:
@@ -87,7 +88,7 @@ def test_a_record_goes_through_the_converter(site: str, tmp_path: Path) -> None:
     status, said = typed(site, "try", str(file), "--value", str(value))
     assert (status, '{"id": "7", "name": "Ada"}' in said) == (0, True), said
     value.write_text("7")
-    assert "the line has 1 fields, and columns names 2" in typed(site, "try", str(file), "--value", str(value))[1]
+    assert_says(typed(site, "try", str(file), "--value", str(value))[1], "1 fields", "columns names 2")
 
 
 def test_help_has_their_keys(site: str, tmp_path: Path) -> None:
@@ -102,4 +103,6 @@ def test_the_target_keeps_an_archive(site: str, tmp_path: Path) -> None:
     """An address with its name is one of its file store, which `archive` lists."""
     file, kept = tmp_path / "orders.properties", f"depot:{tmp_path}/kept.db"
     file.write_text(f"{SINK}{CONVERTER}{TARGET}connect.ems.archive.url={kept}\n")
-    assert typed(site, "archive", "list", str(file)) == (0, f"connector orders: 0 files, 0 bytes in {kept}\n")
+    status, said = typed(site, "archive", "list", str(file))
+    assert status == 0
+    assert_says(said, "connector orders", "0 files", "0 bytes", kept)

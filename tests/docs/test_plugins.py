@@ -26,6 +26,7 @@ from parquet_sink.transform.records import DecodedRecords
 from parquet_sink.worker_config.worker import Worker
 from parquet_sink.worker_config.worker_file import load_worker
 from tests.connectors.packages import forget, install
+from tests.messages import assert_says, saying
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "docs" / "examples" / "own-sink"
@@ -78,9 +79,8 @@ def test_its_class_is_found_and_its_file_is_judged(site: Path) -> None:
     settings = _loaded(site).settings
     assert isinstance(settings, RecordSinkSettings)
     assert settings.summary() == f"orders -> {site}/orders.db"
-    assert _loaded(site, **{"shop.database": ""}).problems == (
-        "Invalid [shop.database]. It is missing; name the file.",
-    )
+    (told,) = _loaded(site, **{"shop.database": ""}).problems
+    assert_says(told, "Invalid [shop.database]", "is missing", "name the file")
     file = site / "shop.properties"
     file.write_text(_block("properties").replace("orders.db", "none/orders.db"))
     done = subprocess.run(
@@ -93,7 +93,7 @@ def test_its_class_is_found_and_its_file_is_judged(site: Path) -> None:
         env={"PYTHONPATH": f"{ROOT}:{site}"},
     )
     assert done.returncode == 2
-    assert f"Invalid [shop.database]. There is no folder {site}/none; make it." in done.stdout
+    assert_says(done.stdout, "Invalid [shop.database]", "no folder", f"{site}/none", "make it")
 
 
 def test_records_that_come_again_are_there_once(site: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_database_that_is_busy_is_tried_again(site: Path) -> None:
         other.execute("CREATE TABLE t (a)")
         other.execute("INSERT INTO t VALUES (1)")
         sink = settings.sink.open()
-        with pytest.raises(RetryLater, match="The database does not take rows: database is locked"):
+        with pytest.raises(RetryLater, match=saying("not take rows", "database is locked")):
             sink.put(_records([{"id": 1}]))
         sink.close()
 
