@@ -138,7 +138,7 @@ def test_a_record_that_is_refused_takes_its_transaction_with_it(broker: Broker, 
     name = topic(config={**COMPACTED, "max.message.bytes": "2000"})
     large = random.Random(1).randbytes(8_000).hex()
     with closing(opened(broker, name)) as writer, closing(config_reader(broker, name)) as reader:
-        with pytest.raises(KafkaRefused, match="cannot be written: the broker refuses"):
+        with pytest.raises(KafkaRefused, match=saying(f"Topic {name}", "cannot be written", "the broker refuses")):
             writer.write({**connector("a"), records.connector_key("b"): records.config_value({"x": large})})
         writer.open()
         writer.write(connector("c"))

@@ -31,6 +31,7 @@ from parquet_sink.targets.directory.settings import DirectorySettings
 from parquet_sink.task.outcome import RangeOutcome
 from parquet_sink.task.task import TaskFlush
 from tests import factories
+from tests.messages import saying
 
 Files = dict[str, str]
 
@@ -228,5 +229,5 @@ def test_a_deleted_connector_leaves_nothing(
     assert not any(learned(other, state_topic).values())
     learned_topic.forget(settings.name, there.kafka)
     assert not any(learned(settings, state_topic).values())
-    with pytest.raises(KafkaRefused, match=r"Topic absent \(parquet-sink.state.storage.topic\) is not there"):
+    with pytest.raises(KafkaRefused, match=saying("Topic absent", "parquet-sink.state.storage.topic", "is not there")):
         learned(settings, "absent")

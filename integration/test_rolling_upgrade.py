@@ -107,7 +107,7 @@ class Scene:
         self.delivers()
         assert self.form() == 1
         self.group.until(lambda: "'parquet-sink.quotas'" in older.command.said)
-        assert "this program has no such key" in older.command.said
+        assert "no such key" in older.command.said
         self.end(newer)
         self.delivers()
         assert self.leads(older)

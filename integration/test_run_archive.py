@@ -88,7 +88,7 @@ def test_what_the_target_took_is_archived_before_it_counts(
     broker.produce(name, numbered(10))
     failed = sink.drain(name, **ems, max_retries=2)
     assert (failed.status, failed.failure.kind) == (Status.FAILED, "UploadExhausted")
-    assert "is not archived: connect.ems.archive.url: archive directory:" in failed.failure.message
+    assert_says(failed.failure.message, "is not archived", "connect.ems.archive.url", "archive directory:")
     assert sink.offsets(name, 2) == [100, 100]
 
 

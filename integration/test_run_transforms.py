@@ -122,7 +122,7 @@ def test_a_mistake_in_a_transform_stops_the_connector(sink: Sink, broker: Broker
     broker.produce(name, [(None, plain(number)) for number in range(5)])
     run = sink.drain(name, {"transforms": "b", "transforms.b.type": f"{OWN}.Breaks"})
     assert (run.status, run.failure.kind, sink.offsets(name)) == (Status.FAILED, "TransformFailed", [0])
-    assert f"transforms.b ({OWN}.Breaks) failed with KeyError" in run.failure.message
+    assert_says(run.failure.message, "transforms.b", f"{OWN}.Breaks", "KeyError")
 
 
 def test_keys_and_headers(sink: Sink, topic: TopicFactory, producer: Producer) -> None:
@@ -215,7 +215,8 @@ def test_one_record_of_kafka_is_tried(sink: Sink, broker: Broker, topic: TopicFa
         "kafkaPartitionOffset": "1_4",
     }
     status, out, _ = command.run("try", properties, "--partition", "1", "--offset", "3")
-    assert (status, "no row: dropped by transforms.drop" in out) == (0, True)
+    assert status == 0
+    assert_says(out, "no row", "transforms.drop")
     broker.produce(name, [(b"k5", b"{")], 1)
     status, out, _ = command.run("try", properties, "--partition", "1", "--offset", "5")
     assert (status, '  key      "k5"\n' in out, '  value    "7b"\n' in out) == (1, True, True)
