@@ -128,6 +128,9 @@ class Run:
                 self._connector.poll(self._spark)
                 time.sleep(LOOK_S)
             self._collect()
+            while not self._connector.at_rest:  # as the worker does: notices, and what is archived later
+                time.sleep(LOOK_S)
+                self._collect()
             self._connector.close()
             self._closed = True
         return self
