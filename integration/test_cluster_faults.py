@@ -66,9 +66,9 @@ def test_a_gap_ends_with_the_next_owner_s_first_file() -> None:
     """What the lost worker had under way does not end it, nor what it sends while it is about to be stopped."""
     loss = Loss(Kind.STOPPED, "a", ("orders", "other"), 500, 1_500)
     files = [sent("a", 510), sent("a", 1_400), sent("b", 1_700), sent("a", 2_500)]
-    assert gaps(loss, files, OWNERS) == [Gap(1.21, 0.5), Gap(NEVER, None)]
+    assert gaps(loss, files, OWNERS) == [Gap(1.21, 0.5, 0.3), Gap(NEVER, None, NEVER)]
     thawed = Loss(Kind.FROZEN_SHORT, "a", ("orders",), 100, 300)
-    assert gaps(thawed, [sent("a", 110), sent("a", 320)], OWNERS) == [Gap(0.23, None)]
+    assert gaps(thawed, [sent("a", 110), sent("a", 320)], OWNERS) == [Gap(0.23, None, 0.21)]
 
 
 def test_others_rest_as_long_as_they_send_nothing() -> None:

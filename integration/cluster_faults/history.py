@@ -44,10 +44,14 @@ class Loss:
 
 @dataclass(frozen=True)
 class Gap:
-    """From a loss to the connector's next file. moved_s: to the assignment of another owner; None where it stayed."""
+    """From a loss to the connector's next file. moved_s: to the assignment of another owner; None where it stayed.
+
+    rest_s: from the connector's file before that one, which a worker that stops in order may send after the loss.
+    """
 
     seconds: float
     moved_s: float | None
+    rest_s: float
 
 
 def gaps(loss: Loss, files: Iterable[Sent], owners: Mapping[str, Sequence[Owner]]) -> list[Gap]:
@@ -55,16 +59,22 @@ def gaps(loss: Loss, files: Iterable[Sent], owners: Mapping[str, Sequence[Owner]
 
     NEVER where none came.
     """
-    firsts = dict.fromkeys(loss.connectors, NEVER)
-    for one in files:
+    firsts, lasts = dict.fromkeys(loss.connectors, NEVER), dict.fromkeys(loss.connectors, -NEVER)
+    for one in sorted(files, key=lambda one: one.accepted_ms):
         after = loss.at_ms if one.worker != loss.worker else loss.until_ms
-        if one.connector in firsts and one.received_ms > after:
-            firsts[one.connector] = min(firsts[one.connector], one.accepted_ms)
+        if firsts.get(one.connector) == NEVER:
+            (firsts if one.received_ms > after else lasts)[one.connector] = one.accepted_ms
     found = []
     for name, first in firsts.items():
         moves = (one.since_ms for one in owners.get(name, ()) if loss.at_ms < one.since_ms <= first)
         moved = next(moves, None)
-        found.append(Gap((first - loss.at_ms) / 1_000, None if moved is None else (moved - loss.at_ms) / 1_000))
+        found.append(
+            Gap(
+                (first - loss.at_ms) / 1_000,
+                None if moved is None else (moved - loss.at_ms) / 1_000,
+                (first - lasts[name]) / 1_000,
+            )
+        )
     return found
 
 

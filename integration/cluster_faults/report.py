@@ -34,9 +34,11 @@ class Report(Course):
 
     others: by kind of fault, the longest rests of connectors of other workers that did not move, in s.
 
-    load: the machine's load average while faults were done, over a minute, at its end.
+    load: the machine's load average while faults were done, over a minute, at its end. interval_s: as old as records
+    become in any case.
     """
 
+    interval_s: float = 0.0
     losses: list[tuple[Loss, list[Gap]]] = field(default_factory=list)
     others: dict[str, list[float]] = field(default_factory=dict)
     answers: Mapping[int, int] = field(default_factory=dict)
@@ -46,6 +48,10 @@ class Report(Course):
 
     def gaps(self, *kinds: Kind) -> list[Gap]:
         return [gap for loss, found in self.losses if loss.kind in kinds for gap in found]
+
+    def beyond_interval(self, kind: Kind) -> list[float]:
+        """By how much more than the interval connectors rested, from the last file of one owner to the next's first."""
+        return [max(gap.rest_s - self.interval_s, 0.0) for gap in self.gaps(kind)]
 
     def summary(self) -> str:
         """One JSON object: the last line of `make cluster-faults`."""
@@ -61,6 +67,7 @@ class Report(Course):
             "repeated": found.repeated,
             "lost_worker_s": _figures(self.gaps(*LOST)),
             "stopped_worker_s": _figures(self.gaps(Kind.STOPPED)),
+            "stopped_worker_beyond_interval_s": _rests(self.beyond_interval(Kind.STOPPED)),
             "others_rest_s": _rests([one for found in self.others.values() for one in found]),
             "rest_writes": sum(self.answers.values()),
             "rest_judged": self.asked,
@@ -75,6 +82,8 @@ class Report(Course):
         wrong = ", ".join(f"{kind} {count}" for kind, count in self.findings.wrong.items()) or "nothing"
         return [
             *table(self.losses, self.others),
+            "after SIGTERM connectors rested longer than the interval by: "
+            + ", ".join(f"{share} {value} s" for share, value in _rests(self.beyond_interval(Kind.STOPPED)).items()),
             f"REST writes, by answer: {answers}; {self.asked} requests are judged, reads among them",
             f"{self.records} records, {self.files} files accepted; load average {self.load:.1f}",
             f"wrong: {wrong}",

@@ -49,7 +49,8 @@ class ClusterFaults:
         self._broker = broker
         self._streams = [Stream(_kind(number, plan), broker) for number in range(plan.connectors)]
         self.workers = Workers(folder, broker, links, plan.session_ms)
-        self.report = Report([stream.oracle.findings for stream in self._streams])
+        findings = [stream.oracle.findings for stream in self._streams]
+        self.report = Report(findings, interval_s=plan.interval_ms / 1_000)
         self._tmp, self._began = folder / "tmp", time.monotonic()
         self._losses: list[Loss] = []
         self._others: list[tuple[Loss, list[str], int]] = []
