@@ -80,18 +80,20 @@ class ArchiveSettings:
         return made
 
 
-def why_same(archive: str, target: str | None) -> str | None:
+def why_same(archive: str, target: str | None, given: str = "") -> str | None:
     """Why an address cannot be the archive's beside a target whose files' addresses begin so; None when it can.
 
-    A target whose files begin with nothing in common takes all of a bucket only where the archive does, too.
+    A target whose files begin with nothing in common takes all of a bucket only where the archive does, too. given: the
+    archive's address as the file has it, where it is another.
     """
     (there, path), (of_target, other) = _split(archive), _split(target or "")
     if there != of_target or (other == "/" and path != other):
         return None
+    given = quoted(given or archive)
     if path == other:
-        return f"{path} is the target's own place, so nothing would be kept a second time; name another one."
+        return f"{given} is the target's own place, so nothing would be kept a second time; name another one."
     if posixpath.commonpath([path, other]) in (path, other):
-        return f"{path} and the target's {other} lie one within the other; name a place apart from it."
+        return f"{given} and the target's {target} lie one within the other; name a place apart from it."
     return None
 
 

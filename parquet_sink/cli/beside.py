@@ -5,15 +5,18 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
-from parquet_sink.connectors.check import NO_OVERRIDES, Checked, check_files
+from parquet_sink.config.files import this_machine
+from parquet_sink.connectors.check import NO_OVERRIDES, Checked, check_files, read_worker
 from parquet_sink.connectors.loading import Loaded, load
+from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.files.naming import connector_folder
 from parquet_sink.files.settings import IN_MEMORY, TMP_DIR
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.validate.preflight import inspect
-from parquet_sink.worker_config.worker import Worker
+from parquet_sink.worker_config.worker import STORE_FOLDER, Worker
 
 FOLDERS: Final = "connectors"
 """Below `config.storage.folder`: the folder of each connector that names none."""
@@ -25,6 +28,22 @@ def hosted(worker: Worker, store_folder: str) -> Worker:
     """The worker with its connectors' folders below that of their store."""
     folder = os.path.join(worker.machine.absolute(store_folder), FOLDERS)
     return replace(worker, machine=replace(worker.machine, tmp_dir=folder))
+
+
+def folders_of(path: str) -> list[Path]:
+    """Where the worker of a worker file keeps its connectors' folders, and so does each of a group on this machine.
+
+    Raises InvalidConfiguration with what is wrong in the file beside secrets that are not here, and where it names no
+    folder.
+    """
+    loaded = read_worker(path, bootstrap_servers=None, machine=this_machine())
+    failed, worker = loaded.resolved.failed, loaded.worker
+    if STORE_FOLDER in failed or len(loaded.problems) != len(failed):
+        worker = loaded.require()
+    if worker.store_folder is None:
+        raise InvalidConfiguration([f"Invalid [{STORE_FOLDER}]. It is missing; name the worker's folder. (in {path})"])
+    store = Path(worker.machine.absolute(worker.store_folder))
+    return [store / FOLDERS, *sorted(store.glob(f"workers/*/{FOLDERS}"))]
 
 
 def settings_beside(args: argparse.Namespace) -> tuple[SinkSettings, ...]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import unquote
 
-from parquet_sink.cli.beside import check_beside, given_settings, tmp_dir_beside
+from parquet_sink.cli.beside import check_beside, folders_of, given_settings, tmp_dir_beside
 from parquet_sink.cli.options import HELP, add_files, timestamp
 from parquet_sink.cli.worker_api.connector_options import add_connectors, of_worker
 from parquet_sink.config.report import counted, printable
@@ -45,6 +45,7 @@ examples:
   parquet-sink history --summary --since 1d orders.properties        # each hour of the last day
   parquet-sink history --outcome refused --attempts orders.properties
   parquet-sink history --tmp-dir /var/lib/sink                       # of all connectors that keep their files there
+  parquet-sink history --worker worker.properties --summary          # of all connectors of that worker
 
 It may be asked while the connector runs; neither Kafka nor the target is asked.
 Exit status: 0 it was printed, or the offset of --where is delivered by each connector (in a file, diverted, or \
@@ -73,11 +74,16 @@ class ConnectorHistory:
 
 
 def histories(args: Namespace) -> list[ConnectorHistory]:
-    """Those that `files` name; without files all that are below `tmp_dir`, else below the system's temporary folder.
+    """Those that `files` name.
 
-    Raises InvalidConfiguration where files are wrong, or nothing is found without them.
+    Without files all that are below `tmp_dir`, else those of the worker file's connectors, else all that are below the
+    system's temporary folder. Raises InvalidConfiguration where files are wrong, or nothing is found without them.
     """
     if not args.files:
+        if args.tmp_dir is not None and args.worker is not None:
+            raise InvalidConfiguration([f"Invalid [--tmp-dir]. {args.tmp_dir!r} and --worker are given; remove one."])
+        if args.worker is not None:
+            return _below(*folders_of(args.worker))
         return _below(Path(args.tmp_dir or tempfile.gettempdir()))
     if args.tmp_dir is not None:
         raise InvalidConfiguration(
@@ -105,11 +111,11 @@ def _without_secrets(connector: str, tmp_dir: str) -> ConnectorHistory:
     return ConnectorHistory(connector, Path(history_file(tmp_dir, connector)))
 
 
-def _below(folder: Path) -> list[ConnectorHistory]:
-    """Of connectors whose `tmp.dir` is this folder. A folder that is called by a shortened name keeps that."""
-    found = sorted(folder.glob(f"*/{HISTORY_FILE}"))
+def _below(*folders: Path) -> list[ConnectorHistory]:
+    """Of connectors whose `tmp.dir` is one of these. A folder that is called by a shortened name keeps that."""
+    found = [path for folder in folders for path in sorted(folder.glob(f"*/{HISTORY_FILE}"))]
     if not found:
-        problem = f"None is given, and {str(folder)!r} has no connector's history"
+        problem = f"None is given, and {str(folders[0])!r} has no connector's history"
         cure = "name connector files, or their connect.ems.tmp.dir with --tmp-dir"
         raise InvalidConfiguration([f"Invalid [connector.properties]. {problem}; {cure}."])
     return [ConnectorHistory(unquote(path.parent.name, errors="surrogateescape"), path) for path in found]
@@ -122,8 +128,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tmp-dir",
         metavar="FOLDER",
-        help="without connector files: all connectors whose connect.ems.tmp.dir this is (default: the system's "
-        "temporary folder)",
+        help="without connector files: all connectors whose connect.ems.tmp.dir this is (default: where the worker of "
+        "--worker has them, else the system's temporary folder)",
     )
     parser.epilog = EXAMPLE
     parser.add_argument("--topic", help="only files of this topic")

@@ -32,7 +32,9 @@ Exit status: 0 nothing failed, 1 a connector or task is FAILED, 2 the worker can
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which connectors, how much of them, and where the worker is."""
     parser.epilog = EXAMPLE
-    names = parser.add_argument("targets", nargs="*", metavar="NAME", help="only these connectors")
+    names = parser.add_argument(
+        "targets", nargs="*", metavar="NAME", help="only these connectors, with the warnings about their configuration"
+    )
     names.completer = complete_name  # type: ignore[attr-defined]
     parser.add_argument(
         "--partitions",
@@ -104,7 +106,8 @@ def _show(args: argparse.Namespace, found: list[dict[str, Any]]) -> bool:
 def _lines(args: argparse.Namespace, progress: Sequence[ConnectorProgress]) -> list[str]:
     if not progress:
         return ["no connectors"]
-    return [line for one in progress for line in connector_lines(one, time.time(), partitions=args.partitions)]
+    shown = {"partitions": args.partitions, "named": bool(args.targets)}
+    return [line for one in progress for line in connector_lines(one, time.time(), **shown)]
 
 
 def _watch(args: argparse.Namespace, api: WorkerApi) -> None:

@@ -1,11 +1,15 @@
 """How a connector stands, in lines for a person."""
 
+import shlex
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from typing import Final
 
 from parquet_sink.cli.connectors.printing import columns, cut
-from parquet_sink.config.report import counted
+from parquet_sink.config.report import counted, printable
 from parquet_sink.worker.herder.values import (
+    LATE,
+    UNMATCHED,
     ConnectorProgress,
     ConnectorStatus,
     LastError,
@@ -15,11 +19,15 @@ from parquet_sink.worker.herder.values import (
 )
 from parquet_sink.worker.loop.totals import format_age, format_size
 
+_LIVE: Final = (LATE, UNMATCHED)
 _TITLES = ("    TOPIC", "TOPIC-PARTITION", "LAG", "OLDEST", "RECORDS/S", "")
 
 
-def connector_lines(one: ConnectorProgress, now_s: float, *, partitions: bool) -> Iterator[str]:
-    """State and tasks, what is behind, what was sent last, what went wrong last. now_s: epoch seconds."""
+def connector_lines(one: ConnectorProgress, now_s: float, *, partitions: bool, named: bool = False) -> Iterator[str]:
+    """State and tasks, what is behind, what was sent last, what went wrong last. now_s: epoch seconds.
+
+    named: it was asked for by its name, so what its configuration was warned of is shown, and not only counted.
+    """
     error = "" if one.last_error is None else one.last_error.message
     yield from _status_lines(one.status, error)
     aside = f"; {counted(one.set_aside, 'record')} diverted" if one.set_aside else ""
@@ -36,7 +44,10 @@ def connector_lines(one: ConnectorProgress, now_s: float, *, partitions: bool) -
         yield f"  last   {_upload_text(one.last_upload, now_s)}"
     if one.last_error is not None:
         yield from _error_lines(one.last_error, one.status.waits_for, now_s)
-    yield from (f"  {warning}" for warning in one.warnings)
+    yield from (f"  {warning}" for warning in one.warnings if named or warning.startswith(_LIVE))
+    if not named and (count := sum(not warning.startswith(_LIVE) for warning in one.warnings)):
+        command = f"parquet-sink status {shlex.quote(printable(one.status.name))}"
+        yield f"  {counted(count, 'warning')} about its configuration: {command}"
     if partitions and one.partitions:
         yield from columns([_TITLES, *map(_partition_row, one.partitions)])
 

@@ -17,7 +17,7 @@ from parquet_sink.process.program import add_plugin_path
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.worker_config.worker import BOOTSTRAP, NO_FILE, PLUGIN_PATH, Worker
-from parquet_sink.worker_config.worker_file import LoadedWorker, load_worker
+from parquet_sink.worker_config.worker_file import LoadedWorker, load_worker, no_broker
 
 _ABOUT: Final = re.compile(r"(?:Invalid|Warning) (?:file )?\[([^\]]*)\]")
 _OF_A_CONNECTOR: Final = {"connector.class", "name", "topics", "topics.regex"}
@@ -82,7 +82,21 @@ def check_files(
     machine = machine or this_machine()
     worker = read_worker(worker_path, bootstrap_servers=bootstrap_servers, machine=machine)
     connectors = tuple(_connector(path, worker.worker, overrides) for path in paths)
-    return Checked(worker, connectors, check_unique(connectors))
+    return Checked(_about_brokers(worker, connectors), connectors, check_unique(connectors))
+
+
+def _about_brokers(worker: LoadedWorker, connectors: Sequence[Loaded]) -> LoadedWorker:
+    """With the warning about brokers that are guessed of those connectors alone whose files name none.
+
+    It stays as it is where others may come by REST, and where positions of sources are kept at the worker's brokers.
+    """
+    storage = worker.worker.offset_storage
+    guessed = [one.source for one in connectors if not one.names_brokers]
+    if len(guessed) == len(connectors) or worker.worker.rest.given or (storage is not None and storage.topic):
+        return worker
+    told = [no_broker(", ".join(map(printable, guessed)))] if guessed else []
+    warnings = [told if text == no_broker() else [text] for text in worker.warnings]
+    return replace(worker, warnings=tuple(text for texts in warnings for text in texts))
 
 
 def read_worker(path: str | None, *, bootstrap_servers: str | None, machine: Machine) -> LoadedWorker:

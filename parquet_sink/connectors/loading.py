@@ -18,6 +18,7 @@ from parquet_sink.connectors.connector_class import DEFAULT_CLASS, ConnectorClas
 from parquet_sink.connectors.kinds import find_kind
 from parquet_sink.convert import configuration
 from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.kafka.settings import CONSUMER, PRODUCER
 from parquet_sink.plugins import PluginUnusable
 from parquet_sink.settings.connector import ConnectorSettings, RestartSettings
 from parquet_sink.settings.sink import SinkSettings, of_sink
@@ -45,6 +46,15 @@ class Loaded:
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     again: RestartSettings | None = None
     resolved: Resolved = field(default=NOTHING, repr=False)
+
+    @property
+    def names_brokers(self) -> bool:
+        """Whether the file names brokers of its own: a source its producer's, any other its consumer's."""
+        prefixes: tuple[str, ...] = (CONSUMER, PRODUCER)
+        if self.settings is not None:
+            prefixes = (PRODUCER,) if self.settings.group is None else (CONSUMER,)
+        names = [f"{prefix}bootstrap.servers" for prefix in prefixes]
+        return any(name in self.resolved.failed or self.resolved.values.get(name, "").strip() for name in names)
 
     def require(self) -> SinkSettings:
         """The settings of a sink into Parquet files, for what is of these alone.

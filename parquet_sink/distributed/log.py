@@ -123,7 +123,7 @@ class TopicReader(Generic[S]):
         on_change: Callable[[], None] = lambda: None,
     ) -> None:
         self._topic, self._fold, self._state, self._version, self._on_change = topic, fold, initial, 0, on_change
-        self._client_log = ClientLog(kafka.group)
+        self._client_log = ClientLog(kafka.whose)
         self._trouble = _Trouble(f"Topic {topic} cannot be read", self._client_log, to_read(topic))
         self._cluster = KafkaCluster(replace(kafka, topics=(topic,), topics_regex=None), self._client_log)
         self._consumer: Consumer = client_options.build(Consumer, _reading(kafka), self._client_log, SETTINGS)
@@ -357,7 +357,7 @@ class ConfigWriter:
 
     def __init__(self, kafka: KafkaSettings, topic: str, transactional_id: str, timeout_s: float = WRITE_S) -> None:
         self._kafka, self._topic, self._id, self._timeout_s = kafka, topic, transactional_id, timeout_s
-        self._client_log = ClientLog(kafka.group)
+        self._client_log = ClientLog(kafka.whose)
         needs = to_write(topic), to_fence(transactional_id)
         self._trouble = _Trouble(f"Topic {topic} cannot be written", self._client_log, *needs)
         self._producer: _ServedProducer | None = None
@@ -453,7 +453,7 @@ class StatusWriter:
     """
 
     def __init__(self, kafka: KafkaSettings, topic: str) -> None:
-        self._topic, client_log = topic, ClientLog(kafka.group)
+        self._topic, client_log = topic, ClientLog(kafka.whose)
         self._trouble = _Trouble(f"Topic {topic} cannot be written", client_log, to_write(topic))
         partitioned = {"partitioner": "murmur2_random", "delivery.timeout.ms": "120000"}
         self._producer = _ServedProducer(kafka, client_log, **partitioned)

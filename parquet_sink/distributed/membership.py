@@ -244,7 +244,7 @@ class Membership:
         self._holds_back, self._on_change = holds_back, on_change
         self._kafka, self._topic, self._worker_id, self._url = kafka, config_topic, worker_id, url
         self._timing, self._position = timing, position
-        self._client_log = ClientLog(kafka.group)
+        self._client_log = ClientLog(kafka.whose)
         self._group = GroupMembers(kafka)
         self._write_lease, self._lease = lease, Lease(timing, lease)
         self._member_id, self._leads, self._removed = "", False, False

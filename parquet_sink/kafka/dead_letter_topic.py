@@ -22,8 +22,8 @@ class DeadLetterTopic(AdminRequests):
     """One connector's dead-letter topic, asked for by an admin client of its own."""
 
     def __init__(self, settings: DeadLetterSettings, client_log: ClientLog | None = None) -> None:
-        admin = KafkaSettings(group=f"dead-letters-{settings.topic}", client=settings.admin)
-        super().__init__(admin, client_log, prefix="admin.")
+        admin = KafkaSettings(group=settings.label, client=settings.admin)
+        super().__init__(admin, client_log or ClientLog(f"dead-letter topic {settings.topic}"), prefix="admin.")
         self._settings = settings
 
     def ensure(self) -> None:

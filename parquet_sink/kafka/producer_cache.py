@@ -48,7 +48,7 @@ class ProducerCache:
 
     def make(self, settings: ProducerSettings) -> CachedProducer:
         """A new one. Raises InvalidConfiguration."""
-        client_log = ClientLog(settings.label)
+        client_log = ClientLog(settings.whose)
         options = producer_options(settings)
         producer = client_options.build(Producer, options, client_log, "producer.override.*")
         return CachedProducer(producer, _key(settings), client_log)

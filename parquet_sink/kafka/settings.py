@@ -193,6 +193,11 @@ class KafkaSettings:
     tasks_max: int | None = filled_by("tasks.max", default=None)
     owned: Ownership = NOBODY_ELSE
 
+    @property
+    def whose(self) -> str:
+        """Begins the lines of what clients with these settings log."""
+        return f"group {self.group}"
+
 
 TOPIC_KEYS: Final = tuple(one for one in keys_of(KafkaSettings) if not one.name.startswith(CONSUMER))
 """What a sink reads, and how."""
@@ -201,10 +206,12 @@ OVERRIDE_KEYS: Final = tuple(one for one in keys_of(KafkaSettings) if one.name.s
 
 
 class ProducerSettings(Protocol):
-    """Of a producer. label: names it in logs, and to brokers. producer: settings of the client, with Java's names."""
+    """Of a producer. label: names it to brokers. whose: in log lines. producer: the client's, with Java's names."""
 
     @property
     def label(self) -> str: ...
+    @property
+    def whose(self) -> str: ...
     @property
     def producer(self) -> Mapping[str, str | Secret]: ...
 
@@ -278,6 +285,11 @@ class DeadLetterSettings:
     def label(self) -> str:
         """As `ProducerSettings` has it."""
         return f"dead-letters-{self.topic}"
+
+    @property
+    def whose(self) -> str:
+        """Likewise."""
+        return f"producer of dead letters to {self.topic}"
 
 
 def _schedule(value: Value) -> str | None:

@@ -112,6 +112,11 @@ class NotifySettings:
         """As `kafka.settings.ProducerSettings` has it."""
         return f"notices-{self.topic}"
 
+    @property
+    def whose(self) -> str:
+        """Likewise."""
+        return f"producer of notices to {self.topic}"
+
     def behind(self, target: Target) -> Target:
         """The target, of whose accepted files notices are given; what does that is loaded here, where it is needed."""
         made: Target = named("parquet_sink.notify.target:notified")(target, self)

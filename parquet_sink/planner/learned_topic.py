@@ -177,7 +177,7 @@ class LearnedTopic:
 
 def forget(connector: str, kafka: KafkaSettings) -> None:
     """Removes what the topic has of a connector that is deleted. Raises KafkaFailed."""
-    client_log = ClientLog(kafka.group)
+    client_log = ClientLog(kafka.whose)
     topic = LearnedTopic(connector, kafka, KafkaCluster(kafka, client_log), client_log)
     fence = Fence(kafka, client_log)
     try:

@@ -408,7 +408,7 @@ def kafka_planner(
     sleep: Callable[[float], None] = time.sleep,
 ) -> Planner:
     """A planner that asks Kafka, as these settings say. reported: as of `Planner`."""
-    kafka, client_log = settings.kafka, ClientLog(settings.kafka.group)
+    kafka, client_log = settings.kafka, ClientLog(settings.kafka.whose)
     outage = BrokerOutage(settings.name, state, now, settings.away_timeout_ms)
     cluster = KafkaCluster(kafka, client_log, outage.report)
     ids, epochs = TopicIds(cluster), LeaderEpochs(cluster.epochs)

@@ -35,7 +35,6 @@ from parquet_sink.config.key import ems
 from parquet_sink.config.report import in_log
 from parquet_sink.connectors.check import Checked, check_files
 from parquet_sink.connectors.loading import load
-from parquet_sink.connectors.reading import SERVERS
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.notify.settings import NOTIFY_TOPIC
@@ -103,7 +102,7 @@ def connector(
 
 def _check_brokers(checked: Checked, file: str) -> None:
     """Raises InvalidConfiguration where a broker would be guessed, which a program could not see."""
-    if checked.worker.worker.bootstrap_origin != NO_ORIGIN or SERVERS in checked.connectors[0].properties:
+    if checked.worker.worker.bootstrap_origin != NO_ORIGIN or checked.connectors[0].names_brokers:
         return
     raise InvalidConfiguration(
         [

@@ -156,7 +156,7 @@ def _archive(archive: ArchiveSettings, target: TargetSettings, found: Found) -> 
     problems = [*archive.place.problems(found.environment)]
     _note(problems, found)
     place = place_of(target)
-    reason = None if problems or place is None else why_same(_real(archive.address), _real(place))
+    reason = None if problems or place is None else why_same(_real(archive.address), _real(place), archive.address)
     if reason is not None:
         found.connector[f"Invalid [{URL}]. {reason}"] = None
 

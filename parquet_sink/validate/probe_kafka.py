@@ -14,6 +14,7 @@ from confluent_kafka import Consumer
 from parquet_sink.config.report import printable
 from parquet_sink.errors import RESET_TOOL, BrokerAway, InvalidConfiguration, KafkaFailed, KafkaRefused
 from parquet_sink.kafka.client import options as client_options
+from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.client.options import NO_EFFECT
 from parquet_sink.kafka.client.rights import Right
 from parquet_sink.kafka.client_settings import shared_with_consumer
@@ -200,11 +201,9 @@ def of_reading(kafka: KafkaSettings, topics: Sequence[str]) -> Iterator[Finding]
 
 def lacking_to_write(settings: DeadLetterSettings) -> str | None:
     """Which right the user of the producer lacks on the dead-letter topic, which is there; None: none that is known."""
-    producer = KafkaSettings(
-        group=f"dead-letters-{settings.topic}", client=dict(shared_with_consumer(settings.producer))
-    )
+    producer = KafkaSettings(group=settings.label, client=dict(shared_with_consumer(settings.producer)))
     try:
-        lacking = Rights(producer, prefix="producer.").lacking_to_write(settings.topic)
+        lacking = Rights(producer, ClientLog(settings.whose), prefix="producer.").lacking_to_write(settings.topic)
     except (KafkaFailed, InvalidConfiguration) as error:
         return str(error)
     return next((f"{right.cure('the user of [producer.override.*]')}." for right in lacking), None)

@@ -152,12 +152,16 @@ def _bootstrap(resolved: Resolved, option: str | None, machine: Machine, report:
                 report.problem(origin, reason)
             return servers, origin
     if not {BOOTSTRAP, CONSUMER_BOOTSTRAP} & resolved.failed:
-        report.warn(
-            BOOTSTRAP,
-            f"No broker is named, so {DEFAULT_BOOTSTRAP} is taken; name it in the worker file (--worker), with "
-            f"{BOOTSTRAP_OPTION} or in {BOOTSTRAP_VARIABLE}.",
-        )
+        report.warnings.append(no_broker())
     return DEFAULT_BOOTSTRAP, NO_ORIGIN
+
+
+def no_broker(whose: str = "") -> str:
+    """The warning that brokers are guessed. whose: for which connectors; empty: for all."""
+    return (
+        f"Warning [{BOOTSTRAP}]. No broker is named{whose and f' for {whose}'}, so {DEFAULT_BOOTSTRAP} is taken; name "
+        f"it in the worker file (--worker), with {BOOTSTRAP_OPTION} or in {BOOTSTRAP_VARIABLE}."
+    )
 
 
 def _own_servers(servers: str, origin: str, values: Values) -> str:

@@ -201,6 +201,27 @@ def test_without_files_all_connectors_of_a_folder_are_told(
     assert "a/b" in capsys.readouterr().out
 
 
+def test_without_files_all_connectors_of_a_worker_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Those below the folder of its store, of each worker of a group; secrets of the worker file need not be there."""
+    worker, store = tmp_path / "w.properties", tmp_path / "store"
+    keys = ["bootstrap.servers=k:1", f"config.storage.folder={store}", "consumer.sasl.jaas.config=${env:ABSENT}"]
+    worker.write_text("\n".join(keys))
+    assert main(["history", "--worker", str(worker)]) == 2
+    assert_says(capsys.readouterr().err, str(store / "connectors"), "no connector's history", "--tmp-dir")
+    for folder in ("connectors/orders", "workers/a%3A1/connectors/items"):
+        path = store / folder / ".history.db"
+        path.parent.mkdir(parents=True)
+        with closing(write_history(path, HistorySettings())) as history:
+            history.append_files([upload(0, 9, at_ms=NOW_MS)])
+    assert main(["history", "--json", "--worker", str(worker)]) == 0
+    assert [json.loads(line)["connector"] for line in capsys.readouterr().out.splitlines()] == ["orders", "items"]
+    assert main(["history", "--worker", str(worker), "--tmp-dir", str(store)]) == 2
+    assert_says(capsys.readouterr().err, "[--tmp-dir]", "--worker", "remove one")
+    for wrong in (tmp_path / "absent", tmp_path):
+        assert main(["history", "--worker", str(wrong)]) == 2
+        assert_says(capsys.readouterr().err, str(wrong))
+
+
 def test_without_files_and_histories_the_cure_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """An empty folder, and one that is not there, are errors of usage; so is a folder beside connector files."""
     for folder in (tmp_path, tmp_path / "absent"):

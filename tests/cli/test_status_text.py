@@ -1,5 +1,7 @@
 """Lines of `parquet-sink status` for a person."""
 
+from dataclasses import replace
+
 import pytest
 
 from parquet_sink.cli.status_text import connector_lines
@@ -10,10 +12,16 @@ STATUS = ConnectorStatus("one", State.RUNNING, "w:1", ())
 
 
 def test_what_it_was_warned_of_is_told() -> None:
-    """A line each, as it was told whoever made it."""
-    warned = ("Warning [a]. It is unknown.", "Warning [b]. It has no effect.")
-    progress = ConnectorProgress(STATUS, 0, 0, 0, 0, None, None, (), warnings=warned)
-    assert list(connector_lines(progress, 1.0, partitions=False))[-2:] == [f"  {warning}" for warning in warned]
+    """Of its configuration how often, with the command that shows them; what goes on now is always there."""
+    live = ("Warning: the flush interval is exceeded", 'Warning [topics.regex]. No topic matches "x.*"; create one.')
+    warned = ("Warning [a]. It is unknown.", "Warning [topics.regex]. It has no effect.")
+    name = replace(STATUS, name="a b")
+    progress = ConnectorProgress(name, 0, 0, 0, 0, None, None, (), warnings=(*warned, *live))
+    *lines, count = list(connector_lines(progress, 1.0, partitions=False))
+    assert lines[-2:] == [f"  {warning}" for warning in live]
+    assert_line_says(count, "2 warnings", "configuration", "parquet-sink status 'a b'")
+    named = list(connector_lines(progress, 1.0, partitions=False, named=True))
+    assert named == [*lines[:-2], *(f"  {warning}" for warning in progress.warnings)]
 
 
 def test_what_is_being_flushed_is_told() -> None:

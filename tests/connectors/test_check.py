@@ -73,6 +73,54 @@ def test_a_worker_file_in_the_place_of_a_connector_file_is_one_error_that_says_w
     assert_says(problem, f"[{worker}]", "a worker file", f"--worker {worker}", f"(in {worker})")
 
 
+OWN = "consumer.override.bootstrap.servers=mine:9092\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "guessed"),
+    [
+        ([("a", "")], ["no file"]),
+        ([("a", OWN)], []),
+        ([("a", OWN), ("b", OWN)], []),
+        ([("a", OWN), ("b", "")], ["b"]),
+        (
+            [("a", "consumer.override.bootstrap.servers= \n"), ("b", "producer.override.bootstrap.servers=x:1\n")],
+            ["no file"],
+        ),
+    ],
+)
+def test_brokers_are_guessed_of_connectors_alone_that_name_none(
+    folder: Path, files: list[tuple[str, str]], guessed: list[str]
+) -> None:
+    """Nothing is said where each file names its own; else of which connectors, where it is not of all."""
+    paths = [_write(folder, name, GOOD.replace("=orders", f"={name}", 1) + more) for name, more in files]
+    checked = check_files(paths)
+    assert not checked.problems
+    told = [one for one in checked.warnings if "[bootstrap.servers]" in one]
+    assert len(told) == len(guessed)
+    for one, name in zip(told, guessed, strict=True):
+        assert_says(one, "No broker", "localhost:9092", "--bootstrap-servers", "no worker file")
+        assert [path for path in paths if path in one] == ([] if name == "no file" else [str(folder / name)])
+    assert ("localhost:9092" in format_report(checked)) == bool(guessed)
+
+
+@pytest.mark.parametrize(("key", "guessed"), [("producer", False), ("consumer", True)])
+def test_a_source_names_the_brokers_of_its_producer(folder: Path, key: str, guessed: bool) -> None:
+    """Those of a consumer mean nothing to it."""
+    worker = _write(folder, "w", f"offset.storage.file.filename={folder}/places\nvalue.converter=string\n")
+    source = "name=s\nconnector.class=FileStreamSource\nfile=/tmp/x\ntopic=t\n"
+    checked = check_files([_write(folder, "s", f"{source}{key}.override.bootstrap.servers=mine:9092\n")], worker)
+    assert not checked.problems
+    assert any("No broker" in one for one in checked.warnings) == guessed
+
+
+@pytest.mark.parametrize("more", ["listeners=http://localhost:0\n", "offset.storage.topic=places\n"])
+def test_brokers_of_the_worker_itself_are_guessed_all_the_same(folder: Path, more: str) -> None:
+    """Connectors that come by REST, and positions of sources, are there."""
+    path, worker = _write(folder, "a", GOOD + OWN), _write(folder, "w", more)
+    assert_says(" ".join(check_files([path], worker).warnings), "[bootstrap.servers]", "No broker", worker)
+
+
 def test_problems_of_all_files_are_told_together(folder: Path) -> None:
     """Worker, connectors, unreadable files: one run names everything."""
     worker = _write(folder, "w.properties", "bootstrap.servers=k:1\ngroup.id=g\nplugin.path=/p\n")

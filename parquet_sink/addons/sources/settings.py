@@ -198,6 +198,11 @@ class SourceSettings:
         return f"source-{self.name}"
 
     @property
+    def whose(self) -> str:
+        """Likewise."""
+        return f"producer of source {self.name}"
+
+    @property
     def max_request_bytes(self) -> int:
         """The most that a record may have."""
         return int(str(self.producer.get(MAX_REQUEST, DEFAULT_MAX_REQUEST)))

@@ -32,10 +32,13 @@ _ADDRESS: Final = re.compile(r"^(?:\w+://)?(?P<address>[^/\s]+:\d+)/\S+: (?P<wor
 
 
 class ClientLog:
-    """Takes what the Kafka clients of one group log, when they are polled. `clock` gives seconds that never jump."""
+    """Takes what Kafka clients log, when they are polled.
 
-    def __init__(self, group: str = "", clock: Callable[[], float] = time.monotonic) -> None:
-        self._group, self._clock = group, clock
+    whose: begins each line, such as `group connect-orders`. clock: seconds that never jump.
+    """
+
+    def __init__(self, whose: str = "", clock: Callable[[], float] = time.monotonic) -> None:
+        self.whose, self._clock = whose, clock
         self._logged_at_s: dict[str, float] = {}
         self._problems: dict[str, tuple[float, ClientProblem]] = {}
         self._door: Doorstep | None = None
@@ -51,14 +54,14 @@ class ClientLog:
         words = _plain(str(parts[-1]) if parts else text)
         self._notice(words)
         if self._is_new(words):
-            log.log(min(level, logging.WARNING), "group %s: Kafka client: %s", self._group, words)
+            log.log(min(level, logging.WARNING), "%s: Kafka client: %s", self.whose, words)
 
     def error(self, error: KafkaError) -> None:
         """An error event of a client: hundreds in a second; mostly its words were logged before."""
         words = _plain(error.str())
         self._notice(words)
         if self._is_new(words):
-            log.debug("group %s: Kafka client: %s", self._group, words)
+            log.debug("%s: Kafka client: %s", self.whose, words)
 
     def cause(self) -> Cause:
         """Why brokers cannot be reached, and the cure; it lasts when every problem of late does."""

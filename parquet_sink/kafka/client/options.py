@@ -226,7 +226,7 @@ def build(
 
     keys: where an operator sets them, for the message.
     """
-    client_log = client_log or ClientLog(str(settings.get("group.id", "")))
+    client_log = client_log or ClientLog(f"group {settings.get('group.id', '')}")
     client_log.look_with(Doorstep(settings))
     if TOKENS in settings:
         try:

@@ -57,7 +57,7 @@ class AdminRequests:
         build: client_options.Build | None = None,
     ) -> None:
         self._kafka, self._on_wait = kafka, on_wait
-        self._client_log = client_log or ClientLog(kafka.group)
+        self._client_log = client_log or ClientLog(kafka.whose)
         self._servers = str(kafka.client.get("bootstrap.servers", ""))
         self._prefix, self._renewal, self._build = prefix, Renewal(), build or client_options.build
         self._admin = self._made()
@@ -84,7 +84,7 @@ class AdminRequests:
             found = self._waited_for(future, report_wait=report_wait)
         except KafkaException as error:
             if self._renewal.is_due(error.args[0].code()):
-                log.debug("group %s: no answer for %g s; a new client", self._kafka.group, RENEW_S)
+                log.debug("%s: no answer for %g s; a new client", self._client_log.whose, RENEW_S)
                 self._admin = self._made()
             raise
         finally:

@@ -40,7 +40,7 @@ class GroupClient:
     ) -> None:
         self._kafka, self._group, self._build = kafka, kafka.group, build or client_options.build
         self._fence = None if kafka.owned.fence is None else to_fence(kafka.owned.fence)
-        self._client_log = client_log or ClientLog(kafka.group)
+        self._client_log = client_log or ClientLog(kafka.whose)
         self._renewal = Renewal()
         self._consumer, self._commits = self._made(), TimeLimited(TIMEOUT_S)
 

@@ -178,7 +178,7 @@ def try_fence(kafka: KafkaSettings, transactional_id: str, prefix: str = "consum
     It is asked for with a longer timeout than brokers allow, which they refuse once they have looked at the right.
     prefix: as of `AdminRequests`. Raises KafkaFailed, InvalidConfiguration.
     """
-    client_log = ClientLog(kafka.group)
+    client_log = ClientLog(kafka.whose)
     options = {
         **client_options.admin_options(kafka, prefix),
         "transactional.id": transactional_id,

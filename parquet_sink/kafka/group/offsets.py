@@ -68,7 +68,7 @@ class GroupOffsets:
         state: Callable[[], StateRecords] | None = None,
     ) -> None:
         self._group, self._instance, self._ids, self._epochs = kafka.group, instance, ids, epochs
-        client_log = client_log or ClientLog(kafka.group)
+        client_log = client_log or ClientLog(kafka.whose)
         self._client = GroupClient(kafka, client_log, build)
         self._owned, self._state = kafka.owned, state
         self._fence = Fence(kafka, client_log, build or client_options.build) if kafka.owned.fence else None

@@ -172,6 +172,11 @@ class Flushing:
     since_s: float
 
 
+UNMATCHED: Final = "Warning [topics.regex]. No topic matches"
+LATE: Final = "Warning: "
+"""What warnings of `ConnectorProgress` begin with that are not about its configuration."""
+
+
 @dataclass(frozen=True)
 class ConnectorProgress:
     """How a connector stands, beyond what Kafka Connect reports. records: delivered without a file.

@@ -33,7 +33,7 @@ from parquet_sink.model.events import (
 )
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.receipts import Archiving, Receipt
-from parquet_sink.worker.herder.values import Flushing, LastError, LastUpload, PartitionProgress
+from parquet_sink.worker.herder.values import LATE, UNMATCHED, Flushing, LastError, LastUpload, PartitionProgress
 from parquet_sink.worker.loop.connector import Connector
 from parquet_sink.worker.loop.status import Status
 from parquet_sink.worker.loop.totals import FileTotals
@@ -103,11 +103,11 @@ class ConnectorSnapshot:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What heals by nobody's waiting, and is no failure."""
-        late = () if self.late is None else (f"Warning: {self.late.described}",)
+        late = () if self.late is None else (f"{LATE}{self.late.described}",)
         if self.missing is None or not self.missing.unmatched:
             return late
         pattern = quoted(self.missing.unmatched)
-        return (f"Warning [topics.regex]. No topic matches {pattern}; create one, or correct the pattern.", *late)
+        return (f"{UNMATCHED} {pattern}; create one, or correct the pattern.", *late)
 
 
 def next_try(wait_s: float) -> str:

@@ -14,9 +14,13 @@ from parquet_sink.kafka.client.causes import Cause, ClientProblem, explain
 from parquet_sink.kafka.client.doorstep import Doorstep
 from parquet_sink.kafka.client.log import RECENT_S, SAME_LINE_S, ClientLog
 from parquet_sink.kafka.cluster.cluster import KafkaCluster
+from parquet_sink.kafka.dead_letter_topic import DeadLetterTopic
 from parquet_sink.kafka.group.offsets import GroupOffsets
-from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.kafka.producer_cache import ProducerCache
+from parquet_sink.kafka.settings import DeadLetterSettings, KafkaSettings
 from parquet_sink.model.instance import Instance
+from parquet_sink.net.settings import HttpSettings
+from parquet_sink.notify.settings import NotifySettings
 from tests.factories import Clock
 from tests.messages import assert_says
 
@@ -66,7 +70,7 @@ def kafka(servers: str, **client: str) -> KafkaSettings:
 def test_a_line_passes_now_and_then(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
     """A broker that is away is told at the first attempt, not at each, whichever thread and client says it."""
     caplog.set_level(logging.INFO)
-    one = ClientLog("connect-orders", clock)
+    one = ClientLog("group connect-orders", clock)
     for number in range(50):
         say(one, f"{REFUSED} (after {number}ms in state CONNECT)", client=f"rdkafka#consumer-{number}")
     say(one, "[thrd:main]: something else", logging.INFO)
@@ -178,7 +182,7 @@ def test_many_addresses_are_counted() -> None:
 
 def test_a_real_client_says_why_when_it_is_polled(caplog: pytest.LogCaptureFixture) -> None:
     """Both clients of a planner hand over what they hoarded: nothing is left, and the cause is known."""
-    address, one = closed_port(), ClientLog("connect-orders")
+    address, one = closed_port(), ClientLog("group connect-orders")
     cluster = KafkaCluster(kafka(address), one)
     group = GroupOffsets(kafka(address), Instance.new(), client_log=one)
     deadline = time.monotonic() + 20
@@ -207,6 +211,21 @@ def test_a_client_made_for_a_moment_says_by_its_group() -> None:
     consumer = client_options.build(Consumer, client_options.group_options(kafka(closed_port())))
     assert consumer.poll(0) is None
     consumer.close()
+
+
+def test_producers_say_what_they_write(caplog: pytest.LogCaptureFixture) -> None:
+    """Those of dead letters and notices, and who looks after the topic of dead letters, are no group."""
+    servers = {"bootstrap.servers": closed_port()}
+    letters = DeadLetterSettings("dlq", producer=servers, admin=servers)
+    notices = NotifySettings("orders", "T", "/waiting", HttpSettings(), "told", producer=servers)
+    cache = ProducerCache()
+    for settings in (letters, notices):
+        one = cache.make(settings)
+        say(one.client_log, REFUSED)
+        cache.discard(one)
+    DeadLetterTopic(letters).poll()
+    whose = {message.partition(": Kafka client: ")[0] for message in caplog.messages}
+    assert whose - {"dead-letter topic dlq"} == {"producer of dead letters to dlq", "producer of notices to told"}
 
 
 def heard(*lines: str) -> ClientLog:

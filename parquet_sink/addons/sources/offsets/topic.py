@@ -35,7 +35,7 @@ class TopicStorage:
     def __init__(self, settings: OffsetStorageSettings, name: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._settings, self._name, self._clock = settings, name, clock
         self._kafka = KafkaSettings(group=f"offsets-{name}", client=settings.client)
-        self._log = ClientLog(self._kafka.group)
+        self._log = ClientLog(f"offset storage {name}")
         self._partitions: int | None = None
         self._producer: Producer | None = None
         self._refused: list[KafkaError] = []
