@@ -44,7 +44,7 @@ soak: jars ## an hour of mixed faults at half of the peak load: nothing lost, me
 
 slow: jars ## tests that take long: 20,000 lives, all examples of property tests, crashes of everything at once
 	THOROUGH=1 $(BIN)/python -m pytest -n 2 --dist loadfile tests $(ARGS)
-	THOROUGH=1 $(BIN)/python -m pytest -m slow tests/life integration $(ARGS)
+	THOROUGH=1 $(BIN)/python -m pytest -m "slow or in_turn" tests/life integration $(ARGS)
 
 bench: jars ## throughput, CPU, memory, freshness; sizes by RECORDS=; MODE=raw; TARGET=directory or s3
 	$(BIN)/python -m integration.bench $(ARGS)

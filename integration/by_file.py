@@ -6,6 +6,8 @@ from typing import Final, TypeVar
 from xdist.scheduler.loadfile import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
+from tests.thorough import TURNS
+
 T = TypeVar("T")
 UNIT: Final = "tests/"
 """How the ids of unit tests begin."""
@@ -13,13 +15,23 @@ COMPUTING: Final = "gw0"
 """The process of pytest-xdist that begins with the unit tests."""
 WITH_UNIT: Final = "with_unit_tests"
 """What a process is told: whether it has unit tests, too."""
+TURN: Final = "turn"
+"""What it is told, too: which of the tests that take turns are run; None for all."""
 WITHOUT: Final = range(2, 5)
 """The numbers of processes that have none: to collect them takes each 10 s of CPU."""
 
 
-def tell(node: WorkerController) -> None:
-    """Says to a process whether it has unit tests. One that replaces another has a further number, and has them."""
-    node.workerinput[WITH_UNIT] = int(node.gateway.id.removeprefix("gw")) not in WITHOUT
+def tell(node: WorkerController, turn: int | None = None) -> None:
+    """Says to a process whether it has unit tests, and whose turn it is.
+
+    One that replaces another has a further number, and has them.
+    """
+    node.workerinput |= {WITH_UNIT: int(node.gateway.id.removeprefix("gw")) not in WITHOUT, TURN: turn}
+
+
+def of_the_turn(ids: Sequence[str], turn: int) -> set[str]:
+    """A third of these tests, which take turns."""
+    return set(sorted(ids)[turn::TURNS])
 
 
 class ByFile(LoadFileScheduling):

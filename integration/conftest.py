@@ -18,6 +18,7 @@ from integration.registry import RegistryServer
 from integration.s3.server import S3Server
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.target.process import TargetProcess
+from tests.thorough import IN_TURN, THOROUGH, turn
 
 # Under `nohup`, and in the background of a script; what the tests start is to hear them.
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
@@ -57,14 +58,24 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFile | 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: WorkerController) -> None:
-    """A process is told which tests are its."""
+    """A process is told which tests are its. Who asks for some by `-k` gets those that take turns, too."""
     if node.config.getoption("dist") == "loadfile":
-        by_file.tell(node)
+        by_file.tell(node, None if THOROUGH or node.config.getoption("keyword") else turn())
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest integration tests first, the longest unit tests last: short files are left for the end of a run."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The longest integration tests first, the longest unit tests last: short files are left for the end of a run.
+
+    Tests that take turns wait for another commit where it is not theirs.
+    """
     items.sort(key=lambda item: rank(item.path))
+    turn: int | None = getattr(config, "workerinput", {}).get(by_file.TURN)
+    if turn is not None:
+        taking = [item for item in items if item.get_closest_marker(IN_TURN) is not None]
+        chosen = by_file.of_the_turn([item.nodeid for item in taking], turn)
+        left = [item for item in taking if item.nodeid not in chosen]
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in left]
 
 
 def rank(path: Path) -> int:

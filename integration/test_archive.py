@@ -61,6 +61,7 @@ def test_the_archive_that_was_made_is_used(made: Path, tmp_path: Path) -> None:
     assert "loaded:\n" in said, log
 
 
+@pytest.mark.in_turn
 def test_a_start_goes_without_a_damaged_archive(made: Path, tmp_path: Path) -> None:
     """Half of it is there, as after a full disk: it is thrown away, and Spark works."""
     made.chmod(0o600)
@@ -72,6 +73,7 @@ def test_a_start_goes_without_a_damaged_archive(made: Path, tmp_path: Path) -> N
     assert str(made) in log
 
 
+@pytest.mark.in_turn
 def test_java_refuses_an_archive_of_something_else(made: Path, tmp_path: Path) -> None:
     """Its name and header are right and its content is not: Java goes without, and Spark works."""
     content = made.read_bytes()

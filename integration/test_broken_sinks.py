@@ -97,6 +97,7 @@ def bench(broker: Broker, target: TargetProcess, tmp_path: Path) -> Iterator[Ben
     made.close()
 
 
+@pytest.mark.in_turn
 @pytest.mark.timeout(600)  # about half a minute where it is quiet
 def test_each_broken_sink_is_caught(bench: Bench) -> None:
     """Committed before upload, dropped on 500, a record skipped, renamed on retry, a topic-partition forgotten."""

@@ -122,6 +122,7 @@ def test_failing_tool_is_told_in_its_own_words(broker: Broker) -> None:
         broker.consumer_groups("--no-such-option")
 
 
+@pytest.mark.in_turn
 def test_broker_survives_kill_and_restart() -> None:
     """After SIGKILL, and after an orderly stop, it comes back at the same address with the same records."""
     with Broker() as own:
@@ -142,6 +143,7 @@ def test_broker_survives_kill_and_restart() -> None:
         _ = own.pid
 
 
+@pytest.mark.in_turn
 def test_named_folder_is_kept_and_started_from_again(tmp_path: Path) -> None:
     """A folder that was named outlives its broker; the next one finds the records, and two cannot share it."""
     with Broker(data_dir=tmp_path / "kafka") as first:
@@ -266,6 +268,7 @@ def test_unreachable_registry_is_told_with_cause_and_cure(tmp_path: Path) -> Non
         assert part in str(failed.value)
 
 
+@pytest.mark.in_turn
 def test_kafka_s_tools_run_from_the_command_line(broker: Broker) -> None:
     """A record sent with one tool is read with another; each one's exit status is the command's."""
     words = [sys.executable, "-m", "parquet_sink", "kafka", "--port", broker.bootstrap_servers.rpartition(":")[2]]

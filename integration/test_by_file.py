@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from integration.by_file import WITH_UNIT, ByFile, tell
+from integration.by_file import WITH_UNIT, ByFile, of_the_turn, tell
+from tests.thorough import TURNS, turn_of
 
 UNIT = [f"tests/test_{name}.py::test_{number}" for name in "abcdefgh" for number in range(5)]
 OTHER = [f"integration/test_{name}.py::test_{number}" for name in "pqrst" for number in range(4)]
@@ -98,3 +99,13 @@ def test_other_tests_than_those_of_the_others_end_the_run() -> None:
     scheduler.schedule()
     assert len(reported) == 1
     assert first.asked == second.asked == []
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 20])
+def test_tests_that_take_turns_are_run_by_one_of_three_commits(count: int) -> None:
+    """Each once, in whatever order they are collected; each third has its commits, and one is run without git."""
+    ids = [f"integration/test_long.py::test_{number}" for number in range(count)]
+    turns = {turn_of(commit) for commit in ("a", "b", "c")}
+    assert turns == set(range(TURNS))
+    assert sorted(one for turn in turns for one in of_the_turn(ids[::-1], turn)) == sorted(ids)
+    assert turn_of("") in turns

@@ -76,6 +76,7 @@ def worker_of(scene: Scene) -> list[str]:
     return ["--worker", scene.file("worker.properties")]
 
 
+@pytest.mark.in_turn
 def test_no_secret_is_left_or_said(scene: Scene) -> None:
     """With faults that echo what was sent, workers that die, records that are set aside, a refusal, a crash of Java."""
     port, events = free_port(), scene.folder / "events"

@@ -87,6 +87,7 @@ def test_the_demo_proves_its_result_and_leaves_nothing(replay: bool, tmp_path: P
     assert processes_with(str(tmp_path)) == []
 
 
+@pytest.mark.in_turn
 @pytest.mark.timeout(LIMIT_S)
 def test_ctrl_c_ends_everything(tmp_path: Path) -> None:
     """Interrupted while the sink starts: exit status 130, all children ended, all folders removed."""
@@ -103,6 +104,7 @@ def test_ctrl_c_ends_everything(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.in_turn
 @pytest.mark.timeout(LIMIT_S)
 def test_what_is_left_running_can_be_looked_at(tmp_path: Path) -> None:
     """With --keep the commands that it names work as they are printed; Ctrl-C then ends it with 0, nothing is left."""

@@ -245,8 +245,18 @@ def test_each_block_is_run_or_excused(page: Path) -> None:
 TYPED: Final = [page for page in PAGES if any(not one.excuse for one in blocks_of(page.read_text(encoding="utf-8")))]
 
 
+def is_first(page: Path) -> bool:
+    """Whether it is read by all who come: it is typed in each run, where others take turns."""
+    return page.name == "README.md" or page.parent.name == "tutorials"
+
+
 @pytest.mark.timeout(PAGE_S + 60)
-@pytest.mark.parametrize(("place", "page"), [(page, page) for page in TYPED], ids=named(TYPED), indirect=["place"])
+@pytest.mark.parametrize(
+    ("place", "page"),
+    [pytest.param(page, page, marks=[] if is_first(page) else pytest.mark.in_turn) for page in TYPED],
+    ids=named(TYPED),
+    indirect=["place"],
+)
 def test_what_a_page_shows_works(place: Place, page: Path) -> None:
     """Its shell blocks, typed in order from the page's beginning, all end well."""
     place.type([one for one in blocks_of(page.read_text(encoding="utf-8")) if not one.excuse])

@@ -82,6 +82,7 @@ def test_a_signal_for_all_stops_in_order(
     leaves_nothing(command)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(("number", "wait_s"), [(SIGTERM, 0.5), (SIGHUP, 1.5), (SIGINT, 4.0)])
 def test_a_signal_during_the_start_ends_it(
     number: Signals, wait_s: float, sink: Sink, topic: TopicFactory, start: Callable[..., Command]
@@ -95,6 +96,7 @@ def test_a_signal_during_the_start_ends_it(
     leaves_nothing(command)
 
 
+@pytest.mark.in_turn
 def test_timeout_is_one_wish(sink: Sink, topic: TopicFactory, start: Callable[..., Command]) -> None:
     """`timeout` signals the program and then its group: the run stops in order, with the status of `timeout`."""
     command = start(sink.properties(topic()), before=["timeout", "--signal=TERM", "12"])
@@ -104,6 +106,7 @@ def test_timeout_is_one_wish(sink: Sink, topic: TopicFactory, start: Callable[..
     leaves_nothing(command)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("victim", ["program", "Java"])
 def test_a_kill_leaves_nothing_behind(
     victim: str, sink: Sink, broker: Broker, topic: TopicFactory, target: TargetProcess, start: Callable[..., Command]
@@ -125,6 +128,7 @@ def test_a_kill_leaves_nothing_behind(
     leaves_nothing(command)
 
 
+@pytest.mark.in_turn
 def test_a_stop_while_the_target_is_down_is_bounded(
     sink: Sink, broker: Broker, topic: TopicFactory, start: Callable[..., Command]
 ) -> None:

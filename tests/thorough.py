@@ -1,9 +1,11 @@
-"""How many examples a test of a property tries: a fifth in each run, others in the next; all with THOROUGH=1.
+"""What one run of `make test` leaves to others: four fifths of the examples of properties, and long tests in turn.
 
-`make slow` sets it.
+`make slow` runs all of it.
 """
 
 import os
+import subprocess
+from pathlib import Path
 from typing import Final
 
 from hypothesis import HealthCheck
@@ -18,3 +20,20 @@ FIXTURES_SHARED: Final = (HealthCheck.function_scoped_fixture, HealthCheck.too_s
 def examples(number: int) -> int:
     """Of so many that a thorough run tries: of a property, or of a simulation."""
     return number if THOROUGH else min(number, max(round(number * SHARE), FEWEST))
+
+
+TURNS: Final = 3
+IN_TURN: Final = "in_turn"
+"""The mark of long tests, of which each commit runs a third: the next commit probably has others."""
+
+
+def turn_of(commit: str) -> int:
+    """From 0: which third that is. commit: its id in hexadecimal, '' where there is none."""
+    return int(commit or "0", 16) % TURNS
+
+
+def turn() -> int:
+    """That of the commit that is checked out."""
+    here = Path(__file__).parent
+    found = subprocess.run(["git", "rev-parse", "HEAD"], cwd=here, capture_output=True, text=True, check=False)
+    return turn_of(found.stdout.strip() if found.returncode == 0 else "")

@@ -33,7 +33,7 @@ from parquet_sink.model.events import (
 from parquet_sink.model.receipts import Failure
 from parquet_sink.process.threads import in_thread
 from parquet_sink.settings.connector import ConnectorSettings
-from parquet_sink.spark.causes import failure_of
+from parquet_sink.spark.causes import failure_of, message_of
 from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import BEGUN, COMING, FLUSH, PAUSE, SLOTS, STARTED, STOP, WARM_UP
 from parquet_sink.worker.loop.flow import flow_of
@@ -378,8 +378,9 @@ class Connector:
         for step in (self._stop_query, self._settle_flow):
             try:
                 step()
-            except Exception as error:  # noqa: BLE001 - see above
-                log.warning("connector %s: it did not stop cleanly: %s", self.settings.name, error)
+            except Exception as error:
+                log.warning("connector %s: it did not stop cleanly: %s", self.settings.name, message_of(error))
+                log.debug("connector %s: it did not stop cleanly", self.settings.name, exc_info=True)
 
     def _stop_query(self) -> None:
         """One that is being started is waited for; what cannot be started needs no stop."""
