@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from integration.by_file import UNIT as UNIT_IDS
 from integration.by_file import WITH_UNIT, ByFile, of_the_turn, tell
 from tests.thorough import TURNS, turn_of
 
@@ -104,8 +105,10 @@ def test_other_tests_than_those_of_the_others_end_the_run() -> None:
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 20])
 def test_tests_that_take_turns_are_run_by_one_of_three_commits(count: int) -> None:
     """Each once, in whatever order they are collected; each third has its commits, and one is run without git."""
-    ids = [f"integration/test_long.py::test_{number}" for number in range(count)]
+    ids = [f"{folder}/test_long.py::test_{number}" for number in range(count) for folder in ("integration", "tests")]
     turns = {turn_of(commit) for commit in ("a", "b", "c")}
     assert turns == set(range(TURNS))
     assert sorted(one for turn in turns for one in of_the_turn(ids[::-1], turn)) == sorted(ids)
+    others = [one for one in ids if not one.startswith(UNIT_IDS)]
+    assert all(of_the_turn(others, turn) <= of_the_turn(ids, turn) for turn in turns)
     assert turn_of("") in turns

@@ -158,6 +158,7 @@ def test_second_signal_ends_at_once(
     assert sink.offsets(name) == [5]
 
 
+@pytest.mark.in_turn
 def test_a_stop_archives_what_waits(
     sink: Sink, broker: Broker, topic: TopicFactory, run: Callable[..., Command],
     files: Callable[[Mapping[str, str]], str], tmp_path: Path,
@@ -179,6 +180,7 @@ def test_a_stop_archives_what_waits(
     assert len(list(archive.rglob("*.parquet"))) == 8, command.said[-3_000:]
 
 
+@pytest.mark.in_turn
 def test_until_caught_up_tells_of_a_failure(
     sink: Sink,
     broker: Broker,
@@ -199,6 +201,7 @@ def test_until_caught_up_tells_of_a_failure(
     assert (sink.offsets(good), sink.offsets(bad, group=f"{sink.group}-bad")) == ([5], [2])
 
 
+@pytest.mark.in_turn
 def test_files_are_told_of_while_their_range_is_flushed_and_once(
     sink: Sink, broker: Broker, topic: TopicFactory, target: TargetProcess, run: Callable[..., Command],
     files: Callable[[Mapping[str, str]], str], monkeypatch: pytest.MonkeyPatch,

@@ -181,6 +181,7 @@ class Visitor:
         return self.look(job)
 
 
+@pytest.mark.in_turn
 def test_parked_records_are_replayed_from_the_page(
     worker: WorkerProcess, sink: Sink, broker: Broker, topic: TopicFactory
 ) -> None:
@@ -226,6 +227,7 @@ def test_a_range_is_tried_from_the_page(worker: WorkerProcess, sink: Sink, broke
     assert [one["repeated"] for one in sink.target.client.files(sink.table)] == [0, 0]
 
 
+@pytest.mark.in_turn
 def test_a_source_is_moved_from_the_page(
     worker: WorkerProcess, broker: Broker, topic: TopicFactory, tmp_path: Path
 ) -> None:

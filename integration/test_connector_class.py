@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 import pyarrow.parquet as pq
+import pytest
 
 from integration.conftest import TopicFactory
 from integration.harness import committed
@@ -79,6 +80,7 @@ class LakeSink:
 '''
 
 
+@pytest.mark.in_turn
 def test_a_class_of_an_installed_package_is_run(broker: Broker, topic: TopicFactory, tmp_path: Path) -> None:
     """Its keys say where files go; Spark's processes get its settings and its target; offsets are committed."""
     lake = tmp_path / "lake"

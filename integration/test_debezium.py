@@ -40,6 +40,7 @@ def theirs(version: str) -> Iterator[Kafka]:
         yield running
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("cases", [FEW, pytest.param(MANY, marks=[pytest.mark.slow, pytest.mark.timeout(3_600)])])
 def test_events_become_what_debezium_makes_of_them(
     theirs: Kafka, version: str, cases: int, monkeypatch: pytest.MonkeyPatch

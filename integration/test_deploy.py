@@ -81,6 +81,7 @@ def checked(port: int) -> int:
     return subprocess.run([sys.executable, *words], stderr=subprocess.DEVNULL, timeout=30, check=False).returncode
 
 
+@pytest.mark.in_turn
 def test_the_command_of_the_deployment(tmp_path: Path) -> None:
     """Its probes are answered, also while no broker is there; others sign in; a stop takes less than its grace period.
 
@@ -109,6 +110,7 @@ def test_the_command_of_the_deployment(tmp_path: Path) -> None:
         worker.close()
 
 
+@pytest.mark.in_turn
 def test_the_command_of_the_stateful_set(tmp_path: Path, broker: Broker) -> None:
     """A pod of the group is ready, leads it under the name that its pod has for the others, and has what is made."""
     (server,) = broker.bootstrap_servers.split(",")

@@ -133,6 +133,7 @@ def test_a_lost_worker_s_connectors_go_on_at_another(
     group.until(lambda: {one["file"] for _, one in receiver.taken} == _files(sinks))
 
 
+@pytest.mark.in_turn
 def test_a_killed_worker_that_is_started_again_is_not_waited_for(
     group_broker: Broker, sinks: list[Sink], topics: list[str], tmp_path: Path
 ) -> None:
@@ -190,6 +191,7 @@ def test_a_stopping_worker_hands_over_at_once_and_a_new_one_gets_a_share(
     group.until(lambda: _arrived(sinks, 150))
 
 
+@pytest.mark.in_turn
 def test_a_frozen_worker_delivers_nothing_once_it_is_taken_over(
     group: WorkerGroup, sinks: list[Sink], topics: list[str], group_broker: Broker
 ) -> None:
@@ -305,6 +307,7 @@ def _progress(group: WorkerGroup) -> list[dict[str, Any]]:
     return found if len(found) == COUNT else [{"partitions": []}]
 
 
+@pytest.mark.in_turn
 def test_a_source_and_a_sink_go_on_at_another_worker(group: WorkerGroup, group_broker: Broker, tmp_path: Path) -> None:
     """A lost worker's source goes on from its stored position, and no line is missing behind the sink beside it."""
     one, other = group.workers

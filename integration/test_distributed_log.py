@@ -150,6 +150,7 @@ def _is_told(message: str) -> bool:
     return "no answer from" in message or message.endswith("that is over.")
 
 
+@pytest.mark.in_turn
 def test_brokers_that_are_silent_are_waited_for(own: Broker, caplog: pytest.LogCaptureFixture) -> None:
     """A reader goes on when they are back, and says once that they were not; a write says that nothing was written."""
     caplog.set_level(logging.INFO, log.__name__)

@@ -141,6 +141,7 @@ def test_a_flush_of_raw_records_is_archived(
     worker.do("DELETE", f"/connectors/{sink.name}")
 
 
+@pytest.mark.in_turn
 def test_a_flush_that_a_crash_interrupts_sends_the_same_files(
     worker: WorkerProcess, sink: Sink, topic: TopicFactory, target: TargetProcess, command: Command
 ) -> None:

@@ -124,6 +124,7 @@ def lose_records(broker: Broker, folder: Path) -> None:
     broker.produce("orders", numbered(80, 1_000))
 
 
+@pytest.mark.in_turn
 def test_a_log_that_was_cut_back_and_grew_again(sink: Sink, cut: Broker, tmp_path: Path) -> None:
     """That an offset is within the log again is not enough: the connector stops and names the records that differ."""
 

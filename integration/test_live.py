@@ -72,6 +72,7 @@ class Terminal:
         return bool(data)
 
 
+@pytest.mark.in_turn
 @pytest.mark.timeout(2 * LIMIT_S + 30)
 def test_the_view_shows_files_and_ctrl_c_ends_with_a_summary(
     broker: Broker, target: TargetProcess, topic: TopicFactory, producer: Producer, tmp_path: Path

@@ -256,6 +256,7 @@ def test_who_leaves_is_gone_at_once(group: Group) -> None:
     assert time.monotonic() - left_at < LONG_MS / 1000
 
 
+@pytest.mark.in_turn
 def test_a_coordinator_that_was_away_finds_all_again(tmp_path: Path) -> None:
     """Frozen for less than a session it costs no membership. After a longer time all join anew, and one leads."""
     with ExitStack() as stack:

@@ -103,6 +103,7 @@ def send(broker: Broker, orders: str, items: str) -> None:
     client.commit_transaction()
 
 
+@pytest.mark.in_turn
 def test_figures_and_lines_are_what_happened(
     worker: WorkerProcess, broker: Broker, target: TargetProcess, topic: TopicFactory, tmp_path: Path
 ) -> None:

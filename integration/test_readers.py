@@ -129,6 +129,7 @@ def test_duckdb_reads_what_went_in(files: list[File], database: duckdb.DuckDBPyC
         check(file, found.to_arrow_table())
 
 
+@pytest.mark.in_turn
 def test_spark_reads_what_went_in(files: list[File], zoned: SparkSession) -> None:
     """All types have their counterpart, but times and decimals of more than 38 digits: such files need a schema."""
 

@@ -41,6 +41,7 @@ def files(tmp_path: Path, broker: Broker) -> Write:
     return write
 
 
+@pytest.mark.in_turn
 def test_run_until_caught_up(sink: Sink, broker: Broker, topic: TopicFactory, files: Write, tmp_path: Path) -> None:
     """Avro from a registry that wants a password, at DEBUG: status 0, all delivered, and no secret in what it says."""
     name = topic()

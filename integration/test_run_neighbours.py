@@ -52,6 +52,7 @@ def asked_more(dead: ScriptedTarget, before: int) -> bool:
     return len(dead.requests) > before
 
 
+@pytest.mark.in_turn
 @pytest.mark.timeout(600)
 def test_a_dead_target_holds_up_nobody_else(
     broker: Broker, target: TargetProcess, dead: ScriptedTarget, topic: TopicFactory, tmp_path: Path

@@ -167,6 +167,7 @@ def test_each_step_has_a_seam() -> None:
     assert named <= {seam for seams in SEAMS.values() for seam in seams}
 
 
+@pytest.mark.in_turn
 @pytest.mark.timeout(1_200)  # less than a minute where it is quiet
 def test_a_process_that_dies_at_any_step_loses_nothing(bench: Bench) -> None:
     """Whichever process is at work at a step, its death before or after the step is healed while the sink runs on."""

@@ -207,6 +207,7 @@ def fed(patterns: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.in_turn
 def test_no_pattern_backtracks_far() -> None:
     """Each is through with runs that would keep a quadratic one busy; one that is not is ended and named."""
     done = fed("every()")
