@@ -19,6 +19,8 @@ from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.broker_files import archive_options
 from parquet_sink.addons.devkit.ports import free_port
 from parquet_sink.errors import KafkaFailed, SetupError
+from parquet_sink.kafka.resets import reset_command
+from parquet_sink.kafka.settings import KafkaSettings
 from tests.messages import assert_says, saying
 
 COMMAND = """
@@ -112,6 +114,24 @@ def test_kafkas_own_tool_resets_offsets(broker: Broker, topic: TopicFactory) -> 
         where = ("--group", f"connect-{name}", "--topic", name)
         broker.consumer_groups("--reset-offsets", *where, "--to-earliest", "--execute")
         assert group.committed([TopicPartition(name, 0)], timeout=20)[0].offset == 0
+    finally:
+        group.close()
+
+
+def test_the_command_of_a_message_resets_offsets(broker: Broker, topic: TopicFactory) -> None:
+    """Typed as it stands there, into a shell."""
+    name = topic(partitions=3)
+    kafka = KafkaSettings(group=f"connect-{name}", client={"bootstrap.servers": broker.bootstrap_servers})
+    for partition in range(3):
+        broker.produce(name, [(None, b"x")] * 9, partition=partition)
+    group = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": kafka.group})
+    try:
+        group.commit(offsets=[TopicPartition(name, partition, 7) for partition in range(3)], asynchronous=False)
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        for command in (reset_command(kafka, f"{name}:0", to=8), reset_command(kafka, f"{name}:2")):
+            subprocess.run(command.strip("`"), shell=True, check=True, timeout=120, env={**os.environ, "PATH": path})
+        found = group.committed([TopicPartition(name, partition) for partition in range(3)], timeout=20)
+        assert [one.offset for one in found] == [8, 7, 0]
     finally:
         group.close()
 

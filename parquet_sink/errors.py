@@ -58,7 +58,7 @@ from parquet_sink.model.ranges import NO_TRIES, Again, AttemptCount
 from parquet_sink.model.receipts import FATAL, Failure, Reaction, Restart
 
 RESET_TOOL: Final = "kafka-consumer-groups (or: parquet-sink kafka --tool consumer-groups)"
-"""What moves a group's offsets, for messages."""
+"""What moves a group's offsets, for messages that cannot have the whole command (`kafka.resets`)."""
 
 
 def install(extra: str) -> str:
@@ -162,23 +162,25 @@ class ConnectorError(SinkError):
 class InvalidRecord(ConnectorError):
     """A record that has no row: names topic, topic-partition, offset and reason, never the content.
 
-    may_pass: whether settings could have such a record set aside.
+    may_pass: whether settings could have such a record set aside. command: what passes it; empty: nobody knows whole.
     """
 
     reaction = Reaction(delivers_before=True)
 
-    def __init__(self, topic: str, partition: int, offset: int, reason: str, may_pass: bool = True) -> None:
-        super().__init__(topic, partition, offset, reason, may_pass)
+    def __init__(
+        self, topic: str, partition: int, offset: int, reason: str, may_pass: bool = True, command: str = ""
+    ) -> None:
+        super().__init__(topic, partition, offset, reason, may_pass, command)
         self.topic_partition = topic, partition
         self.topic, self.partition, self.offset, self.reason = topic, partition, offset, reason
-        self.may_pass = may_pass
+        self.may_pass, self.command = may_pass, command
 
     def __str__(self) -> str:
         return (
             f"topic {self.topic}, topic-partition {self.partition}, offset {self.offset}: {self.reason}. "
             "Everything before this record is delivered and committed. Correct the connector file if it asks for "
             "something else than the record has; otherwise correct the producer, then pass the record by resetting "
-            f"the group's offset to {self.offset + 1} with {RESET_TOOL}."
+            f"the group's offset to {self.offset + 1} with {self.command or RESET_TOOL}."
             f"{_TO_PASS if self.may_pass else ''}"
         )
 

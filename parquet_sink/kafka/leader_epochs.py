@@ -15,7 +15,9 @@ from typing import Final
 
 from confluent_kafka import KafkaError
 
-from parquet_sink.errors import RESET_TOOL, OffsetsLost
+from parquet_sink.errors import OffsetsLost
+from parquet_sink.kafka.resets import reset_command
+from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.partitions import PartitionKey
 
 CUT_BACK: Final = KafkaError._LOG_TRUNCATION  # noqa: SLF001 - the client's public name
@@ -23,7 +25,7 @@ RESET: Final = KafkaError._AUTO_OFFSET_RESET  # noqa: SLF001
 _ENDS: Final = re.compile(r"broker end offset is (\d+)")
 
 
-def offsets_deleted(topic: str, partition: int, start: int, low: int, high: int) -> OffsetsLost:
+def offsets_deleted(kafka: KafkaSettings, topic: str, partition: int, start: int, low: int, high: int) -> OffsetsLost:
     """The next offset to read is `start`, and the topic-partition holds [low, high) only."""
     if start > high:
         what = (
@@ -31,18 +33,19 @@ def offsets_deleted(topic: str, partition: int, start: int, low: int, high: int)
         )
     else:
         what = f"offsets {start} to {low - 1} were deleted by retention before they were read ({low - start} offsets)"
+    command = reset_command(kafka, f"{topic}:{partition}", to=low if start < low else None)
     return OffsetsLost(
         f"Topic {topic}, topic-partition {partition}: {what}. To go on at {low if start < low else 'its start'}, set "
-        f"connect.ems.lost.offsets.policy=CONTINUE or reset the group's offset with {RESET_TOOL}."
+        f"connect.ems.lost.offsets.policy=CONTINUE or reset the group's offset with {command}."
     ).at((topic, partition))
 
 
-def topic_recreated(topic: str, partition: int, start: int) -> OffsetsLost:
+def topic_recreated(kafka: KafkaSettings, topic: str, partition: int, start: int) -> OffsetsLost:
     """The group's offset `start` belongs to a topic that is gone, not to the one that has its name now."""
     return OffsetsLost(
         f"Topic {topic}, topic-partition {partition}: the group stands at offset {start} of a topic that was deleted "
         f"and recreated; what it held from there on is gone. To go on at the new topic's first record, set "
-        f"connect.ems.lost.offsets.policy=CONTINUE or reset the group's offset with {RESET_TOOL}."
+        f"connect.ems.lost.offsets.policy=CONTINUE or reset the group's offsets with {reset_command(kafka, topic)}."
     ).at((topic, partition))
 
 
@@ -95,11 +98,12 @@ def truncation_offset(said: str, offset: int) -> int | None:
     return int(found[1]) if found and int(found[1]) < offset else None
 
 
-def log_truncated(topic: str, partition: int, start: int, cut: int) -> OffsetsLost:
+def log_truncated(kafka: KafkaSettings, topic: str, partition: int, start: int, cut: int) -> OffsetsLost:
     """The error that says: what was read up to `start` is not what is there now."""
+    command = reset_command(kafka, f"{topic}:{partition}", to=cut)
     return OffsetsLost(
         f"Topic {topic}, topic-partition {partition}: the group stands at offset {start}, but the log was cut back to "
         f"{cut} since (an unclean leader election, or a broker that lost records) and has grown again: the records "
         f"from {cut} to {start - 1} are others than those delivered. To have them, too, reset the group's offset to "
-        f"{cut} with {RESET_TOOL}; to go on at {start} without, set connect.ems.lost.offsets.policy=CONTINUE."
+        f"{cut} with {command}; to go on at {start} without, set connect.ems.lost.offsets.policy=CONTINUE."
     ).at((topic, partition))

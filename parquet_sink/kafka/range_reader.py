@@ -43,10 +43,10 @@ SILENCE_S: Final = 120.0
 
 
 class ReaderChecks:
-    """For the reader of one range, which begins at `start`. stop: whether a loss stops the connector."""
+    """For the reader of one range, which begins at `start`. kafka: says whether a loss stops the connector."""
 
-    def __init__(self, topic: str, partition: int, start: int, *, stop: bool) -> None:
-        self._topic, self._partition, self._start, self._stop = topic, partition, start, stop
+    def __init__(self, kafka: KafkaSettings, topic: str, partition: int, start: int) -> None:
+        self._kafka, self._topic, self._partition, self._start = kafka, topic, partition, start
         self._asked = 0
         self._renewal = Renewal()
 
@@ -85,13 +85,14 @@ class ReaderChecks:
                 self._topic, self._partition, received, message,
             )  # fmt: skip
             return None
-        error = leader_epochs.log_truncated(self._topic, self._partition, min(received, self._start), cut)
+        below = min(received, self._start)
+        error = leader_epochs.log_truncated(self._kafka, self._topic, self._partition, below, cut)
         if cut >= self._start:
             raise KafkaFailed(
                 f"Topic {self._topic}, topic-partition {self._partition}: the log was cut back to {cut} while it was "
                 f"read."
             ).at((self._topic, self._partition))
-        if self._stop:
+        if self._kafka.lost_offsets == "STOP":
             raise error
         log.warning("%s Going on at %d.", error, received)
         return cut
@@ -125,7 +126,7 @@ class RangeReader:
         self.next_offset = self._received = start
         self.lost: list[LostOffsets] = []
         self._accepted, self._epoch, self._parts, self._ahead = accepted, epoch, parts, ahead
-        self._checks = ReaderChecks(topic, partition, max(start, accepted), stop=kafka.lost_offsets == "STOP")
+        self._checks = ReaderChecks(kafka, topic, partition, max(start, accepted))
         self._beyond, self._in_c = False, native.is_used()
 
     def batches(self) -> Iterator[RecordBatch]:
@@ -298,7 +299,7 @@ class RangeReader:
 
     def _accept_loss(self, gone: int, low: int, high: int) -> None:
         """Raises OffsetsLost or KafkaFailed, unless the settings accept the loss of offsets [gone, low)."""
-        error = offsets_deleted(self.topic, self.partition, gone, low, high)
+        error = offsets_deleted(self._kafka, self.topic, self.partition, gone, low, high)
         lost = LostOffsets(gone, min(max(low, gone), self.end), LossCause.RETENTION)
         if self._kafka.lost_offsets == "STOP":
             raise error

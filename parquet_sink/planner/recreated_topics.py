@@ -49,7 +49,7 @@ class RecreatedTopics:
         """These topics were deleted and recreated. With CONTINUE the query starts again at their first records."""
         starts, cluster = self._context.offsets.starts, self._context.cluster
         held = [key for key in sorted(starts) if key[0] in topics]
-        error = topic_recreated(*held[0], starts[held[0]])
+        error = topic_recreated(self._context.settings.kafka, *held[0], starts[held[0]])
         if self._context.settings.kafka.lost_offsets == "STOP":
             raise error
         self._context.ids.refresh(topics)
@@ -79,7 +79,7 @@ class RecreatedTopics:
             return
         self.check([key[0]])
         first = self._context.cluster.beginning_offsets([key])  # raises when it is unavailable: it is alone
-        error = offsets_deleted(*key, start, first[key], end)
+        error = offsets_deleted(self._context.settings.kafka, *key, start, first[key], end)
         if self._context.settings.kafka.lost_offsets == "STOP":
             raise error
         self.restart_at(first, error, f"Going on at {first[key]}.")

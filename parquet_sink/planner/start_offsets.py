@@ -3,11 +3,12 @@
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from parquet_sink.errors import RESET_TOOL, BrokerAway, ConnectorError, OffsetsLost, TopicGone
+from parquet_sink.errors import BrokerAway, ConnectorError, OffsetsLost, TopicGone
 from parquet_sink.kafka.cluster.cluster import KafkaCluster
 from parquet_sink.kafka.group.committed import Committed, RangePlan
 from parquet_sink.kafka.group.offsets import GroupOffsets
 from parquet_sink.kafka.leader_epochs import LeaderEpochs, offsets_deleted, topic_recreated
+from parquet_sink.kafka.resets import reset_command
 from parquet_sink.kafka.settings import PlanningSettings
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import LostOffsets
@@ -99,14 +100,14 @@ class StartOffsets:
             if found is None:
                 starts[key] = self._reset(key, reset, first[key], last[key])
             elif self._of_another(found, key, reappeared):
-                error = topic_recreated(*key, found.offset)
+                error = topic_recreated(self._kafka, *key, found.offset)
                 starts[key] = self._lost(key, error, LostOffsets.recreated(found.offset), first[key])
             elif first[key] <= found.offset <= self._high(key, found.offset, last[key]):
                 starts[key] = found.offset
                 self._epochs.set(key, found.epoch)
                 plans |= {key: found.plan} if found.plan is not None else {}
             else:
-                error = offsets_deleted(*key, found.offset, first[key], last[key])
+                error = offsets_deleted(self._kafka, *key, found.offset, first[key], last[key])
                 starts[key] = self._lost(key, error, LostOffsets.before(first[key], found.offset), first[key])
                 if found.plan is not None and found.offset < first[key] < found.plan.end <= last[key]:
                     plans[key] = found.plan  # its rest may have been sent, in files that end where it ends
@@ -124,8 +125,8 @@ class StartOffsets:
         if reset == "none":
             raise ConnectorError(
                 f"Topic {key[0]}, topic-partition {key[1]}: group {self._kafka.group} has no committed "
-                f"offset, and auto.offset.reset is none. Commit one with {RESET_TOOL}, or choose "
-                f"earliest or latest."
+                f"offset, and auto.offset.reset is none. Commit one with "
+                f"{reset_command(self._kafka, f'{key[0]}:{key[1]}')}, or choose earliest or latest."
             ).at(key)
         return last if reset == "latest" else first
 

@@ -186,6 +186,7 @@ class Deliverer:
     """Sends files of one connector and deals with them afterwards; threads may share it.
 
     waits_here: a wait between two attempts is waited in the task, however long, because nobody else plans the next.
+    reset: the command that sets a topic-partition to an offset.
     allowed: looked at right before each attempt, see `Surroundings`.
     """
 
@@ -198,6 +199,7 @@ class Deliverer:
         keep_files: bool = False,
         waits_here: bool = False,
         allowed: Callable[[], bool] = lambda: True,
+        reset: Callable[[str, int, int], str] = lambda topic, partition, to: RESET_TOOL,
         monotonic: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
         jitter: Callable[[], float] = random.random,
@@ -205,7 +207,7 @@ class Deliverer:
     ) -> None:
         self._connector, self._target, self._keep_files = connector, target, keep_files
         self._policy, self._longest_wait_s = RetryPolicy.of(settings), math.inf if waits_here else WAIT_HERE_S
-        self._allowed = allowed
+        self._allowed, self._reset = allowed, reset
         self._monotonic, self._now, self._jitter, self._sleep = monotonic, now, jitter, sleep
 
     def deliver(
@@ -235,7 +237,7 @@ class Deliverer:
         sent = send_with_retries(
             lambda seconds_left: self._target.push(file, seconds_left), self._policy, around, log_wait, earlier
         )
-        sent = replace(sent, outcome=_in_doubt(file, sent))
+        sent = replace(sent, outcome=_in_doubt(file, sent, self._reset))
         if sent.outcome.verdict is not Verdict.ACCEPTED:
             raise _error(file, sent, superseded=superseded())
         accepted_at = self._now()
@@ -281,12 +283,14 @@ def _receipt(connector: str, file: FinishedFile, tries: Tries) -> Receipt:
     )
 
 
-def _in_doubt(file: FinishedFile, sent: Sent) -> Outcome:
+def _in_doubt(file: FinishedFile, sent: Sent, reset: Callable[[str, int, int], str]) -> Outcome:
     """The outcome; of a refusal that may say that an earlier attempt delivered the file, not one of what is in it."""
     outcome = sent.outcome
     if outcome.verdict is not Verdict.REFUSED or not (outcome.of_name and sent.tries.may_be_there):
         return outcome
-    passed = f": then pass it by resetting the group's offset to {file.last_offset + 1} with {RESET_TOOL}"
+    after = file.last_offset + 1
+    command = reset(file.topic, file.partition, after)
+    passed = f": then pass it by resetting the group's offset to {after} with {command}"
     cure = (
         f"Look whether the target has a file of this name, from an attempt whose answer was lost"
         f"{passed if file.frame is None else ''}. If it has not, correct what the answer names"

@@ -16,6 +16,8 @@ import pyarrow as pa
 from parquet_sink.config.report import printable
 from parquet_sink.convert.decoded import Decoder
 from parquet_sink.errors import ConnectorError, InvalidRecord
+from parquet_sink.kafka.resets import reset_command
+from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import VALUES_ONLY, RecordParts
 from parquet_sink.model.rejected import TASK, Rejected, Stage, class_name, stage_name
@@ -38,14 +40,16 @@ LONGEST: Final = 1_000
 MOST_HEADERS: Final = 20
 
 
-def stopped_by(rejected: Rejected) -> InvalidRecord:
-    """What a connector fails with that stops at a record."""
+def stopped_by(rejected: Rejected, kafka: KafkaSettings | None = None) -> InvalidRecord:
+    """What a connector fails with that stops at a record. kafka: where its group is."""
+    place, after = f"{rejected.topic}:{rejected.partition}", rejected.offset + 1
     return InvalidRecord(
         topic=rejected.topic,
         partition=rejected.partition,
         offset=rejected.offset,
         reason=rejected.reason,
         may_pass=rejected.stage is not Stage.OBFUSCATION,
+        command="" if kafka is None else reset_command(kafka, place, to=after),
     )
 
 
@@ -88,14 +92,17 @@ class RejectPolicy(Protocol):
 
 
 class StopAtRejected:
-    """Nothing is diverted: the connector fails and names the record."""
+    """Nothing is diverted: the connector fails and names the record. kafka: as of `stopped_by`."""
 
     diverts = False
     needs = VALUES_ONLY
 
+    def __init__(self, kafka: KafkaSettings | None = None) -> None:
+        self._kafka = kafka
+
     def decide(self, rejected: Rejected) -> InvalidRecord:
         """The error that names the record."""
-        return stopped_by(rejected)
+        return stopped_by(rejected, self._kafka)
 
     def flush(self, planned: PlannedRange) -> None:
         """Nothing is pending."""
@@ -133,11 +140,12 @@ class DivertStore(Protocol):
 class DivertPolicy:
     """A `RejectPolicy` that keeps rejected records in a store, and goes on if the settings say so.
 
-    Where they do not, the record goes to the store all the same, and the connector fails, as in Kafka Connect.
+    Where they do not, the record goes to the store all the same, and the connector fails, as in Kafka Connect. kafka:
+    as of `stopped_by`.
     """
 
-    def __init__(self, settings: ErrorSettings, store: DivertStore) -> None:
-        self._settings, self._store = settings, store
+    def __init__(self, settings: ErrorSettings, store: DivertStore, kafka: KafkaSettings | None = None) -> None:
+        self._settings, self._store, self._kafka = settings, store, kafka
 
     @property
     def diverts(self) -> bool:
@@ -153,7 +161,7 @@ class DivertPolicy:
         What is to be obfuscated and cannot be is not written anywhere.
         """
         if rejected.stage is Stage.OBFUSCATION:
-            return stopped_by(rejected)
+            return stopped_by(rejected, self._kafka)
         refused = rejected.stage is Stage.TASK_PUT
         if self._settings.refused_files if refused else self._settings.invalid_records:
             self._store.put(rejected)
@@ -165,7 +173,7 @@ class DivertPolicy:
                 "topic %s, topic-partition %d, offset %d cannot be diverted: %s",
                 *(rejected.topic, rejected.partition, rejected.offset, error),
             )
-        return stopped_by(rejected)
+        return stopped_by(rejected, self._kafka)
 
     def flush(self, planned: PlannedRange) -> None:
         """As the store's."""
@@ -339,7 +347,8 @@ def steps_of_record_sink(settings: RecordSinkSettings) -> RecordSteps:
 def policy_for(settings: SinkSettings | RecordSinkSettings) -> RejectPolicy:
     """Rejected records go to the dead-letter topic, or are parked; without either the first one stops the connector."""
     store = _store(settings)
-    policy = StopAtRejected() if store is None else DivertPolicy(settings.errors, store)
+    kafka = settings.kafka
+    policy = StopAtRejected(kafka) if store is None else DivertPolicy(settings.errors, store, kafka)
     if not settings.errors.log:
         return policy
     return LoggedRejects(policy, settings.name, settings.errors.log_content, classes_of(settings))

@@ -38,6 +38,7 @@ from typing import Generic, TypeVar
 
 from parquet_sink.kafka.range_reader import RangeReader
 from parquet_sink.kafka.ranges_ahead import RangesAhead
+from parquet_sink.kafka.resets import reset_command
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.kafka.several_ranges import ReadAhead, ReadInTurn, SmallRanges, reading
 from parquet_sink.model.partitions import PartitionKey
@@ -157,7 +158,13 @@ class TaskFlush(RangesTask[RangeFlush]):
             target = settings.notify.behind(target)
         keep_files = settings.files.keep_files
         allowed = partial(may_deliver, settings.kafka.owned)
-        deliverer = Deliverer(settings.name, target, settings.retry, keep_files=keep_files, allowed=allowed)
+
+        def reset(topic: str, partition: int, to: int) -> str:
+            return reset_command(settings.kafka, f"{topic}:{partition}", to=to)
+
+        deliverer = Deliverer(
+            settings.name, target, settings.retry, keep_files=keep_files, allowed=allowed, reset=reset
+        )
         self._uploader = OrderedUploader(deliverer, on_receipt=on_receipt, passes_over=settings.errors.refused_files)
 
     def run(self, ranges: Sequence[PlannedRange]) -> tuple[RangeOutcome, ...]:

@@ -12,7 +12,7 @@ from typing import Final
 from confluent_kafka import Consumer
 
 from parquet_sink.config.report import printable
-from parquet_sink.errors import RESET_TOOL, BrokerAway, InvalidConfiguration, KafkaFailed, KafkaRefused
+from parquet_sink.errors import BrokerAway, InvalidConfiguration, KafkaFailed, KafkaRefused
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.client.options import NO_EFFECT
@@ -23,6 +23,7 @@ from parquet_sink.kafka.cluster.requests import Brokers, Rights
 from parquet_sink.kafka.dead_letter_topic import DeadLetterTopic
 from parquet_sink.kafka.group.committed import Committed
 from parquet_sink.kafka.group.offsets import GroupOffsets
+from parquet_sink.kafka.resets import reset_command
 from parquet_sink.kafka.settings import DeadLetterSettings, KafkaSettings
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
@@ -154,13 +155,15 @@ def of_group(
     item = f"group {kafka.group}"
     fresh = [key for key in lasts if key not in committed]
     if fresh and kafka.offset_reset == "none":
-        cure = f"auto.offset.reset is none: commit an offset with {RESET_TOOL}, or choose earliest or latest."
+        command = reset_command(kafka, *_as_words(fresh))
+        cure = f"auto.offset.reset is none: commit an offset with {command}, or choose earliest or latest."
         return Finding(Health.FAILED, item, f"no committed offset for {_listed(map(_named, fresh))}. {cure}")
     outside = [key for key, found in committed.items() if not firsts[key] <= found.offset <= lasts[key]]
     if outside:
         what = _listed(f"{_named(key)} at {committed[key].offset}" for key in outside)
         health = Health.FAILED if kafka.lost_offsets == "STOP" else Health.WARNING
-        cure = f"Reset the group with {RESET_TOOL}, or set connect.ems.lost.offsets.policy=CONTINUE."
+        command = reset_command(kafka, *_as_words(outside))
+        cure = f"Reset the group with {command}, or set connect.ems.lost.offsets.policy=CONTINUE."
         return Finding(health, item, f"Kafka no longer holds the offsets it stands at: {what}. {cure}")
     if not committed:
         return Finding(Health.OK, item, f"no committed offsets: it begins at the {kafka.offset_reset} record")
@@ -197,6 +200,14 @@ def of_reading(kafka: KafkaSettings, topics: Sequence[str]) -> Iterator[Finding]
         unknown = "; whether it may commit is seen at the start, because brokers answer that for groups that exist"
         count = f"{len(topics)} topic{'' if len(topics) == 1 else 's'}"
         yield Finding(Health.OK, "rights", f"it may read {count}{unknown if group is None else f' {commits}'}")
+
+
+def _as_words(keys: Iterable[PartitionKey]) -> list[str]:
+    """As Kafka's tools name topic-partitions: `orders:0,2`."""
+    numbers: dict[str, list[str]] = {}
+    for topic, partition in sorted(keys):
+        numbers.setdefault(topic, []).append(str(partition))
+    return [f"{topic}:{','.join(found)}" for topic, found in numbers.items()]
 
 
 def lacking_to_write(settings: DeadLetterSettings) -> str | None:

@@ -1,6 +1,7 @@
 """Leader epochs: which belongs to an offset, and what the client says of a log that was cut back."""
 
 from parquet_sink.kafka.leader_epochs import LeaderEpochs, log_truncated, truncation_offset
+from parquet_sink.kafka.settings import KafkaSettings
 from tests.messages import assert_says
 
 KEY = ("orders", 0)
@@ -63,6 +64,7 @@ def test_where_a_log_was_cut_is_what_the_client_says() -> None:
 
 def test_a_cut_names_records_and_both_cures() -> None:
     """An operator hears which records differ, how to have them, and how to go on without."""
-    said = log_truncated("orders", 0, 100, 60)
+    said = log_truncated(KafkaSettings(group="g"), "orders", 0, 100, 60)
     assert_says(said, "Topic orders, topic-partition 0", "from 60 to 99", "reset the group's offset to 60")
+    assert_says(said, "--group g --topic orders:0 --reset-offsets --to-offset 60 --execute")
     assert_says(said, "go on at 100", "connect.ems.lost.offsets.policy=CONTINUE")

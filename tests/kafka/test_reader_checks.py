@@ -8,6 +8,7 @@ from confluent_kafka import KafkaError, KafkaException
 from parquet_sink.errors import KafkaFailed, OffsetsLost, TopicGone
 from parquet_sink.kafka.client import renewal
 from parquet_sink.kafka.range_reader import ASK_AFTER_S, ReaderChecks
+from parquet_sink.kafka.settings import KafkaSettings
 from tests.messages import assert_line_says, saying
 
 TRUNCATED = (
@@ -31,7 +32,7 @@ class Asked:
 @pytest.fixture
 def checks() -> ReaderChecks:
     """Of a range that begins at 100."""
-    return ReaderChecks("orders", 0, 100, stop=True)
+    return ReaderChecks(KafkaSettings(), "orders", 0, 100)
 
 
 def test_silence_is_looked_into_now_and_then(checks: ReaderChecks) -> None:
@@ -77,7 +78,7 @@ def test_a_cut_below_the_range_is_a_loss(checks: ReaderChecks) -> None:
 
 def test_an_accepted_cut_is_told(caplog: pytest.LogCaptureFixture) -> None:
     """With CONTINUE the log names what is passed over."""
-    ReaderChecks("orders", 0, 100, stop=False).on_truncation(TRUNCATED, 100)
+    ReaderChecks(KafkaSettings(lost_offsets="CONTINUE"), "orders", 0, 100).on_truncation(TRUNCATED, 100)
     assert_line_says(caplog.text, "from 60 to 99 are others", "Going on at 100")
 
 
@@ -85,7 +86,9 @@ def test_an_accepted_cut_is_told(caplog: pytest.LogCaptureFixture) -> None:
 def test_a_cut_within_the_range_is_read_again(stop: bool) -> None:
     """Nothing below the range's start differs: the range is repeated, whatever the policy."""
     with pytest.raises(KafkaFailed, match="cut back to 60") as found:
-        ReaderChecks("orders", 0, 50, stop=stop).on_truncation(TRUNCATED, 100)
+        ReaderChecks(KafkaSettings(lost_offsets="STOP" if stop else "CONTINUE"), "orders", 0, 50).on_truncation(
+            TRUNCATED, 100
+        )
     assert not isinstance(found.value, OffsetsLost)
     assert found.value.topic_partition == ("orders", 0)
 

@@ -72,7 +72,10 @@ def test_without_an_offset_the_reset_decides(
 def test_a_reset_of_none_fails(cluster: Cluster, make: Callable[..., Planner]) -> None:
     """With auto.offset.reset=none a missing offset is an error that names topic-partition, group and cure."""
     said = ("Topic orders, topic-partition 0:", "group connect-orders", "no committed", "auto.offset.reset is none")
-    with pytest.raises(ConnectorError, match=saying(*said, "kafka-consumer-groups", "earliest or latest")):
+    with pytest.raises(
+        ConnectorError,
+        match=saying(*said, "--group connect-orders --topic orders:0", "--to-earliest", "earliest or latest"),
+    ):
         make(offset_reset="none").begin()
 
 

@@ -6,11 +6,12 @@ from dataclasses import replace
 import pytest
 
 from parquet_sink.errors import InvalidRecord, KafkaFailed
+from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordParts
 from parquet_sink.model.rejected import Rejected, Stage
 from parquet_sink.settings.connector import ErrorSettings
-from parquet_sink.task.record_steps import DivertPolicy, RecordSteps
+from parquet_sink.task.record_steps import DivertPolicy, RecordSteps, StopAtRejected
 from tests.messages import assert_says
 from tests.task.fakes import SPAN, Run, Target, block, good
 
@@ -51,6 +52,16 @@ def test_what_is_passed_over_goes_to_the_store() -> None:
     assert store.put_ == [REJECTED]
     with pytest.raises(KafkaFailed, match="full"):
         DivertPolicy(TOLERANT, Store(full=True)).decide(REJECTED)
+
+
+@pytest.mark.parametrize("diverted", [False, True])
+def test_a_record_that_stops_has_the_command_that_passes_it(diverted: bool) -> None:
+    """Whole, with brokers and group, wherever the record went besides."""
+    kafka = KafkaSettings(group="connect-orders", client={"bootstrap.servers": "k:9092"})
+    policy = DivertPolicy(ErrorSettings(), Store(), kafka) if diverted else StopAtRejected(kafka)
+    stopped = policy.decide(REJECTED)
+    assert_says(stopped, "orders", "offset 7", "--tool consumer-groups --bootstrap-server k:9092")
+    assert_says(stopped, "--group connect-orders --topic orders:0 --reset-offsets --to-offset 8 --execute`")
 
 
 @pytest.mark.parametrize("full", [False, True])

@@ -257,7 +257,8 @@ def test_a_file_that_may_have_been_delivered_is_not_diverted(
     assert (outcome.accepted_until, store.offsets, target.files) == (100, [], [])
     assert outcome.failure is not None
     assert outcome.failure.kind == "UploadRefused"
-    assert_says(outcome.failure.message, "the target answered 409: known", "offset to 160", "kafka-consumer-groups")
+    assert_says(outcome.failure.message, "the target answered 409: known", "offset to 160")
+    assert_says(outcome.failure.message, "--tool consumer-groups", "--topic orders:0", "--to-offset 160 --execute")
     assert "error.policy=CONTINUE" not in outcome.failure.message
 
 
