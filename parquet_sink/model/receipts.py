@@ -95,6 +95,14 @@ class Archiving:
 
 
 @dataclass(frozen=True)
+class Notifying:
+    """A notice that a Spark task posted to the webhook by itself. cause: why it is given up, None when it was taken."""
+
+    notice_id: str
+    cause: str | None = None
+
+
+@dataclass(frozen=True)
 class Receipt:
     """One file, accepted or not.
 
@@ -105,7 +113,8 @@ class Receipt:
     goes on; then there is no failure. table: at the target, None for the connector's one. digest: SHA-256 of the
     file's bytes, hexadecimal. tried: what came of each of the attempts, as far as it is kept. answers: what came of
     those that were made in the last Spark task, all of them counted. archive: what became of it at an archive, None
-    where there is none, or that is not known yet.
+    where there is none, or that is not known yet. notice: what became of its notice at the webhook, None where there is
+    none, or the connector's program posts it.
     """
 
     connector: str
@@ -132,6 +141,7 @@ class Receipt:
     tried: tuple[Attempt, ...] = ()
     answers: tuple[AttemptCount, ...] = ()
     archive: Archiving | None = None
+    notice: Notifying | None = None
 
     @property
     def accepted(self) -> bool:
@@ -157,4 +167,6 @@ class Receipt:
         failed = None if failure is None else Failure.from_dict(failure)
         answers = tuple(map(AttemptCount.from_dict, fields.get("answers", ())))
         archive = None if fields.get("archive") is None else Archiving(**fields["archive"])
-        return cls(**{**fields, "failure": failed, "tried": tried, "answers": answers, "archive": archive})
+        notice = None if fields.get("notice") is None else Notifying(**fields["notice"])
+        made = {"failure": failed, "tried": tried, "answers": answers, "archive": archive, "notice": notice}
+        return cls(**{**fields, **made})

@@ -8,6 +8,7 @@ from typing import Final
 
 from parquet_sink.archive.target import AcceptedFiles
 from parquet_sink.files.accumulator import FinishedFile
+from parquet_sink.model.receipts import Notifying
 from parquet_sink.notify.notice import Notice, notice_of
 from parquet_sink.notify.settings import NotifySettings
 from parquet_sink.notify.topic import TopicNotices
@@ -63,14 +64,15 @@ class NotifiedTarget:
                 return replace(failed, fate="was accepted, but its notice was not")
             self._accepted.remove(self._target, file)
         if self._folder is not None:
-            self._hand_over(self._folder, notice)
+            outcome = replace(outcome, notice=self._hand_over(self._folder, notice))
         return outcome
 
-    def _hand_over(self, folder: NoticeFolder, notice: Notice) -> None:
+    def _hand_over(self, folder: NoticeFolder, notice: Notice) -> Notifying | None:
+        """What became of it; None where the program posts it."""
         try:
             if folder.tended:
                 folder.put(notice)
-                return
+                return None
             webhook = Webhook(self._settings)
             cause, _ = webhook.post(notice, ONCE_S)
             webhook.close()
@@ -78,6 +80,7 @@ class NotifiedTarget:
             cause = f"{type(error).__name__}: {error}"
         if cause is not None:
             log.warning("connector %s: notice %s is given up: %s", self._settings.connector, notice.id, cause)
+        return Notifying(notice.id, cause)
 
     def probe(self, seconds_left: float) -> ProbeResult:
         return self._target.probe(seconds_left)

@@ -9,7 +9,7 @@ unknown    the file may have been taken: the same name and bytes are sent again,
 from dataclasses import dataclass
 from enum import StrEnum
 
-from parquet_sink.model.receipts import Archiving
+from parquet_sink.model.receipts import Archiving, Notifying
 
 
 class Verdict(StrEnum):
@@ -29,8 +29,8 @@ class Outcome:
     protocol has none. retry_after_seconds: how long the target asks to be left alone. answer_id: what the target calls
     the file. of_file: REFUSED for what is in this file, so that another one may be accepted; not for a key, a right or
     an address, which all files share. of_name: REFUSED perhaps because the target knows a file of this name. archive:
-    what became of an accepted file at an archive. fate: what became of the file, where the verdict alone would not tell
-    it right.
+    what became of an accepted file at an archive; notice: of its notice, where that was posted at once. fate: what
+    became of the file, where the verdict alone would not tell it right.
     """
 
     verdict: Verdict
@@ -42,6 +42,7 @@ class Outcome:
     of_file: bool = False
     of_name: bool = False
     archive: Archiving | None = None
+    notice: Notifying | None = None
     fate: str = ""
 
 

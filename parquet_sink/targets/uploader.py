@@ -249,6 +249,7 @@ class Deliverer:
             answer_id=sent.outcome.answer_id,
             accepted_at=accepted_at,
             archive=sent.outcome.archive,
+            notice=sent.outcome.notice,
             answers=sent.answers,
         )
 

@@ -11,6 +11,7 @@ from parquet_sink.model.events import (
     Event,
     FileAccepted,
     FileFailed,
+    FileNotified,
     FilePassedOver,
     OffsetsPassedOver,
     RangeFailed,
@@ -105,13 +106,16 @@ def _uploads(outcome: RangeOutcome, sender: Sender) -> Iterator[UploadRecord]:
 
 
 def events_of(connector: str, outcome: RangeOutcome) -> Iterator[Event]:
-    """Its files in offset order, what is lost or was diverted, then the range.
+    """Its files in offset order, each with the notice that a task posted; what is lost or was diverted; then the range.
 
     The same outcome always gives equal events.
     """
     for receipt in outcome.receipts:
         if receipt.passed_over is None or receipt.next_offset <= outcome.accepted_until:  # else it comes again
-            yield file_event(receipt, outcome.ended_at_s)
+            event = file_event(receipt, outcome.ended_at_s)
+            yield event
+            if receipt.notice is not None:
+                yield FileNotified(connector, event.at_s, receipt.notice.notice_id, receipt.notice.cause)
     planned = outcome.planned
     for one in _passed_over(outcome):
         yield OffsetsPassedOver(connector, outcome.ended_at_s, planned.topic, planned.partition, *one)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -171,14 +172,24 @@ def test_a_notice_for_the_webhook_waits_on_the_disk(
     assert (json.loads(notice.data)["file"], notice.id) == (FILE.name, waiting.id)
     (tmp_path / "file").write_text("")
     blocked = settings(tmp_path / "file", topic=None, url="http://localhost:1/")
-    assert made(FakeTarget(ACCEPTED), producer, blocked)[0].push(FILE, 10.0) == ACCEPTED
+    outcome = made(FakeTarget(ACCEPTED), producer, blocked)[0].push(FILE, 10.0)
+    assert replace(outcome, notice=None) == ACCEPTED
+    assert outcome.notice is not None
+    assert (outcome.notice.notice_id, bool(outcome.notice.cause)) == (waiting.id, True)
 
 
 def test_without_the_program_it_is_posted_once(
     tmp_path: Path, producer: FakeProducer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What is not taken then is given up, which is logged."""
+    """What is not taken then is given up, which is logged, and told with the file; so is what is taken."""
     monkeypatch.setattr(module, "ONCE_S", 0.5)
     about = settings(tmp_path, topic=None, url="http://127.0.0.1:1/")
-    assert made(FakeTarget(ACCEPTED), producer, about)[0].push(FILE, 10.0) == ACCEPTED
+    outcome = made(FakeTarget(ACCEPTED), producer, about)[0].push(FILE, 10.0)
+    assert outcome.verdict is Verdict.ACCEPTED
     assert "is given up" in caplog.text
+    assert outcome.notice is not None
+    assert_says(caplog.text, outcome.notice.notice_id, str(outcome.notice.cause))
+    monkeypatch.setattr(module.Webhook, "post", lambda webhook, notice, within_s: (None, None))
+    outcome = made(FakeTarget(ACCEPTED), producer, about)[0].push(FILE, 10.0)
+    assert outcome.notice is not None
+    assert outcome.notice.cause is None

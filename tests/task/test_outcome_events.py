@@ -8,6 +8,7 @@ from parquet_sink.errors import failure_named
 from parquet_sink.model.events import (
     FileAccepted,
     FileFailed,
+    FileNotified,
     FilePassedOver,
     OffsetsPassedOver,
     RangeFailed,
@@ -17,7 +18,7 @@ from parquet_sink.model.events import (
     event_from_json,
 )
 from parquet_sink.model.ranges import Again, AttemptCount, LearnedSchema, LossCause, LostOffsets, PlannedRange, Tries
-from parquet_sink.model.receipts import Failure, Receipt
+from parquet_sink.model.receipts import Failure, Notifying, Receipt
 from parquet_sink.task.outcome import RangeOutcome, events_of
 
 PLANNED = PlannedRange("orders", 3, 0, 100, "records")
@@ -41,6 +42,17 @@ def test_a_whole_range_is_its_files_and_their_sums() -> None:
             "sink", 99.0, "orders", 3, 0, 100, files=2, records=20, rows=40, size_bytes=2_000, read=20, gaps=80
         ),
     ]
+
+
+@pytest.mark.parametrize("cause", [None, "503"])
+def test_a_notice_that_a_task_posted_is_told_after_its_file(cause: str | None) -> None:
+    """Taken or given up, and the same whenever the outcome is told again."""
+    told = replace(receipt(0), notice=Notifying("id-1", cause))
+    outcome = RangeOutcome(PLANNED, 100, (told, receipt(10)), None, LearnedSchema(), ended_at_s=99.0, read=20)
+    events = list(events_of("sink", outcome))
+    assert [type(one) for one in events] == [FileAccepted, FileNotified, FileAccepted, RangeFlushed]
+    assert events[1] == FileNotified("sink", 0.5, "id-1", cause)
+    assert [event_from_json(one.to_json()) for one in events] == events == list(events_of("sink", outcome))
 
 
 def test_a_range_without_a_row_is_flushed_all_the_same() -> None:
