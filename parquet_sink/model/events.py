@@ -231,7 +231,8 @@ class TopicsMissing(Event):
 class FlushIntervalExceeded(Event):
     """So many topic-partitions of a micro-batch had waited for more than twice the flush interval, up to waited_s.
 
-    partitions: 0 when that is over. batch_ranges, batch_s: the micro-batch before, for which they waited.
+    partitions: 0 when that is over. batch_ranges, batch_s: the micro-batch before, for which they waited. idle_s: since
+    that was done, where they waited for Spark to ask for the next, as with a trigger longer than the interval; else 0.
     """
 
     partitions: int
@@ -239,14 +240,24 @@ class FlushIntervalExceeded(Event):
     interval_s: float
     batch_ranges: int
     batch_s: float
+    idle_s: float = 0.0
 
     @property
     def described(self) -> str:
         """In words, with what helps."""
         several = "" if self.partitions == 1 else "s"
-        return (
+        waited = (
             f"the flush interval of {self.interval_s:g} s is exceeded: {self.partitions:,} topic-partition{several} "
-            f"waited up to {self.waited_s:.1f} s to be flushed. The micro-batch before flushed {self.batch_ranges:,} "
+            f"waited up to {self.waited_s:.1f} s to be flushed. "
+        )
+        if self.idle_s:
+            return (
+                f"{waited}Spark asked for the next micro-batch {self.idle_s:.1f} s after the one before was done. In a "
+                f"PySpark program give the query a trigger of {self.interval_s:g} s or less, or raise the interval; "
+                "else look at what keeps the machine busy."
+            )
+        return (
+            f"{waited}The micro-batch before flushed {self.batch_ranges:,} "
             f"topic-partition{'' if self.batch_ranges == 1 else 's'} in {self.batch_s:.1f} s. Raise the interval, or "
             "give more Spark slots (--master, tasks.max) or cores; if uploads take long, look at the target."
         )

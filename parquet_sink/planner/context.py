@@ -1,5 +1,6 @@
 """Where each topic-partition of a connector stands, and what the parts of its planner share."""
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -43,7 +44,7 @@ class PartitionOffsets:
 class PlanningContext:
     """The connector's settings and state, both clients of Kafka, and a clock (epoch seconds that never jump).
 
-    spawn: asks Kafka in the background.
+    spawn: asks Kafka in the background. monotonic: the clock that all processes of the machine have in common.
     """
 
     settings: PlanningSettings
@@ -56,6 +57,7 @@ class PlanningContext:
     now: Callable[[], float]
     unavailable: UnavailablePartitions
     spawn: Spawn = in_thread
+    monotonic: Callable[[], float] = time.monotonic
 
     def on_lost(self, key: PartitionKey, lost: LostOffsets) -> None:
         """What these offsets of a topic-partition held is gone, and the connector goes on."""

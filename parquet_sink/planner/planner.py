@@ -260,6 +260,7 @@ class Planner:
         cure.
         """
         deadline = self._deadline()
+        self._late.asked()
         while True:
             try:
                 due = self._tick(finished)

@@ -11,6 +11,7 @@ from parquet_sink.model.ranges import PartitionProgress, PlannedRange
 from parquet_sink.planner.admission import seen_ms
 from parquet_sink.planner.context import PlanningContext
 from parquet_sink.planner.first_timestamps import FirstTimestamps
+from parquet_sink.state.store import REPORTED_MS
 
 log = logging.getLogger(__name__)
 
@@ -132,9 +133,10 @@ class RecordAges:
 class LateFlushes:
     """Compares the ages of ranges with the interval when they are taken.
 
-    What waited while nothing was to be taken is not late: what was there at the start, what came during the first
-    micro-batch, in which all is loaded, during a pause, or while uploads fail, which is reported elsewhere. Ages count
-    from the end of that.
+    They wait for the micro-batch before, or for Spark to ask for the next: a trigger in a PySpark program may be longer
+    than the interval. What waited while nothing was to be taken is not late: what was there at the start, what came
+    during the first micro-batch, in which all is loaded, during a pause, or while uploads fail, which is reported
+    elsewhere. Ages count from the end of that.
     """
 
     def __init__(self, context: PlanningContext) -> None:
@@ -145,14 +147,22 @@ class LateFlushes:
         self._reported = FlushIntervalExceeded(context.settings.name, 0.0, 0, 0.0, 0.0, 0, 0.0)
         self._logged_s = -LOG_S
         self._ranges, self._batch_s = 0, 0.0
+        self._asked_s, self._idle_s, self._ended = self._since_s, 0.0, False
+
+    def asked(self) -> None:
+        """Spark asks what is due, whether or not brokers answer: the micro-batch before is done."""
+        now_s = self._context.now()
+        self._asked_s, self._idle_s = now_s, now_s - self._asked_s
+        if self._running is not None:
+            whole_s = now_s - self._running[1]
+            self._idle_s = min(self._reported_for_s(), whole_s)
+            self._ranges, self._batch_s = self._running[0], whole_s - self._idle_s
+            self._running, self._ended = None, True
 
     def tick(self, *, excused: bool) -> None:
-        """At each, before ranges are taken: the micro-batch before is done. excused: what waits now is not late."""
+        """At each, before ranges are taken. excused: what waits now is not late."""
         now_s, starting = self._context.now(), not self._first_ended
-        if self._running is not None:
-            self._first_ended = True
-            self._ranges, self._batch_s = self._running[0], now_s - self._running[1]
-            self._running = None
+        self._first_ended = self._ended
         if excused or starting:
             self._since_s = now_s
 
@@ -166,6 +176,7 @@ class LateFlushes:
         seen_s = [oldest_ms.get((one.topic, one.partition), now_s * 1_000) / 1_000 for one in ranges]
         waited = [now_s - max(at_s, self._since_s) for at_s in seen_s]
         late = [seconds for seconds in waited if seconds > EXCEEDED * interval_s + TICKS_S]
+        asked_late = self._idle_s > interval_s and self._idle_s >= self._batch_s
         reported = FlushIntervalExceeded(
             connector=self._context.settings.name,
             at_s=now_s,
@@ -174,6 +185,7 @@ class LateFlushes:
             interval_s=interval_s,
             batch_ranges=self._ranges,
             batch_s=self._batch_s,
+            idle_s=self._idle_s if late and asked_late else 0.0,
         )
         if late or self._reported.partitions:
             self._context.state.append_events([reported])
@@ -181,3 +193,8 @@ class LateFlushes:
             self._logged_s = now_s
             log.warning("connector %s: %s", reported.connector, reported.described)
         self._reported = reported
+
+    def _reported_for_s(self) -> float:
+        """How long ago the sink reported the micro-batch before; 0 where no sink of ours does."""
+        at_ms = self._context.state.get(REPORTED_MS)
+        return 0.0 if at_ms is None else max(self._context.monotonic() - at_ms / 1_000, 0.0)

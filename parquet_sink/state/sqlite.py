@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict
@@ -21,7 +22,7 @@ from parquet_sink.model.events import Event, event_from_json
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import Accepted, Again, LearnedSchema, PartitionProgress, PlannedRange, ValueSizes
 from parquet_sink.model.receipts import Failure
-from parquet_sink.state.store import REPORTED, EventBatch, Field, T
+from parquet_sink.state.store import REPORTED, REPORTED_MS, EventBatch, Field, T
 
 log = logging.getLogger(__name__)
 
@@ -186,15 +187,18 @@ class SqliteRun(Database):
             db.executemany("delete from accepted where topic = ? and partition = ?", keys)
             db.execute("delete from field where name = ?", (REPORTED.name,))
 
-    def record_accepted(self, ranges: Sequence[Accepted]) -> None:
+    def record_accepted(self, ranges: Sequence[Accepted], now_s: float | None = None) -> None:
         """How far the last range of each topic-partition is accepted, which reports the micro-batch.
 
-        All of it is there, or nothing; topic-partitions that are not named stay as they were.
+        All of it is there, or nothing; topic-partitions that are not named stay as they were. now_s: by
+        `time.monotonic`, which is asked where None is given.
         """
         rows = [(one.topic, one.partition, json.dumps(asdict(one))) for one in ranges]
+        now_ms = int(1_000 * (time.monotonic() if now_s is None else now_s))
+        fields = [(REPORTED.name, json.dumps(True)), (REPORTED_MS.name, json.dumps(now_ms))]
         with self._transaction() as db:
             db.executemany("insert or replace into accepted values (?, ?, ?)", rows)
-            db.execute("insert or replace into field values (?, ?)", (REPORTED.name, json.dumps(True)))
+            db.executemany("insert or replace into field values (?, ?)", fields)
 
     def accepted(self, of: Iterable[PartitionKey] | None = None) -> list[Accepted]:
         """of: these topic-partitions; None: all."""

@@ -11,7 +11,7 @@ loses estimates and history, never a record: the offsets that count are the cons
 | `STARTED`, `DRAINED`, `SETTLED`, `FLUSHED` | planner | program |
 | `BEGUN` | planner; program, before a query starts | program |
 | progress | planner | program |
-| accepted, `REPORTED` | committer | planner, program |
+| accepted, `REPORTED`, `REPORTED_MS` | committer | planner, program |
 | `SENT` | committer; planner and program, once it is stored | planner, program |
 | failure | planner, committer | program |
 | event log | planner, committer, tasks beside the program | program |
@@ -64,7 +64,25 @@ SENT: Final = Field["str | None"]("sent", None)
 REPORTED: Final = Field[bool]("reported", False)
 """The sink reported what became of the micro-batch that was planned last: see `SqliteRun.begin_batch`."""
 
-FIELDS: Final = (SLOTS, WARM_UP, PAUSE, STOP, COMING, FLUSH, FLUSHED, STARTED, BEGUN, DRAINED, SETTLED, SENT, REPORTED)
+REPORTED_MS: Final = Field["int | None"]("reported_ms", None)
+"""When it last did so: milliseconds of the machine's clock that never jumps, `time.monotonic`."""
+
+FIELDS: Final = (
+    SLOTS,
+    WARM_UP,
+    PAUSE,
+    STOP,
+    COMING,
+    FLUSH,
+    FLUSHED,
+    STARTED,
+    BEGUN,
+    DRAINED,
+    SETTLED,
+    SENT,
+    REPORTED,
+    REPORTED_MS,
+)
 
 
 @dataclass(frozen=True)

@@ -204,6 +204,7 @@ def planner_on(
         now=clock.now,
         unavailable=UnavailablePartitions(settings.name, state, clock.now),
         spawn=spawn,
+        monotonic=clock.now,
     )
     outage = BrokerOutage(settings.name, state, clock.now, settings.away_timeout_ms)
     return kind(context, outage, cluster.times, sleep=clock.sleep, **more)
@@ -215,7 +216,7 @@ class Reported(Planner):
     def tick(self, finished: Mapping[PartitionKey, int]) -> list[PlannedRange]:
         if not self._state.get(REPORTED):
             ended = [one for one in self.in_flight if (one.topic, one.partition) in finished]
-            self._state.record_accepted([done(one) for one in ended])
+            self._state.record_accepted([done(one) for one in ended], self._now())
         return super().tick(finished)
 
 

@@ -11,7 +11,7 @@ from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import PAUSE
 from tests.factories import Clock
 from tests.messages import assert_says
-from tests.planner.planner_cluster import SETTINGS, Cluster, planner_on
+from tests.planner.planner_cluster import SETTINGS, Cluster, done, planner_on
 
 KEYS = [("orders", number) for number in range(5)]
 INTERVAL_S = 3.0
@@ -26,10 +26,10 @@ class Connector:
         self.cluster.logs = dict.fromkeys(KEYS, (0, 0))
         self.done: dict[tuple[str, int], int] = {}
 
-    def begin(self) -> None:
+    def begin(self, *, reported: bool = False) -> None:
         flush = FlushSettings(1_000_000, 100_000, int(INTERVAL_S * 1_000))
         made = replace(SETTINGS, flush=flush)
-        self.planner = planner_on(self.cluster, made, self._state, self.clock, reported=False)
+        self.planner = planner_on(self.cluster, made, self._state, self.clock, reported=reported)
         self.planner.begin()
 
     def run(self, seconds: float, batch_s: float) -> None:
@@ -40,6 +40,18 @@ class Connector:
             due = self.planner.tick(self.done)
             self.done = {(one.topic, one.partition): one.end for one in due}
             self.clock.sleep(batch_s if due else TICK_S)
+
+    def ask(self, seconds: float, trigger_s: float, batch_s: float) -> None:
+        """Likewise, of a sink that reports them, in a query that asks once in so many seconds."""
+        end_s = self.clock.seconds + seconds
+        while self.clock.seconds < end_s:
+            self.cluster.logs = {key: (0, high + 1) for key, (_, high) in self.cluster.logs.items()}
+            due = self.planner.tick(self.done)
+            self.done = {(one.topic, one.partition): one.end for one in due}
+            if due:
+                self.clock.sleep(batch_s)
+                self._state.record_accepted([done(one) for one in due], self.clock.now())
+            self.clock.sleep(trigger_s - batch_s * bool(due))
 
     def told(self) -> list[FlushIntervalExceeded]:
         return [one for one in self._state.events_after(0).events if isinstance(one, FlushIntervalExceeded)]
@@ -71,6 +83,38 @@ def test_micro_batches_that_take_longer_are_told(connector: Connector, caplog: p
     assert len(told) == pytest.approx(LOG_S / 30 + 2, abs=2)
     assert len(caplog.messages) == 2
     assert_says(caplog.messages[0], "connector orders", "flush interval of 3 s", "exceeded", "5 topic-partitions")
+
+
+@pytest.mark.parametrize("batch_s", [0.5, 9.0])
+def test_a_trigger_that_is_longer_is_told_as_that(
+    connector: Connector, caplog: pytest.LogCaptureFixture, batch_s: float
+) -> None:
+    """In a PySpark program no slot helps: it names trigger and interval, and what the micro-batch took."""
+    connector.begin(reported=True)
+    connector.ask(300, trigger_s=30.0, batch_s=batch_s)
+    told = connector.told()
+    assert len(told) > 5
+    assert {(one.idle_s, one.batch_s) for one in told if one.batch_ranges} == {(30.0 - batch_s, batch_s)}
+    assert_says(
+        caplog.messages[0], "connector orders", "interval of 3 s", "trigger of 3 s or less", "raise the interval"
+    )
+    assert "slots" not in caplog.text
+
+
+def test_a_trigger_that_is_no_longer_is_not_to_blame(connector: Connector) -> None:
+    """Micro-batches that take long are, where Spark asks for the next at once, or soon."""
+    connector.begin(reported=True)
+    connector.ask(300, trigger_s=31.0, batch_s=30.0)
+    assert {(one.idle_s, one.batch_s) for one in connector.told()} == {(0.0, 30.0)}
+
+
+def test_brokers_that_are_away_are_not_a_trigger(connector: Connector) -> None:
+    """Spark asks all the time; so it is no longer trigger that is named when they are there again."""
+    connector.begin(reported=True)
+    connector.ask(60, trigger_s=TICK_S, batch_s=0.5)
+    connector.cluster.away = 40
+    connector.ask(60, trigger_s=TICK_S, batch_s=0.5)
+    assert [one for one in connector.told() if one.idle_s] == []
 
 
 def test_what_came_during_a_micro_batch_is_as_old_as_that(connector: Connector) -> None:
