@@ -304,6 +304,15 @@ def test_kafka_s_tools_run_from_the_command_line(broker: Broker) -> None:
     assert again.returncode == 1
 
 
+@pytest.mark.parametrize("codec", ["lz4", "snappy", "zstd"])
+def test_a_tool_that_compresses_prints_nothing_of_java_s(broker: Broker, topic: TopicFactory, codec: str) -> None:
+    """Java warns of libraries that are not Java, from version 24 on, unless it is told that they are wanted."""
+    words = [sys.executable, "-m", "parquet_sink", "kafka", "--port", broker.bootstrap_servers.rpartition(":")[2]]
+    produce = [*words, "--tool", "console-producer", "--topic", topic(), "--compression-codec", codec]
+    sent = subprocess.run(produce, input=b'{"id":1}\n', capture_output=True, check=False, timeout=60)
+    assert (sent.returncode, sent.stdout, sent.stderr) == (0, b"", b"")
+
+
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
     """A copy of the archive of the broker's Java classes, which is made if need be, in a cache of its own."""

@@ -290,9 +290,9 @@ class SqliteLearned(Database):
         """
         with self._transaction() as db:
             db.executemany(
-                "insert or replace into planned values (?1, ?2, ?3, ?4, ?5, ?6, "
-                "(select max(id) from knowledge where topic = ?1))",
-                [(r.topic, r.partition, r.start, r.end, r.reason, recipe) for r in ranges],
+                "insert or replace into planned values (?, ?, ?, ?, ?, ?, "
+                "(select max(id) from knowledge where topic = ?))",  # Python 3.12.0 to 3.12.3 warn of `?1`
+                [(r.topic, r.partition, r.start, r.end, r.reason, recipe, r.topic) for r in ranges],
             )
 
     def planned(self, recipe: str) -> dict[tuple[str, int], PlannedRange]:

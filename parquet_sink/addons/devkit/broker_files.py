@@ -27,7 +27,10 @@ TOOLS: Final = {
     "console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
 }
 """By the names that Kafka's own scripts have, without kafka- and .sh."""
-JAVA: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
+JAVA: Final = (
+    *("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData"),
+    "--enable-native-access=ALL-UNNAMED",  # else Java 24 and newer warn of each library for compression, at length
+)
 TOOLS_LOGGING: Final = Path(__file__).with_name("tools-log4j2.properties")
 META: Final = "meta.properties"
 """A formatted folder has it."""
