@@ -136,7 +136,7 @@ def test_no_line_is_missing_or_torn(broker: Broker, topic: TopicFactory, tmp_pat
     assert committed(broker, f"connect-file-{scene.texts}", scene.texts, 4)[1][0] == PER_PARTITION + 200
     assert {letter.value() for letter in letters(broker, scene.dead)} == {b"{no object"}
     assert any(scene.lake.rglob("*.parquet"))
-    with sqlite3.connect(tmp_path / "shop.db") as shop:
+    with closing(sqlite3.connect(tmp_path / "shop.db")) as shop:
         rows = shop.execute("SELECT part, value FROM records ORDER BY part, at").fetchall()
     assert rows == [(partition, json.dumps({"n": n, "p": partition})) for partition in range(2) for n in range(100)]
     log = sink.log.read_text()

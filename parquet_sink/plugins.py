@@ -11,9 +11,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from parquet_sink.config.report import did_you_mean, printable, quoted
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 
@@ -197,7 +200,13 @@ def declared(kind: Kind[Any]) -> tuple[Located, ...]:
     from importlib.metadata import entry_points  # a tenth of what the command line loads, for those who need it
 
     found = entry_points(group=kind.group)
-    return tuple(Located(one.name, one.value, one.dist.name if one.dist else "") for one in found)
+    return tuple(Located(one.name, one.value, _package(one)) for one in found)
+
+
+def _package(point: "EntryPoint") -> str:
+    """Whose it is; "" where that package has no metadata, of which Python 3.12 and newer warn."""
+    metadata = point.dist.metadata if point.dist else None
+    return metadata["Name"] if metadata and "Name" in metadata else ""
 
 
 def short_names(kind: Kind[Any], name: str) -> Iterator[str]:

@@ -77,7 +77,9 @@ class Database:
         mode = "rwc" if expected is None else "rw"
         where = f"{self._path.absolute().as_uri()}?mode={mode}"
         with self.losses_told():
-            self._connection = sqlite3.connect(where, 30.0, isolation_level=None, check_same_thread=False, uri=True)
+            self._connection = sqlite3.connect(
+                where, timeout=30.0, isolation_level=None, check_same_thread=False, uri=True
+            )
             self._connection.execute("pragma synchronous=off")
         if expected is None:
             self._connection.execute("pragma journal_mode=wal")

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from contextlib import closing
 from importlib import import_module
 from pathlib import Path
 
@@ -108,7 +109,7 @@ def test_records_that_come_again_are_there_once(site: Path) -> None:
     lost = settings.sink.open()
     lost.put(_records([{"id": 9}]))
     lost.close()
-    with sqlite3.connect(site / "orders.db") as database:
+    with closing(sqlite3.connect(site / "orders.db")) as database:
         assert database.execute("SELECT at, value FROM records").fetchall() == [(0, '{"id": 1}'), (1, '{"id": 2}')]
 
 
@@ -116,7 +117,7 @@ def test_a_database_that_is_busy_is_tried_again(site: Path) -> None:
     """It is no bug, and no fault of a record."""
     settings = _loaded(site).settings
     assert isinstance(settings, RecordSinkSettings)
-    with sqlite3.connect(site / "orders.db") as other:
+    with closing(sqlite3.connect(site / "orders.db")) as other:
         other.execute("CREATE TABLE t (a)")
         other.execute("INSERT INTO t VALUES (1)")
         sink = settings.sink.open()
@@ -131,7 +132,7 @@ def source_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pat
     monkeypatch.syspath_prepend(tmp_path)
     declared = tomllib.loads((SOURCE / "pyproject.toml").read_text())["project"]["entry-points"]
     install(tmp_path, "shop_source", (SOURCE / "shop_source.py").read_text(), declared["parquet_sink.connectors"])
-    with sqlite3.connect(tmp_path / "orders.db") as database:
+    with closing(sqlite3.connect(tmp_path / "orders.db")) as database, database:
         database.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY, item)")
         database.executemany("INSERT INTO orders VALUES (?, ?)", [(1, "tea"), (2, "cup")])
     yield tmp_path

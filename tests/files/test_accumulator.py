@@ -387,7 +387,7 @@ def test_an_unwritable_folder_is_named(tmp_path: Path) -> None:
 
 def test_a_full_disk_is_named(make: Callable[..., Accumulator], monkeypatch: pytest.MonkeyPatch) -> None:
     """A device without space is a storage failure that says so and what to do."""
-    monkeypatch.setattr(parquet.os.path, "join", lambda *_: "/dev/full")
+    monkeypatch.setattr(parquet.naming, "attempt_name", lambda *_: "/dev/full")
     accumulator = make()
     accumulator.add(ids(0, 5))
     with pytest.raises(StorageFailed, match=saying("No space left", "bytes free", "Free space")):

@@ -63,7 +63,7 @@ class Depot:
     @contextmanager
     def _database(self, seconds=30):
         try:
-            with closing(sqlite3.connect(self.path, seconds)) as database, database:
+            with closing(sqlite3.connect(self.path, timeout=seconds)) as database, database:
                 database.execute(TABLE)
                 yield database
         except sqlite3.Error as error:
