@@ -5,9 +5,14 @@
 
 import signal
 import sys
+import time
+from collections.abc import Iterator
+from typing import Final
 
 from parquet_sink.distributed.membership import GroupTiming, LeaseFiles, Membership
 from parquet_sink.kafka.settings import KafkaSettings
+
+LOOK_S: Final = 0.02
 
 
 def timing(session_ms: int) -> GroupTiming:
@@ -28,14 +33,23 @@ def member_of(brokers: str, group: str, topic: str, worker_id: str, session_ms: 
     )
 
 
+def stays(membership: Membership) -> Iterator[tuple[str, bool]]:
+    """Member id and whether it leads, now and whenever they change."""
+    known: tuple[str, bool] | None = None
+    while True:
+        member = membership.now()
+        if (now := (member.member_id, member.leads)) != known:
+            known = now
+            yield now
+        time.sleep(LOOK_S)
+
+
 def main(*arguments: str) -> None:
     """Prints member id and whether it leads whenever they change; leaves at SIGTERM."""
     membership = member_of(*arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(membership.leave()))
-    member = membership.now()
-    while True:
-        print(member.member_id or "-", "leads" if member.leads else "follows", flush=True)
-        member = membership.wait(member, 3600)
+    for member_id, leads in stays(membership):
+        print(member_id or "-", "leads" if leads else "follows", flush=True)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import logging
 import os
 import random
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -18,6 +19,7 @@ from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.distributed import log, records
 from parquet_sink.distributed.assignment import Release
 from parquet_sink.distributed.log import ConfigWriter, Deposed, NotAnswered, StatusWriter, TopicReader
+from parquet_sink.distributed.records import ConnectorReport, Records
 from parquet_sink.distributed.state import ConfigState, StatusState
 from parquet_sink.errors import KafkaFailed, KafkaRefused, TopicGone
 from parquet_sink.kafka.settings import KafkaSettings
@@ -34,7 +36,7 @@ def kafka(broker: Broker) -> KafkaSettings:
 
 def config_reader(broker: Broker, topic: str) -> TopicReader[ConfigState]:
     """Of a config topic."""
-    return TopicReader(kafka(broker), topic, ConfigState(), ConfigState.fold)
+    return TopicReader(kafka(broker), topic, ConfigState())
 
 
 def opened(broker: Broker, topic: str, timeout_s: float = 30.0) -> ConfigWriter:
@@ -44,9 +46,9 @@ def opened(broker: Broker, topic: str, timeout_s: float = 30.0) -> ConfigWriter:
     return writer
 
 
-def connector(name: str) -> dict[bytes, bytes | None]:
+def connector(name: str) -> Records:
     """What creates a connector."""
-    return {records.connector_key(name): records.config_value({"name": name})}
+    return records.CONNECTOR.record(name, {"name": name})
 
 
 def murmur2(key: bytes) -> int:
@@ -86,22 +88,27 @@ def test_a_reader_has_what_was_written_before_and_after_it_began(broker: Broker,
             assert reader.read_to_end(30)
             assert [*reader.state.connectors] == ["before"]
             for number in range(30):
-                writer.write({**connector(f"c{number}"), records.connector_key(f"c{number - 1}"): None})
+                writer.write({**connector(f"c{number}"), **records.CONNECTOR.record(f"c{number - 1}", None)})
                 assert reader.read_to_end(30)
                 assert [*reader.state.connectors] == ["before", f"c{number}"]
 
 
 def test_whoever_waits_for_a_change_is_woken(broker: Broker, topic: TopicFactory) -> None:
-    """The version is another one as soon as the state is."""
-    name = topic(config=COMPACTED)
-    with closing(opened(broker, name)) as writer, closing(config_reader(broker, name)) as reader:
+    """Once the state has it, and not where nothing has changed; a closed reader keeps nobody waiting for the end."""
+    name, changed = topic(config=COMPACTED), threading.Event()
+    with (
+        closing(opened(broker, name)) as writer,
+        closing(TopicReader(kafka(broker), name, ConfigState(), changed.set)) as reader,
+    ):
         assert reader.read_to_end(30)
-        version = reader.version
-        assert reader.wait_for_change(version, 0.0) == version
+        assert not changed.is_set()
         writer.write(connector("a"))
-        assert reader.wait_for_change(version, 30) > version
+        assert changed.wait(30)
         assert reader.state.connectors == {"a": {"name": "a"}}
-    assert reader.wait_for_change(reader.version, 30) == reader.version, "a closed reader keeps nobody waiting"
+        writer.write(connector("b"))
+    began = time.monotonic()
+    reader.read_to_end(30)
+    assert time.monotonic() - began < 20
 
 
 def test_what_was_aborted_is_never_seen(broker: Broker, topic: TopicFactory) -> None:
@@ -116,7 +123,7 @@ def test_what_was_aborted_is_never_seen(broker: Broker, topic: TopicFactory) -> 
         assert not reader.read_to_end(3)
         other.abort_transaction(30)
         assert reader.read_to_end(30)
-        assert (reader.state.connectors, reader.version) == ({}, 0)
+        assert reader.state == ConfigState()
 
 
 def test_a_new_leader_ends_the_former_ones_right_to_write(broker: Broker, topic: TopicFactory) -> None:
@@ -139,7 +146,7 @@ def test_a_record_that_is_refused_takes_its_transaction_with_it(broker: Broker, 
     large = random.Random(1).randbytes(8_000).hex()
     with closing(opened(broker, name)) as writer, closing(config_reader(broker, name)) as reader:
         with pytest.raises(KafkaRefused, match=saying(f"Topic {name}", "cannot be written", "the broker refuses")):
-            writer.write({**connector("a"), records.connector_key("b"): records.config_value({"x": large})})
+            writer.write({**connector("a"), **records.CONNECTOR.record("b", {"x": large})})
         writer.open()
         writer.write(connector("c"))
         assert reader.read_to_end(30)
@@ -231,13 +238,13 @@ def test_statuses_go_where_kafka_connect_would_send_them(broker: Broker, topic: 
     release = Release("w:8083", "member", 3)
     with (
         closing(StatusWriter(kafka(broker), name)) as writer,
-        closing(TopicReader(kafka(broker), name, StatusState(), StatusState.fold)) as reader,
+        closing(TopicReader(kafka(broker), name, StatusState())) as reader,
     ):
         for number in range(40):
-            report = records.status_value(State.RUNNING, "", "w:8083", number)
-            writer.send(records.status_key("a", number), report)
-        writer.send(records.status_key("a", 39), None)
-        writer.send(records.release_key("a"), records.release_value(release))
+            report = ConnectorReport(State.RUNNING, "", "w:8083", number)
+            writer.send(records.TASK_STATUS.record(records.task_name("a", number), report))
+        writer.send(records.TASK_STATUS.record(records.task_name("a", 39), None))
+        writer.send(records.RELEASE.record("a", release))
         assert writer.flush(30)
         assert reader.read_to_end(30)
         assert {task: one.generation for task, one in reader.state.tasks["a"].items()} == {n: n for n in range(39)}
@@ -254,12 +261,13 @@ def test_statuses_go_where_kafka_connect_would_send_them(broker: Broker, topic: 
 def test_topic_partitions_that_are_added_are_read(broker: Broker, topic: TopicFactory) -> None:
     """Writers use them as soon as they know of them."""
     name = topic(1, config=COMPACTED)
-    with closing(TopicReader(kafka(broker), name, StatusState(), StatusState.fold)) as reader:
+    with closing(TopicReader(kafka(broker), name, StatusState())) as reader:
         assert reader.read_to_end(30)
         admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
         admin.create_partitions([NewPartitions(name, 3)])[name].result(30)
         plain = Producer({"bootstrap.servers": broker.bootstrap_servers})
         until(lambda: len(plain.list_topics(name).topics[name].partitions) == 3)
-        plain.produce(name, records.leaving_value("m"), records.leaving_key("w"), partition=2)
+        ((key, value),) = records.LEAVING.record("w", "m").items()
+        plain.produce(name, value, key, partition=2)
         assert plain.flush(30) == 0
         until(lambda: reader.state.leaving == {"w": "m"})

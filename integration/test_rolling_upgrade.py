@@ -16,7 +16,7 @@ from integration.worker_group import WorkerGroup, create
 from integration.worker_process import WorkerProcess
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.target.process import TargetProcess
-from parquet_sink.distributed.records import ASSIGNMENT_KEY
+from parquet_sink.distributed.records import ASSIGNMENT
 
 COUNT: Final = 2
 PACKAGE: Final = Path(parquet_sink.__file__).parent
@@ -93,7 +93,7 @@ class Scene:
 
     def form(self) -> int:
         """Of the last assignment."""
-        last = [one.value for one in self.group.config_records() if one.key == ASSIGNMENT_KEY][-1]
+        last = [one.value for one in self.group.config_records() if one.key == ASSIGNMENT.key()][-1]
         return int(json.loads(last or b"")["version"])
 
     def leads(self, worker: WorkerProcess) -> bool:

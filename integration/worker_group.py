@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, TopicPartition
 from integration.harness import Sink
 from integration.worker_process import WorkerProcess
 from parquet_sink.addons.devkit.broker import Broker
-from parquet_sink.distributed.state import Entry
+from parquet_sink.distributed.records import Entry
 
 TIMEOUT_S: Final = 120.0
 READ_S: Final = 30.0

@@ -55,9 +55,9 @@ CONNECTORS_SHELL = frozenset(
     for name in (*("check", "class_keys", "connector_class", "documentation", "loading"),)
 ) | frozenset(
     f"parquet_sink.worker_config.{name}"
-    for name in ("config_providers", "event_listeners", "provider_class", "worker_file")
+    for name in ("config_providers", "event_listeners", "provider_class", "sealed_values", "worker_file")
 )
-"""What reads files, or looks for connector classes in installed packages; all else there is pure."""
+"""What reads files, seals, or looks for connector classes in installed packages; all else there is pure."""
 
 IMPURE = frozenset(
     {

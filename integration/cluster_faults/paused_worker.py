@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from integration.group_member import member_of
+from integration.group_member import member_of, stays
 from parquet_sink.distributed import membership
 from parquet_sink.process import lease
 from parquet_sink.targets.outcome import Outcome, Verdict
@@ -64,12 +64,11 @@ def main(brokers: str, group: str, topic: str, worker_id: str, session_ms: str, 
         os._exit(0)
 
     signal.signal(signal.SIGTERM, leave)
-    member, wanted = made.now(), Path(folder) / MEMBER
-    while True:
+    wanted = Path(folder) / MEMBER
+    for member_id, _ in stays(made):
         written = wanted.with_suffix(".new")
-        written.write_text(member.member_id)
+        written.write_text(member_id)
         written.replace(wanted)
-        member = made.wait(member, 3600)
 
 
 if __name__ == "__main__":

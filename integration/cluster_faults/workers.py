@@ -18,7 +18,7 @@ from integration.worker_process import WorkerProcess
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.ports import HOST, free_port
 from parquet_sink.addons.devkit.target.client import TargetClient
-from parquet_sink.distributed.records import Assigned, parse_config
+from parquet_sink.distributed.records import ASSIGNMENT
 from parquet_sink.distributed.state import ConfigState
 
 COUNT: Final = 3
@@ -107,9 +107,8 @@ class Workers:
         """By connector, whom the leaders gave it to, in order: all assignments that the config topic has had."""
         worker_of, found = self._pools(), dict[str, list[Owner]]()
         for entry in self.group.config_records():
-            record = parse_config(entry.key, entry.value)
-            if isinstance(record, Assigned) and record.assignment is not None:
-                for name, one in record.assignment.placements.items():
+            if entry.key == ASSIGNMENT.key():
+                for name, one in ConfigState().fold([entry]).assignment.placements.items():
                     known = found.setdefault(name, [])
                     if one.worker and (not known or known[-1] != Owner(worker_of[one.worker], one.since_ms)):
                         known.append(Owner(worker_of[one.worker], one.since_ms))

@@ -94,10 +94,9 @@ def host(plan: Plan, store: ConfigStore, known: Mapping[str, Loaded], listeners:
     settings = plan.worker.rest if listening is None else listening.settings
     aggregator, queue = EventAggregator(), RequestQueue()
     if plan.worker.distributed is not None:
-        from parquet_sink.distributed.secrets import ConfigSecrets
+        from parquet_sink.worker_config.sealed_values import opening
 
-        worker = _with_own_folder(plan.worker, settings.worker_id)
-        plan = replace(plan, worker=ConfigSecrets(plan.worker.distributed).opening(worker))
+        plan = replace(plan, worker=opening(_with_own_folder(plan.worker, settings.worker_id)))
     cluster = None if plan.worker.distributed is None else _cluster(plan, plan.worker.distributed, settings)
     load = loader(plan) if cluster is None else cluster.load
     registry = ConnectorRegistry(store, load, aggregator, settings.worker_id)

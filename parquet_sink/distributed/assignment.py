@@ -65,6 +65,10 @@ class Assignment:
     form: int = FORM
 
 
+EMPTY: Final = Assignment(0, NOBODY, 0, {}, {})
+"""Before there is one."""
+
+
 @dataclass(frozen=True)
 class Release:
     """A member runs nothing of a connector any more, as the assignment of this epoch or a later one asks."""
@@ -87,26 +91,24 @@ def free(assignment: Assignment, name: str, release: Release | None) -> bool:
     )
 
 
-def placements_of(assignment: Assignment | None, worker_id: str, member_id: str) -> dict[str, Placement]:
+def placements_of(assignment: Assignment, worker_id: str, member_id: str) -> dict[str, Placement]:
     """What an assignment gives this member; nothing where it knows the worker as another one."""
-    if assignment is None or not _names(assignment, worker_id, member_id):
+    if not _names(assignment, worker_id, member_id):
         return {}
     return {name: one for name, one in assignment.placements.items() if one.worker == worker_id}
 
 
-def owned(
-    assignment: Assignment | None, worker_id: str, member_id: str, releases: Mapping[str, Release]
-) -> frozenset[str]:
+def owned(assignment: Assignment, worker_id: str, member_id: str, releases: Mapping[str, Release]) -> frozenset[str]:
     """Connectors that this member may run now."""
     placed = placements_of(assignment, worker_id, member_id)
-    return frozenset(name for name in placed if assignment and free(assignment, name, releases.get(name)))
+    return frozenset(name for name in placed if free(assignment, name, releases.get(name)))
 
 
 def asked_to_release(
-    assignment: Assignment | None, worker_id: str, member_id: str, releases: Mapping[str, Release]
+    assignment: Assignment, worker_id: str, member_id: str, releases: Mapping[str, Release]
 ) -> dict[str, Release]:
     """What this member is to write, of each connector as soon as it runs nothing of it any more."""
-    if assignment is None or not _names(assignment, worker_id, member_id):
+    if not _names(assignment, worker_id, member_id):
         return {}
     asked = (name for name, one in assignment.placements.items() if one.source == worker_id)
     return {
@@ -122,7 +124,7 @@ def _names(assignment: Assignment, worker_id: str, member_id: str) -> bool:
 
 
 def assign(
-    before: Assignment | None,
+    before: Assignment,
     leader: str,
     members: Sequence[MemberInfo],
     weights: Mapping[str, int],
@@ -147,18 +149,17 @@ def assign(
     plan.place(weights)
     plan.balance(weights, resting)
     placements = plan.placements()
-    if before is not None and before.leader == leader and _same(before, plan.living, placements):
+    if before.leader == leader and _same(before, plan.living, placements):
         return None
     form = min(FORM, *(one.form for one in members))
     return Assignment(plan.epoch, leader, now_ms, plan.living, placements, form)
 
 
-def _living(before: Assignment | None, members: Iterable[MemberInfo], now_ms: int) -> dict[str, MemberInfo]:
+def _living(before: Assignment, members: Iterable[MemberInfo], now_ms: int) -> dict[str, MemberInfo]:
     """One member for each worker id: of two, the one that is assigned to already, because it may still be at work."""
-    known = {} if before is None else before.members
     found: dict[str, MemberInfo] = {}
     for member in sorted(members, key=lambda one: (one.worker_id, one.member_id)):
-        earlier = known.get(member.worker_id)
+        earlier = before.members.get(member.worker_id)
         if earlier is not None and earlier.member_id == member.member_id:
             found[member.worker_id] = earlier
         else:
@@ -175,110 +176,101 @@ def _same(before: Assignment, living: Mapping[str, MemberInfo], placements: Mapp
     )
 
 
-@dataclass
-class _Spot:
-    """Where a connector is to be. source: who may still be running it. was: its placement, where that may stand."""
-
-    worker: str
-    source: str
-    reason: str = ""
-    was: Placement | None = None
-    movable: bool = True
-
-
 class _Plan:
-    """An assignment in the making: what stays is kept, what has no worker is placed, then the load is made even."""
+    """An assignment in the making: what stays is kept, what has no worker is placed, then the load is made even.
+
+    A placement of this epoch is new; the others stand. One without worker has yet to be placed, unless it is deleted.
+    """
 
     def __init__(
         self,
-        before: Assignment | None,
+        before: Assignment,
         living: Mapping[str, MemberInfo],
         leaving: frozenset[str],
         releases: Mapping[str, Release],
         now_ms: int,
     ) -> None:
-        self._before = before or Assignment(0, NOBODY, now_ms, {}, {})
-        self._leaving, self._releases, self._now_ms = leaving, releases, now_ms
-        self._spots: dict[str, _Spot] = {}
-        self.epoch = self._before.epoch + 1
+        self._before, self._leaving, self._releases, self._now_ms = before, leaving, releases, now_ms
+        self._planned: dict[str, Placement] = {}
+        self.epoch = before.epoch + 1
         self.living = living
         self.staying = [worker for worker, one in living.items() if one.member_id not in leaving]
 
     def placements(self) -> dict[str, Placement]:
-        return {name: self._placement(spot) for name, spot in sorted(self._spots.items())}
-
-    def _placement(self, spot: _Spot) -> Placement:
-        source = NOBODY if spot.source == spot.worker else spot.source
-        if spot.was is not None:
-            return replace(spot.was, source=source)
-        return Placement(spot.worker, source, spot.reason, self.epoch, self._now_ms)
+        """Nobody waits for its own release."""
+        return {
+            name: replace(one, source=NOBODY) if one.source == one.worker else one
+            for name, one in sorted(self._planned.items())
+        }
 
     def keep(self, weights: Mapping[str, int], delay_ms: int) -> None:
-        for name, placement in self._before.placements.items():
-            spot = self._kept(name, placement, delay_ms) if name in weights else self._deleted(name, placement)
-            if spot is not None:
-                self._spots[name] = spot
-        for name in weights.keys() - self._spots.keys():
-            self._spots[name] = _Spot(NOBODY, NOBODY, "the connector is new")
+        for name, before in self._before.placements.items():
+            placement = replace(before, source=self._source(name, before))
+            kept = self._kept(placement, delay_ms) if name in weights else self._deleted(placement)
+            if kept is not None:
+                self._planned[name] = kept
+        for name in weights.keys() - self._planned.keys():
+            self._planned[name] = self._new(NOBODY, NOBODY, "the connector is new")
 
-    def _kept(self, name: str, placement: Placement, delay_ms: int) -> _Spot:
-        """Where a connector stays; without worker, where it cannot."""
-        worker, source = placement.worker, self._source(name, placement)
-        if worker == NOBODY:
-            return _Spot(NOBODY, source, "the connector is new")
-        if worker not in self.living:
-            return self._lost(placement, source, delay_ms)
-        if source == NOBODY and worker not in self.staying:
-            return _Spot(NOBODY, worker, f"worker {worker} is stopping")
-        if worker not in self._before.members:
-            return _Spot(worker, source, f"worker {worker} came back")
-        return _Spot(worker, source, was=placement, movable=source == NOBODY)
-
-    def _lost(self, placement: Placement, source: str, delay_ms: int) -> _Spot:
-        worker = placement.worker
-        known = self._before.members.get(worker)
-        if known is not None and known.member_id in self._leaving:
-            return _Spot(NOBODY, source, f"worker {worker} stopped")
-        if known is not None and delay_ms > 0:
-            return _Spot(worker, source, f"worker {worker} was lost, and may come back", movable=False)
-        if known is None and self._now_ms - placement.since_ms < delay_ms:
-            return _Spot(worker, source, was=placement, movable=False)
-        return _Spot(NOBODY, source, f"worker {worker} was lost")
-
-    def _deleted(self, name: str, placement: Placement) -> _Spot | None:
-        """A deleted connector keeps its place until nobody runs it: one of the same name may be created meanwhile."""
-        source = self._source(name, placement)
-        if source != NOBODY:
-            return _Spot(placement.worker, source, was=placement, movable=False)
-        if placement.worker not in self.living:
-            return None
-        return _Spot(NOBODY, placement.worker, "the connector was deleted")
+    def _new(self, worker: str, source: str, reason: str) -> Placement:
+        return Placement(worker, source, reason, self.epoch, self._now_ms)
 
     def _source(self, name: str, placement: Placement) -> str:
         """Who has still to release it: a worker that lives under the same member id, and has not."""
         source = placement.source
-        gone = source not in self.living or self.living[source] != self._before.members.get(source)
+        gone = self.living.get(source) != self._before.members.get(source)
         return NOBODY if gone or free(self._before, name, self._releases.get(name)) else source
+
+    def _kept(self, placement: Placement, delay_ms: int) -> Placement:
+        """Where a connector stays; without worker, where it cannot."""
+        worker, source = placement.worker, placement.source
+        if worker == NOBODY:
+            return self._new(NOBODY, source, "the connector is new")
+        if worker not in self.living:
+            return self._lost(placement, delay_ms)
+        if source == NOBODY and worker not in self.staying:
+            return self._new(NOBODY, worker, f"worker {worker} is stopping")
+        if worker not in self._before.members:
+            return self._new(worker, source, f"worker {worker} came back")
+        return placement
+
+    def _lost(self, placement: Placement, delay_ms: int) -> Placement:
+        worker, source = placement.worker, placement.source
+        known = self._before.members.get(worker)
+        if known is not None and known.member_id in self._leaving:
+            return self._new(NOBODY, source, f"worker {worker} stopped")
+        if known is not None and delay_ms > 0:
+            return self._new(worker, source, f"worker {worker} was lost, and may come back")
+        if known is None and self._now_ms - placement.since_ms < delay_ms:
+            return placement
+        return self._new(NOBODY, source, f"worker {worker} was lost")
+
+    def _deleted(self, placement: Placement) -> Placement | None:
+        """A deleted connector keeps its place until nobody runs it: one of the same name may be created meanwhile."""
+        if placement.source != NOBODY:
+            return placement
+        if placement.worker not in self.living:
+            return None
+        return self._new(NOBODY, placement.worker, "the connector was deleted")
 
     def place(self, weights: Mapping[str, int]) -> None:
         """The heaviest first, each on the worker that has least to do."""
-        homeless = [name for name in weights if self._spots[name].worker == NOBODY]
+        homeless = [name for name in weights if self._planned[name].worker == NOBODY]
         for name in sorted(homeless, key=lambda one: (-weights[one], one)):
-            self._spots[name].worker = self._by_load(weights)[0][1]
+            self._planned[name] = replace(self._planned[name], worker=self._by_load(weights)[0][1])
 
     def balance(self, weights: Mapping[str, int], resting: Collection[str]) -> None:
         """Moves one connector after the other to who has least to do, while that lowers the more loaded of the two."""
         while (move := self._best_move(weights, resting)) is not None:
             name, worker, target = move
-            spot = self._spots[name]
-            if spot.was is not None:
-                joined = target not in self._before.members
-                reason = f"worker {target} joined" if joined else f"worker {worker} had more to do"
-                self._spots[name] = _Spot(target, worker, reason)
-            else:
-                spot.worker = target
+            joined = target not in self._before.members
+            reason = f"worker {target} joined" if joined else f"worker {worker} had more to do"
+            found = self._planned[name]
+            is_new = found.epoch == self.epoch
+            self._planned[name] = replace(found, worker=target) if is_new else self._new(target, worker, reason)
 
     def _best_move(self, weights: Mapping[str, int], resting: Collection[str]) -> tuple[str, str, str] | None:
+        """What still waits for a release does not move on."""
         loads = [(load, worker) for load, worker in self._by_load(weights) if worker not in resting]
         if not loads:
             return None
@@ -286,8 +278,10 @@ class _Plan:
         for load, worker in reversed(loads):
             found = [
                 (abs(load - least - 2 * weights[name]), name)
-                for name, spot in self._spots.items()
-                if spot.worker == worker and spot.movable and 0 < weights.get(name, 0) < load - least
+                for name, one in self._planned.items()
+                if one.worker == worker
+                and (one.source == NOBODY or one.epoch == self.epoch)
+                and 0 < weights.get(name, 0) < load - least
             ]
             if found:
                 return min(found)[1], worker, target
@@ -297,7 +291,7 @@ class _Plan:
         """Load and id of each worker that stays, the least loaded first."""
         loads = dict.fromkeys(self.staying, 0)
         for name, weight in weights.items():
-            worker = self._spots[name].worker
+            worker = self._planned[name].worker
             if worker in loads:
                 loads[worker] += weight
         return sorted((load, worker) for worker, load in loads.items())

@@ -5,6 +5,7 @@ import logging
 import ssl
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import wait
+from dataclasses import replace
 from functools import partial
 from threading import Lock
 from typing import Final
@@ -33,15 +34,18 @@ _RETURNED: Final = ("Location", "Retry-After", "WWW-Authenticate")
 _UNDONE: Final = frozenset({FailureKind.CONNECT, FailureKind.CONNECT_TIMEOUT, FailureKind.TLS})
 """Failures at which the other worker has seen nothing of the request."""
 _KEEPALIVE_S: Final = 10.0
-Sign = Callable[[str, str, str, bytes, str], Mapping[str, str]]
-"""Headers that prove that a request (URL of the worker, method, target, body, role) is of a worker of this group."""
 log = logging.getLogger(__name__)
 
 
 class WorkerCalls:
-    """Threads may share it. context: of TLS. sign: gives the headers of each call."""
+    """Threads may share it. context: of TLS. sign: gives what proves to the worker at a URL whose request it is."""
 
-    def __init__(self, worker_id: str, context: Callable[[], ssl.SSLContext], sign: Sign) -> None:
+    def __init__(
+        self,
+        worker_id: str,
+        context: Callable[[], ssl.SSLContext],
+        sign: Callable[[str, Forwarded], Mapping[str, str]],
+    ) -> None:
         self._worker_id, self._context, self._sign = worker_id, context, sign
         self._sessions: dict[str, HttpSession] = {}
         self._lock = Lock()
@@ -52,37 +56,25 @@ class WorkerCalls:
                 self._sessions[url] = HttpSession(self._context(), max_idle=4, keepalive_seconds=_KEEPALIVE_S)
             return self._sessions[url]
 
-    def _exchange(
-        self,
-        url: str,
-        method: str,
-        target: str,
-        limits: Limits,
-        headers: Mapping[str, str],
-        body: bytes,
-        role: str = "",
-    ) -> Answer:
-        whole = {**headers, **self._sign(url, method, target, body, role)}
-        request = Request(method, url + target, headers=whole, data=body or None)
+    def _exchange(self, url: str, asked: Forwarded, limits: Limits) -> Answer:
+        headers = {**asked.headers, **self._sign(url, asked)}
+        request = Request(asked.method, url + asked.target, headers=headers, data=asked.body or None)
         return self._session(url).exchange(request, limits)
 
     def forward(self, elsewhere: Elsewhere, request: Forwarded) -> Reply:
         """The other worker's answer, as it is. Raises RestError where there is none."""
-        url = elsewhere.url
+        url, undone = elsewhere.url, RestError(409, str(elsewhere), {"Retry-After": "1"})
         if url is None or FORWARDED_BY.lower() in request.headers:
-            raise RestError(409, str(elsewhere), {"Retry-After": "1"})
-        headers = {name: text for name, text in request.headers.items() if name in _KEPT}
-        headers[FORWARDED_BY] = self._worker_id
+            raise undone
+        kept = {name: text for name, text in request.headers.items() if name in _KEPT}
+        asked = replace(request, headers={**kept, FORWARDED_BY: self._worker_id})
         try:
-            limits = _LOOK if request.method == "GET" else _FORWARD
-            answer = self._exchange(url, request.method, request.target, limits, headers, request.body, request.role)
+            answer = self._exchange(url, asked, _LOOK if request.method == "GET" else _FORWARD)
         except RequestFailed as error:
             log.info("the worker at %s did not answer: %s %s", url, error.kind, error.detail)
-            if error.kind in _UNDONE:
-                raise RestError(409, str(elsewhere), {"Retry-After": "1"}) from None
-            raise RestError(500, _UNKNOWN.format(url)) from None
+            raise (undone if error.kind in _UNDONE else RestError(500, _UNKNOWN.format(url))) from None
         if answer.status == 403 and NOT_BELIEVED.encode() in answer.body:
-            raise RestError(409, str(elsewhere), {"Retry-After": "1"})
+            raise undone
         found = {name: answer.headers[name.lower()] for name in _RETURNED if name.lower() in answer.headers}
         media_type = answer.headers.get("content-type", "application/json")
         return Reply(answer.body or None, answer.status, found, media_type)
@@ -95,9 +87,8 @@ class WorkerCalls:
 
     def _progress_of(self, url: str) -> Sequence[ConnectorProgress]:
         try:
-            answer = self._exchange(
-                url, "GET", "/progress?scope=worker", _PROGRESS, {"Accept": "application/json"}, b""
-            )
+            asked = Forwarded("GET", "/progress?scope=worker", {"Accept": "application/json"}, b"")
+            answer = self._exchange(url, asked, _PROGRESS)
             return read_progress(json.loads(answer.body)) if answer.status == 200 else ()
         except (RequestFailed, WorkerRefused, ValueError, RecursionError) as error:
             log.debug("the worker at %s does not say how its connectors stand: %s", url, error)

@@ -12,23 +12,23 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.distributed import signing
-from parquet_sink.distributed.assignment import MemberInfo, Placement
+from parquet_sink.distributed.assignment import Assignment, MemberInfo, Placement
 from parquet_sink.distributed.calls import WorkerCalls
+from parquet_sink.distributed.group import Group
 from parquet_sink.distributed.herder import DistributedHerder
 from parquet_sink.distributed.leader import LOOK_S, Leader
 from parquet_sink.distributed.log import ConfigWriter, StatusWriter, TopicReader
 from parquet_sink.distributed.membership import GroupTiming, LeaseFiles, Membership
 from parquet_sink.distributed.owned import OwnedConnectors
-from parquet_sink.distributed.records import ConnectorReport, LoggerLevel
+from parquet_sink.distributed.records import LOGGER
 from parquet_sink.distributed.secrets import ConfigSecrets
 from parquet_sink.distributed.signing import Verifier
 from parquet_sink.distributed.state import ConfigState, StatusState
@@ -48,7 +48,6 @@ from parquet_sink.worker.loop.herder import LocalHerder
 from parquet_sink.worker.loop.request_queue import RequestQueue
 from parquet_sink.worker.rest.app import Forwarded
 from parquet_sink.worker.rest.call import Reply
-from parquet_sink.worker.rest.guards import ROLE_HEADER
 from parquet_sink.worker_config.distributed import DistributedSettings
 
 READ_S: Final = 15.0
@@ -67,8 +66,9 @@ log = logging.getLogger(__name__)
 class Cluster:
     """This worker's part in its group, while it is `running`; the registry loads configurations by `load`.
 
-    url: of this worker's REST API for others. folder: of this worker alone, for its leases. load: validates a
-    connector's configuration. context: of TLS towards other workers. executors_elsewhere: of Spark, on other machines.
+    Implements `worker.rest.app.Peers`. url: of this worker's REST API for others. folder: of this worker alone, for its
+    leases. load: validates a connector's configuration. context: of TLS towards other workers. executors_elsewhere: of
+    Spark, on other machines.
     """
 
     def __init__(
@@ -88,14 +88,11 @@ class Cluster:
         self._leases = LeaseFiles(str(folder))
         self._calls = WorkerCalls(worker_id, context, self._signature)
         self._verifier = Verifier(settings.verification_algorithms)
-        self._config: TopicReader[ConfigState] | None = None
-        self._status: TopicReader[StatusState] | None = None
         self._executors_elsewhere = executors_elsewhere
-        self._membership: Membership | None = None
+        self._group: Group | None = None
         self._owned: OwnedConnectors | None = None
         self._ends, self._spark_is_up = threading.Event(), threading.Event()
-        self._news = threading.Event()
-        self._leader: Leader | None = None
+        self._news, self._leader_s_news = threading.Event(), threading.Event()
         self._failure: SinkError | None = None
 
     def load(self, config: Mapping[str, str], name: str) -> Loaded:
@@ -115,53 +112,35 @@ class Cluster:
         given = config.get(TMP_DIR, "").strip()
         return {**config, TMP_DIR: os.path.join(given, quote(self._worker_id, safe=""))} if given else config
 
-    def _signature(self, url: str, method: str, target: str, body: bytes, role: str) -> Mapping[str, str]:
+    def _signature(self, url: str, request: Forwarded) -> Mapping[str, str]:
         """Headers by which the worker at a URL believes a request to be of its group."""
-        state = None if self._config is None else self._config.state
-        if state is None or state.session_key is None or state.assignment is None:
+        key = None if self._group is None else self._group.config.state.session_key
+        if self._group is None or key is None:
             return {}
-        to = next((one.member_id for one in state.assignment.members.values() if one.url == url), "")
-        request = signing.Request(to, method, target, body, role)
-        now_ms = time.time_ns() // 1_000_000
-        algorithm = self._settings.signature_algorithm
-        signature = {signing.HEADER: signing.sign(request, state.session_key, algorithm, now_ms=now_ms)}
-        return {**signature, ROLE_HEADER: role} if role else signature
+        to = next((one.member_id for one in self._group.assignment.members.values() if one.url == url), "")
+        return signing.headers(to, request, key, self._settings.signature_algorithm)
 
     def forward(self, elsewhere: Elsewhere, request: Forwarded) -> Reply:
-        """See `worker.rest.app.Peers`."""
         return self._calls.forward(elsewhere, request)
 
     def believes(self, request: Forwarded) -> bool:
-        """See `worker.rest.app.Peers`."""
-        if self._config is None or self._membership is None:
+        if self._group is None:
             return False
-        self._verifier.renew(self._config.state.session_key)
+        self._verifier.renew(self._group.config.state.session_key)
         try:
-            member_id = self._membership.now().member_id
-            asked = signing.Request(member_id, request.method, request.target, request.body, request.role)
-            self._verifier.verify(asked, request.headers.get(signing.HEADER.lower()))
+            self._verifier.verify(self._group.member_id, request)
         except (signing.NotBelieved, SinkError) as error:
             log.warning("REST API: a signed request was refused: %s", error)
             return False
         return True
 
-    def _ended_life(self, config: ConfigState, ended: Collection[str]) -> str | None:
-        """The member as which an earlier life of this worker is assigned to, where it is known to have ended.
-
-        ended: paths of leases. Elsewhere executors go on for a while without a lease: their session is waited for.
-        """
-        known = None if config.assignment is None else config.assignment.members.get(self._worker_id)
-        if known is None or self._executors_elsewhere:
-            return None
-        return known.member_id if self._leases.path(known.member_id) in ended else None
-
     def spark_waits(self) -> bool:
         """Whether others take connectors over, which need the cores now. Until then this worker joins nobody."""
-        config, status, membership = self._config, self._status, self._membership
-        if config is None or status is None or membership is None or membership.found_others is False:
+        group = self._group
+        if group is None or group.membership.found_others is False:
             return False
         with suppress(SinkError):  # it ends
-            return takeover_lasts(self._worker_id, membership.now().member_id, config.state, status.state)
+            return takeover_lasts(self._worker_id, group.member_id, group.config.state, group.status.state)
         return False
 
     def spark_is_up(self) -> None:
@@ -171,8 +150,7 @@ class Cluster:
     def _wake(self) -> None:
         """A topic has something new, or the group: what follows of it is looked at now."""
         self._news.set()
-        if self._leader is not None:
-            self._leader.wake()
+        self._leader_s_news.set()
 
     @contextmanager
     def running(
@@ -187,61 +165,70 @@ class Cluster:
         topics.ensure_all()
         with ExitStack() as parts:
             ended = parts.enter_context(prepared_leases(self._folder))
-            config = TopicReader(kafka, settings.config_topic, ConfigState(), ConfigState.fold, self._wake)
-            parts.callback(config.close)
-            self._config = config
-            status = TopicReader(kafka, settings.status_topic, StatusState(), StatusState.fold, self._wake)
-            parts.callback(status.close)
-            self._status = status
-            reports = StatusWriter(kafka, settings.status_topic)
-            parts.callback(reports.close)
-            parts.callback(self._calls.close)
-            if not config.read_to_end(READ_S) or not status.read_to_end(READ_S):
-                raise SetupError(f"The topics of the workers were not read to their ends within {READ_S:g} s.")
-            if config.state.cluster:
-                topics.refuse_other_cluster(config.state.cluster)
-            membership = Membership(
-                kafka,
-                config_topic=settings.config_topic,
-                worker_id=self._worker_id,
-                url=self._url,
-                timing=GroupTiming(settings.session_ms, settings.heartbeat_ms, settings.rebalance_ms),
-                lease=self._leases.write,
-                position=lambda: config.state.offset,
-                holds_back=lambda members: (
-                    not self._spark_is_up.is_set() and others_run(members, config.state, status.state)
-                ),
-                on_change=self._wake,
-            )
-            parts.callback(membership.leave)
-            self._membership = membership
-            writer = partial(ConfigWriter, kafka, settings.config_topic, leaders_id(settings))
-            leader = self._leader = Leader(self._worker_id, membership, config, status, writer, settings)
-            parts.callback(leader.close)
-            owned = OwnedConnectors(
-                self._worker_id, membership, config, status, reports, registry, local, queue, self.load
-            )
-            owned.earlier = self._ended_life(config.state, ended)
-            self._owned = owned
-            shared, session_s = topics.shared_counts, settings.session_ms / 1_000
-            watch = Watch(membership.members, shared, lambda: config.state.foreign, session_s)
+            group = self._group = self._joined(kafka, topics, parts)
+            leader = Leader(group, ConfigWriter(kafka, settings.config_topic, leaders_id(settings)), settings)
+            parts.callback(leader.stand_down)
+            owned = self._owned = OwnedConnectors(group, registry, local, queue, self.load)
+            owned.earlier = self._ended_life(group.assignment, ended)
+            session_s = settings.session_ms / 1_000
+            watch = Watch(group.membership.members, topics.shared_counts, lambda: group.config.state.foreign, session_s)
             with self._threads(leader, owned, queue, watch):
                 yield DistributedHerder(
+                    group,
                     local,
                     owned,
                     leader,
-                    config,
-                    status,
-                    reports,
                     self._load_plain,
                     ConfigSecrets(settings).stored,
                     settings.group_id,
                     self._calls.progress,
                     lambda: watch.warnings,
                 )
-            reports.flush(FLUSH_S)
+            group.reports.flush(FLUSH_S)
         if self._failure is not None:
             raise self._failure
+
+    def _joined(self, kafka: KafkaSettings, topics: InternalTopics, parts: ExitStack) -> Group:
+        """A member of the group, or one that waits to be, which has read what the topics say.
+
+        parts: ends what began here. Raises SetupError, KafkaFailed.
+        """
+        settings = self._settings
+        config = parts.enter_context(closing(TopicReader(kafka, settings.config_topic, ConfigState(), self._wake)))
+        status = parts.enter_context(closing(TopicReader(kafka, settings.status_topic, StatusState(), self._wake)))
+        reports = parts.enter_context(closing(StatusWriter(kafka, settings.status_topic)))
+        parts.callback(self._calls.close)
+        if not config.read_to_end(READ_S) or not status.read_to_end(READ_S):
+            raise SetupError(f"The topics of the workers were not read to their ends within {READ_S:g} s.")
+        if config.state.cluster:
+            topics.refuse_other_cluster(config.state.cluster)
+
+        def holds_back(members: Collection[MemberInfo]) -> bool:
+            return not self._spark_is_up.is_set() and others_run(members, config.state, status.state)
+
+        membership = Membership(
+            kafka,
+            config_topic=settings.config_topic,
+            worker_id=self._worker_id,
+            url=self._url,
+            timing=GroupTiming(settings.session_ms, settings.heartbeat_ms, settings.rebalance_ms),
+            lease=self._leases.write,
+            position=lambda: config.state.offset,
+            holds_back=holds_back,
+            on_change=self._wake,
+        )
+        parts.callback(membership.leave)
+        return Group(self._worker_id, membership, config, status, reports)
+
+    def _ended_life(self, assignment: Assignment, ended: Collection[str]) -> str | None:
+        """The member as which an earlier life of this worker is assigned to, where it is known to have ended.
+
+        ended: paths of leases. Elsewhere executors go on for a while without a lease: their session is waited for.
+        """
+        known = assignment.members.get(self._worker_id)
+        if known is None or self._executors_elsewhere:
+            return None
+        return known.member_id if self._leases.path(known.member_id) in ended else None
 
     @contextmanager
     def _threads(self, leader: Leader, owned: OwnedConnectors, queue: RequestQueue, watch: Watch) -> Iterator[None]:
@@ -268,7 +255,8 @@ class Cluster:
         while not self._ends.is_set():
             self._try(leader.step)
             self._ends.wait(LEAST_S)
-            leader.wait(LOOK_S)
+            self._leader_s_news.wait(LOOK_S)
+            self._leader_s_news.clear()
 
     def _watch(self, watch: Watch) -> None:
         while not self._ends.wait(WATCH_S):
@@ -277,8 +265,7 @@ class Cluster:
     def _follow(self, owned: OwnedConnectors, queue: RequestQueue) -> None:
         leaving, levels_read = False, 0
         while not self._ends.is_set():
-            if self._config is not None:
-                levels_read = set_levels(self._config.state.loggers, levels_read)
+            levels_read = set_levels(owned.group.config.state, levels_read)
             if self._stop_request and not leaving:
                 leaving = True
                 queue.wake()
@@ -312,26 +299,24 @@ class Cluster:
             log.exception("what the workers are to run could not be looked at; it is tried again")
 
 
-def set_levels(loggers: Mapping[str, LoggerLevel], since: int) -> int:
-    """Sets in this process those that were written at this offset or later, in order; the offset after the last.
+def set_levels(config: ConfigState, since: int) -> int:
+    """Sets in this process levels that were written at this offset or later, in order; the next offset.
 
     Those of loggers that are none of this program's, as Kafka Connect's are, change nothing.
     """
-    for one in sorted(loggers.values(), key=lambda one: one.offset):
-        if one.offset >= since and one.level is not None and one.level in log_levels.LEVELS:
+    written = sorted((config.offset_of(LOGGER, logger), logger, level) for logger, level in config.of(LOGGER).items())
+    for offset, logger, level in written:
+        if offset >= since and level in log_levels.LEVELS:
             with suppress(UnknownLogger):
-                log_levels.set_level(one.namespace, one.level, time.time_ns() // 1_000_000)
-                log.info("logger %s: its level is %s now", one.namespace, one.level)
-        since = max(since, one.offset + 1)
-    return since
+                log_levels.set_level(logger, level, time.time_ns() // 1_000_000)
+                log.info("logger %s: its level is %s now", logger, level)
+    return config.offset
 
 
 def others_run(members: Collection[MemberInfo], config: ConfigState, status: StatusState) -> bool:
     """Whether one of these members runs a connector, by its own word."""
-    known = {} if config.assignment is None else config.assignment.members
-    there = {
-        one.worker_id for one in members if one.worker_id in known and known[one.worker_id].member_id == one.member_id
-    }
+    known = {one.member_id for one in config.assignment.members.values()}
+    there = {one.worker_id for one in members if one.member_id in known}
     return any(one.state == State.RUNNING and one.worker_id in there for one in status.connectors.values())
 
 
@@ -343,8 +328,11 @@ def prepared_leases(folder: Path) -> Iterator[frozenset[str]]:
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    alone = False
     try:
-        alone = _locked(descriptor)
+        with suppress(OSError):  # a living process has the lock, or there are no locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            alone = True
         found = list(folder.glob("lease-*"))
         for old in found:
             old.unlink(missing_ok=True)
@@ -353,29 +341,21 @@ def prepared_leases(folder: Path) -> Iterator[frozenset[str]]:
         os.close(descriptor)
 
 
-def _locked(descriptor: int) -> bool:
-    """False where a living process has the lock, or where there are no locks."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
-
-
 def takeover_lasts(worker_id: str, member_id: str, config: ConfigState, status: StatusState) -> bool:
     """Whether other workers are to begin with connectors now: this worker's own of an earlier stay, or others'."""
     assignment = config.assignment
-    if assignment is None or assignment.members.keys() <= {worker_id}:
+    if assignment.members.keys() <= {worker_id}:
         return False
     former = assignment.members.get(worker_id)
     mine = former is not None and former.member_id != member_id
+
+    def has_begun(placement: Placement, name: str) -> bool:
+        """By the word of the worker that is to run it."""
+        said = status.connectors.get(name)
+        return said is not None and said.worker_id == placement.worker and said.state != State.UNASSIGNED
+
     return any(
-        mine if one.worker == worker_id else not _begun(one, status.connectors.get(name))
+        mine if one.worker == worker_id else not has_begun(one, name)
         for name, one in assignment.placements.items()
-        if config.targets.get(name, TargetState.STARTED) is TargetState.STARTED and name in config.connectors
+        if config.target_of(name) is TargetState.STARTED and name in config.connectors
     )
-
-
-def _begun(placement: Placement, said: ConnectorReport | None) -> bool:
-    """By the word of the worker that is to run it."""
-    return said is not None and said.worker_id == placement.worker and said.state != State.UNASSIGNED

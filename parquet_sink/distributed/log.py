@@ -10,11 +10,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from parquet_sink.distributed.state import Entry
+from parquet_sink.distributed.records import Entry, Records
+from parquet_sink.distributed.state import TopicState
 from parquet_sink.errors import BrokerAway, KafkaFailed, TopicGone
 from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client import options as client_options
@@ -42,8 +44,6 @@ ANEW: Final = "Stop all workers, see to it that the topic has what it is to have
 WRITE_S: Final = 10.0
 """How long a transaction may take. One that its writer left open is aborted by the brokers after this time."""
 SERVE_S: Final = 0.5
-SETTINGS: Final = "security.*, sasl.*, ssl.*"
-"""Where an operator sets what clients are made with, for messages."""
 _WRITING: Final[Mapping[str, str]] = {
     "enable.idempotence": "true",
     "acks": "all",
@@ -52,24 +52,13 @@ _WRITING: Final[Mapping[str, str]] = {
     "message.max.bytes": "1000000000",
 }
 """An assignment may be large: the client's own bound on a record is not to be below that of the topic."""
-S = TypeVar("S")
+S = TypeVar("S", bound=TopicState)
 
 
-class Deposed(KafkaFailed):
-    """Another worker writes the config topic now. may_be_written: whether the transaction may have taken effect."""
+class NotConfirmed(KafkaFailed):
+    """A transaction of the config topic failed. may_be_written: whether it may have taken effect all the same.
 
-    def __init__(self, message: str, may_be_written: bool) -> None:
-        super().__init__(message, may_be_written)
-        self.message, self.may_be_written = message, may_be_written
-
-    def __str__(self) -> str:
-        return self.message
-
-
-class NotAnswered(BrokerAway):
-    """No broker answered in time. may_be_written: whether the transaction may have taken effect.
-
-    If so, it is decided as soon as a writer was opened again, by whatever worker; the topic's end then tells.
+    If so, that is decided as soon as a writer was opened again, by whatever worker; the topic's end then tells.
     """
 
     def __init__(self, message: str, may_be_written: bool) -> None:
@@ -78,6 +67,14 @@ class NotAnswered(BrokerAway):
 
     def __str__(self) -> str:
         return self.message
+
+
+class Deposed(NotConfirmed):
+    """Another worker writes the config topic now."""
+
+
+class NotAnswered(NotConfirmed, BrokerAway):
+    """No broker answered in time."""
 
 
 class _Trouble:
@@ -106,7 +103,6 @@ class _Trouble:
 class TopicReader(Generic[S]):
     """Follows a topic from its beginning, in a thread of its own, until it is closed.
 
-    fold: the state before, and records as they stand in a topic-partition; it gives the state after, and never fails.
     on_change: called after each change of the state, in that thread.
     Brokers that do not answer are waited for without end, which is logged once. Raises InvalidConfiguration.
 
@@ -115,46 +111,25 @@ class TopicReader(Generic[S]):
     """
 
     def __init__(
-        self,
-        kafka: KafkaSettings,
-        topic: str,
-        initial: S,
-        fold: Callable[[S, Sequence[Entry]], S],
-        on_change: Callable[[], None] = lambda: None,
+        self, kafka: KafkaSettings, topic: str, empty: S, on_change: Callable[[], None] = lambda: None
     ) -> None:
-        self._topic, self._fold, self._state, self._version, self._on_change = topic, fold, initial, 0, on_change
+        self._topic, self._on_change = topic, on_change
+        self.state = empty
+        """As far as the topic was read."""
+        self.failed: KafkaFailed | None = None
+        """Why the state follows the topic no more and never will: it was deleted, made anew, or lost records."""
         self._client_log = ClientLog(kafka.whose)
         self._trouble = _Trouble(f"Topic {topic} cannot be read", self._client_log, to_read(topic))
         self._cluster = KafkaCluster(replace(kafka, topics=(topic,), topics_regex=None), self._client_log)
-        self._consumer: Consumer = client_options.build(Consumer, _reading(kafka), self._client_log, SETTINGS)
+        self._consumer: Consumer = client_options.build(
+            Consumer, _reading(kafka), self._client_log, client_options.OWN_KEYS
+        )
         self._next: dict[int, int] = {}
         self._id: str | None = None
         self._look_at_s, self._misses = 0.0, 0
-        self._failed: KafkaFailed | None = None
         self._changed, self._closing = threading.Condition(), threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"reads {topic}", daemon=True)
         self._thread.start()
-
-    @property
-    def state(self) -> S:
-        """As far as the topic was read."""
-        return self._state
-
-    @property
-    def version(self) -> int:
-        """Grows after each change of the state: who takes it first, and the state then, misses none."""
-        return self._version
-
-    @property
-    def failed(self) -> KafkaFailed | None:
-        """Why the state follows the topic no more and never will: it was deleted, made anew, or lost records."""
-        return self._failed
-
-    def wait_for_change(self, version: int, timeout_s: float) -> int:
-        """The version now, as soon as it is another one, reading has ended, or the time is over."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._version != version or self._ended, timeout_s)
-            return self._version
 
     def read_to_end(self, timeout_s: float) -> bool:
         """Waits until the state has all that was written before this was called; False when that took too long.
@@ -169,8 +144,8 @@ class TopicReader(Generic[S]):
         with self._changed:
             if ends is not None:
                 self._changed.wait_for(lambda: self._is_at(ends) or self._ended, deadline_s - time.monotonic())
-            if self._failed is not None:
-                raise self._failed
+            if self.failed is not None:
+                raise self.failed
             return ends is not None and self._is_at(ends)
 
     def close(self) -> None:
@@ -182,7 +157,7 @@ class TopicReader(Generic[S]):
 
     @property
     def _ended(self) -> bool:
-        return self._failed is not None or self._closing.is_set()
+        return self.failed is not None or self._closing.is_set()
 
     def _is_at(self, ends: Mapping[int, int]) -> bool:
         return all(self._next[number] >= end for number, end in ends.items())
@@ -210,12 +185,10 @@ class TopicReader(Generic[S]):
                 self._take()
         except KafkaFailed as error:
             log.error("%s", error)  # noqa: TRY400 - the message says all
-            self._failed = error
+            self.failed = error
         except Exception:
             log.exception("Topic %s is not read any more", self._topic)
-            self._failed = KafkaFailed(
-                f"Topic {self._topic} is not read any more: see the log. Start the worker again."
-            )
+            self.failed = KafkaFailed(f"Topic {self._topic} is not read any more: see the log. Start the worker again.")
         finally:
             with self._changed:
                 self._changed.notify_all()
@@ -227,32 +200,27 @@ class TopicReader(Generic[S]):
             return
         self._look_at_s = now_s + LOOK_S
         try:
-            found = self._cluster.topic_ids([self._topic]).get(self._topic)
-            numbers = [number for _, number in self._cluster.topic_partitions(allow_missing=True)]
+            there = self._cluster.topics()
         except KafkaFailed as error:
             self._trouble.met(error)
             self._look_at_s = now_s + (LOOK_S if self._next else SOON_S)
             return
-        if found is None or not numbers:
-            self._missed()
+        found = there.ids.get(self._topic)
+        if found is None or not there.partitions:
+            self._missed(now_s)
             return
         self._misses, self._id = 0, self._id or found
         if found not in {self._id, ""}:
             raise KafkaFailed(f"Topic {self._topic} was deleted and created again while workers ran. {ANEW}")
-        self._begin_with([number for number in numbers if number not in self._next])
-
-    def _begin_with(self, numbers: Sequence[int]) -> None:
-        if numbers:
-            added = [TopicPartition(self._topic, number, OFFSET_BEGINNING) for number in numbers]
-            self._consumer.incremental_assign(added)
+        if added := [number for _, number in there.partitions if number not in self._next]:
+            self._consumer.incremental_assign([TopicPartition(self._topic, one, OFFSET_BEGINNING) for one in added])
             with self._changed:
-                self._next = {**self._next, **dict.fromkeys(numbers, 0)}
+                self._next = {**self._next, **dict.fromkeys(added, 0)}
                 self._changed.notify_all()
 
-    def _missed(self) -> None:
+    def _missed(self, now_s: float) -> None:
         """There is no such topic, says a broker."""
-        self._misses += 1
-        self._look_at_s = time.monotonic() + SOON_S
+        self._misses, self._look_at_s = self._misses + 1, now_s + SOON_S
         gone = TopicGone(f"Topic {self._topic} does not exist. {ANEW}")
         self._trouble.met(gone)
         if self._next and self._misses >= MISSES:
@@ -268,7 +236,7 @@ class TopicReader(Generic[S]):
         for message in (first, *self._consumer.consume(MOST_AT_ONCE, 0)):
             number, offset = message.partition() or 0, message.offset() or 0
             if (error := message.error()) is None:
-                entries.append(Entry(_bytes(message.key()), _bytes(message.value()), offset))
+                entries.append(Entry(message.key(), message.value(), offset))
                 reached[number] = offset + 1
             elif error.code() == client_options.END_OF_PARTITION:
                 reached[number] = offset
@@ -291,10 +259,9 @@ class TopicReader(Generic[S]):
             self._look_at_s = 0.0
 
     def _publish(self, entries: Sequence[Entry], reached: Mapping[int, int]) -> None:
-        state = self._fold(self._state, entries) if entries else self._state
+        state = self.state.fold(entries)
         with self._changed:
-            self._state = state
-            self._version += bool(entries)
+            self.state = state
             self._next = {**self._next, **reached}
             self._changed.notify_all()
         if entries:
@@ -315,10 +282,6 @@ def _reading(kafka: KafkaSettings) -> dict[str, Any]:
     }
 
 
-def _bytes(data: str | bytes | None) -> bytes | None:
-    return data.encode() if isinstance(data, str) else data
-
-
 class _ServedProducer:
     """A producer, and the thread that takes what it logs.
 
@@ -328,12 +291,9 @@ class _ServedProducer:
 
     def __init__(self, kafka: KafkaSettings, client_log: ClientLog, **options: str) -> None:
         settings = {**client_options.admin_options(kafka, prefix=""), **_WRITING, **options}
-        self.client: Producer = client_options.build(Producer, settings, client_log, SETTINGS)
+        self.client: Producer = client_options.build(Producer, settings, client_log, client_options.OWN_KEYS)
         self._discarded = threading.Event()
-        serving = threading.Thread(
-            target=_serve, args=(self.client, self._discarded), name="serves a producer", daemon=True
-        )
-        serving.start()
+        in_thread(partial(_serve, self.client, self._discarded))
 
     def discard(self) -> None:
         """With whatever is on its way. `close` of the client would wait for that, and warn of what it cannot abort."""
@@ -387,8 +347,8 @@ class ConfigWriter:
             self.close()
             raise self._failure(error.args[0], may_be_written=False) from None
 
-    def write(self, records: Mapping[bytes, bytes | None]) -> None:
-        """Values by key, None to remove one: all of them, or none. `TopicReader.read_to_end` waits until they are seen.
+    def write(self, records: Records) -> None:
+        """All of them, or none. `TopicReader.read_to_end` waits until they are seen.
 
         Raises Deposed and NotAnswered, which say whether it may be so all the same, and KafkaFailed: nothing was
         written. The writer is closed then: the next `open` ends the transaction that it left, which hides what comes
@@ -407,7 +367,7 @@ class ConfigWriter:
             self._producer.discard()
             self._producer = None
 
-    def _transaction(self, client: Producer, records: Mapping[bytes, bytes | None]) -> tuple[KafkaError, bool] | None:
+    def _transaction(self, client: Producer, records: Records) -> tuple[KafkaError, bool] | None:
         """What went wrong, and whether the commit was asked for by then: before that, nothing is written for sure.
 
         The client asks for no commit of a transaction of which a record was not delivered, and says why.
@@ -458,10 +418,11 @@ class StatusWriter:
         partitioned = {"partitioner": "murmur2_random", "delivery.timeout.ms": "120000"}
         self._producer = _ServedProducer(kafka, client_log, **partitioned)
 
-    def send(self, key: bytes, value: bytes | None) -> None:
-        """To the topic-partition to which Kafka Connect would send it; records of a key stay in order."""
+    def send(self, records: Records) -> None:
+        """To the topic-partitions to which Kafka Connect would send them; records of a key stay in order."""
         try:
-            self._producer.client.produce(self._topic, value, key, on_delivery=self._delivered)
+            for key, value in records.items():
+                self._producer.client.produce(self._topic, value, key, on_delivery=self._delivered)
         except KafkaException as error:
             self._trouble.met(self._trouble.failure(error.args[0]))
         except BufferError:

@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
@@ -34,7 +34,7 @@ from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.client.renewal import TimeLimited
 from parquet_sink.kafka.client.rights import to_commit, to_read, to_see_group
-from parquet_sink.kafka.cluster.requests import TIMEOUT_S, AdminRequests
+from parquet_sink.kafka.cluster.requests import AdminRequests
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.process.lease import LeaseFile, clock_ns
 from parquet_sink.process.threads import in_thread
@@ -72,6 +72,16 @@ class GroupTiming:
         """How often it is asked for, and a heartbeat sent."""
         return min(self.heartbeat_ms, int(self.session_ms * CONFIRMED_EACH))
 
+    @property
+    def patience_ms(self) -> int:
+        """How long a rebalance may last, and what waits for its end."""
+        return max(self.rebalance_ms, 2 * self.session_ms)
+
+    @property
+    def silence_ms(self) -> int:
+        """How long a client may get no confirmation before it is made again."""
+        return self.patience_ms + self.session_ms
+
 
 @dataclass(frozen=True)
 class Member:
@@ -80,7 +90,6 @@ class Member:
     leads: it is assigned the config topic. lease_until_ns: see `Lease`.
     """
 
-    worker_id: str
     member_id: str
     leads: bool
     lease_until_ns: int
@@ -163,11 +172,7 @@ class LeaseFiles:
         """Raises StorageFailed."""
         path = self.path(member_id)
         try:
-            if until_ns:
-                LeaseFile(path).write(until_ns)
-            else:
-                with suppress(FileNotFoundError):
-                    os.unlink(path)
+            LeaseFile(path).write(until_ns)
         except OSError as error:
             raise StorageFailed(
                 f"{path}: the worker's lease cannot be written ({error.strerror}). Make its folder writable."
@@ -183,14 +188,10 @@ class GroupMembers(AdminRequests):
 
     def listed(self) -> list[MemberInfo]:
         """All workers, also two stays of one; nobody where the group is empty. Raises KafkaFailed."""
-        group = self._kafka.group
-        asked = self._admin.describe_consumer_groups([group], request_timeout=TIMEOUT_S)
         try:
-            found = self._answer(asked[group]).members
+            found = self._members(self._kafka.group)
         except KafkaException as error:
-            if error.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
-                return []
-            raise self._failed(error.args[0], f"Group {group}") from None
+            raise self._failed(error.args[0], f"Group {self._kafka.group}") from None
         workers = {one.member_id: _named(one.client_id, one.member_id) for one in found}
         self._warn([f"{one.client_id} on {one.host}" for one in found if workers[one.member_id] is None])
         return [one for one in workers.values() if one is not None]
@@ -253,7 +254,7 @@ class Membership:
         self._failed: SinkError | None = None
         self._said: set[int] = set()
         self._looked_ns = clock_ns()
-        self._changed, self._leaving = threading.Condition(), threading.Event()
+        self._leaving = threading.Event()
         self._consumer = self._made()
         self._thread = threading.Thread(target=self._run, name="membership", daemon=True)
         self._thread.start()
@@ -262,13 +263,7 @@ class Membership:
         """Raises SetupError, KafkaFailed or StorageFailed when it is no longer a member and will not be one."""
         if self._failed is not None:
             raise self._failed
-        return Member(self._worker_id, self._member_id, self._leads, self._lease.until_ns)
-
-    def wait(self, known: Member, timeout_s: float) -> Member:
-        """`now`, as soon as member id or leadership are not as in `known`, or the time is over. Raises as `now`."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._ended or self._is_news(known), timeout_s)
-        return self.now()
+        return Member(self._member_id, self._leads, self._lease.until_ns)
 
     def members(self) -> list[MemberInfo]:
         """Who is in the group; nobody unless this worker is: such a list says nothing. Raises KafkaFailed."""
@@ -279,9 +274,6 @@ class Membership:
         """The lease ends, then the group is told; whoever is to take over must have been let to before."""
         self._leaving.set()
         self._thread.join(timeout=CLOSE_S + POLL_S * 2)
-
-    def _is_news(self, known: Member) -> bool:
-        return (self._member_id, self._leads) != (known.member_id, known.leads)
 
     @property
     def _ended(self) -> bool:
@@ -296,13 +288,13 @@ class Membership:
             # What it is answered says that the group's members have changed.
             "heartbeat.interval.ms": timing.interval_ms,
             # A member that does not rejoin in this time is removed although its session goes on: the lease is shorter.
-            "max.poll.interval.ms": max(timing.rebalance_ms, 2 * timing.session_ms),
+            "max.poll.interval.ms": timing.patience_ms,
             # A commit may wait for all to rejoin; given up on sooner, it would take the connection with it.
-            "socket.timeout.ms": max(timing.rebalance_ms, 2 * timing.session_ms),
+            "socket.timeout.ms": timing.patience_ms,
             "partition.assignment.strategy": "cooperative-sticky",
             "on_commit": lambda error, offsets: self._answered(made, error, offsets),
         }
-        made: Consumer = client_options.build(Consumer, options, self._client_log, "security.*, sasl.*, ssl.*")
+        made: Consumer = client_options.build(Consumer, options, self._client_log, client_options.OWN_KEYS)
         return made
 
     def _run(self) -> None:
@@ -310,7 +302,9 @@ class Membership:
             self._let_go()
             self._subscribe()
             while not self._ended:
-                self._heard(self._consumer.poll(POLL_S))
+                event = self._consumer.poll(POLL_S)
+                if event is not None and (error := event.error()) is not None:
+                    self._trouble(error)
                 self._look()
                 if self._removed:
                     self._renew()
@@ -321,15 +315,10 @@ class Membership:
             log.exception("Group %s: this worker is not a member any more", self._kafka.group)
             self._failed = KafkaFailed(f"Group {self._kafka.group}: this worker is not a member any more: see the log.")
         finally:
-            self._end()
-
-    def _end(self) -> None:
-        self._lease.end()
-        with self._changed:
+            self._lease.end()
             self._member_id, self._leads = "", False
-            self._changed.notify_all()
-        with suppress(TimeoutError):
-            TimeLimited(CLOSE_S).run(self._consumer.close)
+            with suppress(TimeoutError):
+                TimeLimited(CLOSE_S).run(self._consumer.close)
 
     def _let_go(self) -> None:
         """Where an earlier stay of this worker is still listed, it was lost just now.
@@ -351,20 +340,18 @@ class Membership:
         self._consumer.subscribe(
             [self._topic], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._revoked
         )
-        self._renew_at_ns = clock_ns() + self._renewed_after_ns
+        self._renew_at_ns = clock_ns() + self._timing.silence_ms * _MILLISECOND
 
     def _assigned(self, consumer: Consumer, added: list[TopicPartition]) -> None:
         """After each rebalance; there is nothing in it where the assignment stays as it is."""
-        if consumer is not self._consumer:  # it is being closed
-            consumer.incremental_assign([])
-            return
-        if added:
-            consumer.incremental_assign([TopicPartition(one.topic, one.partition, 0) for one in added])
-            consumer.pause(added)
-        else:
-            consumer.incremental_assign([])
-        self._lease.ask_soon()
-        self._look(leads=self._leads or bool(added))
+        closing = consumer is not self._consumer
+        mine = [] if closing else [TopicPartition(one.topic, one.partition, 0) for one in added]
+        consumer.incremental_assign(mine)
+        if mine:
+            consumer.pause(mine)
+        if not closing:
+            self._lease.ask_soon()
+            self._look(leads=self._leads or bool(mine))
 
     def _revoked(self, consumer: Consumer, removed: list[TopicPartition]) -> None:
         consumer.incremental_unassign(removed)
@@ -380,9 +367,7 @@ class Membership:
         if (member_id, leads) != (self._member_id, self._leads):
             lost = self._member_id not in {"", member_id}
             self._removed = self._removed or (lost and self._lease.is_asked)
-            with self._changed:
-                self._member_id, self._leads = member_id, leads
-                self._changed.notify_all()
+            self._member_id, self._leads = member_id, leads
             self._on_change()
             log.info("Group %s: member %s%s", self._kafka.group, member_id or "none", ", which leads" if leads else "")
 
@@ -413,16 +398,12 @@ class Membership:
         now_ns = clock_ns()
         self._lease.answered(now_ns, confirmed=error is None)
         if error is None:
-            self._renew_at_ns = now_ns + self._renewed_after_ns
+            self._renew_at_ns = now_ns + self._timing.silence_ms * _MILLISECOND
             self._said.clear()
             self._client_log.clear()
         elif error.code() == KafkaError.UNKNOWN_MEMBER_ID:
             self._lease.end()
         elif error.code() not in client_errors.MEMBERS_ONLY:
-            self._trouble(error)
-
-    def _heard(self, event: Any) -> None:
-        if event is not None and (error := event.error()) is not None:
             self._trouble(error)
 
     def _trouble(self, error: KafkaError) -> None:
@@ -437,10 +418,6 @@ class Membership:
         if error.code() not in self._said:
             self._said.add(error.code())
             log.warning("%s", failure)
-
-    @property
-    def _renewed_after_ns(self) -> int:
-        return (max(self._timing.rebalance_ms, 2 * self._timing.session_ms) + self._timing.session_ms) * _MILLISECOND
 
     def _renew(self) -> None:
         """A client that gets no confirmation for so long may have forgotten its brokers (`kafka/client/renewal.py`).

@@ -12,12 +12,12 @@ import hmac
 import secrets
 import threading
 import time
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from parquet_sink.distributed.records import SessionKey
-from parquet_sink.worker.rest.guards import SIGNATURE
+from parquet_sink.worker.rest.app import Forwarded
+from parquet_sink.worker.rest.guards import ROLE_HEADER, SIGNATURE
 from parquet_sink.worker_config.distributed import HMACS, DistributedSettings
 
 HEADER: Final = SIGNATURE
@@ -30,20 +30,6 @@ _LONGEST: Final = 512
 
 def _now_ms() -> int:
     return int(time.time() * 1000)
-
-
-@dataclass(frozen=True)
-class Request:
-    """As it crosses. to: member id of who gets it. target: path and query, as they stand in the request line.
-
-    role: of who asked the worker that sends it on; "" for an admin, of whom nothing is signed.
-    """
-
-    to: str
-    method: str
-    target: str
-    body: bytes
-    role: str = ""
 
 
 class NotBelieved(Exception):
@@ -65,25 +51,22 @@ def is_due(key: SessionKey | None, settings: DistributedSettings, now_ms: int) -
     return not 0 <= now_ms - key.created_ms < settings.key_ttl_ms
 
 
-def sign(request: Request, key: SessionKey, algorithm: str, *, now_ms: int, nonce: str | None = None) -> str:
-    """The text of HEADER. nonce: never the same; None for a random one."""
+def sign(to: str, request: Forwarded, key: SessionKey, algorithm: str, *, now_ms: int, nonce: str | None = None) -> str:
+    """The text of HEADER. to: member id of who gets it. nonce: never the same; None for a random one."""
     nonce = secrets.token_urlsafe(_NONCE_BYTES) if nonce is None else nonce
-    signature = _signature(request, key, algorithm, str(now_ms), nonce)
+    signature = _signature(to, request, key, algorithm, str(now_ms), nonce)
     return f"{algorithm} {now_ms} {nonce} {signature.decode()}"
 
 
-def _signature(request: Request, key: SessionKey, algorithm: str, time_ms: str, nonce: str) -> bytes:
-    body = hashlib.sha256(request.body).hexdigest()
-    parts = (
-        algorithm,
-        time_ms,
-        nonce,
-        request.to,
-        request.method.upper(),
-        request.target,
-        body,
-        *filter(None, [request.role]),
-    )
+def headers(to: str, request: Forwarded, key: SessionKey, algorithm: str) -> Mapping[str, str]:
+    """By which the worker that a request is for believes it to be of its group. Of an admin no role is signed."""
+    signature = {HEADER: sign(to, request, key, algorithm, now_ms=_now_ms())}
+    return {**signature, ROLE_HEADER: request.role} if request.role else signature
+
+
+def _signature(to: str, request: Forwarded, key: SessionKey, algorithm: str, time_ms: str, nonce: str) -> bytes:
+    body, role = hashlib.sha256(request.body).hexdigest(), [request.role] if request.role else []
+    parts = [algorithm, time_ms, nonce, to, request.method.upper(), request.target, body, *role]
     return base64.b64encode(hmac.new(key.key, "\n".join(parts).encode(), _DIGESTS[algorithm]).digest())
 
 
@@ -107,8 +90,12 @@ class Verifier:
             if key != self._current:
                 self._former, self._current, self._renewed_ms = self._current, key, self._clock_ms()
 
-    def verify(self, request: Request, header: str | None) -> None:
-        """Raises NotBelieved: unsigned, by an unknown key, changed, too old, of the future, or sent before."""
+    def verify(self, to: str, request: Forwarded) -> None:
+        """Raises NotBelieved: unsigned, by an unknown key, changed, too old, of the future, or sent before.
+
+        to: the member id of this worker.
+        """
+        header = request.headers.get(HEADER.lower())
         if not header:
             raise NotBelieved(f"The request has no {HEADER}, which workers of this cluster send each other.")
         parts = header[:_LONGEST].split(" ")
@@ -123,7 +110,7 @@ class Verifier:
         with self._lock:
             former = self._former if now_ms - self._renewed_ms < WINDOW_MS else None
             keys = [one for one in (self._current, former) if one is not None]
-        expected = (_signature(request, one, algorithm, time_ms, nonce) for one in keys)
+        expected = (_signature(to, request, one, algorithm, time_ms, nonce) for one in keys)
         if not any(hmac.compare_digest(one, signature.encode()) for one in expected):
             raise NotBelieved(
                 "The signature is by another key than that of the config topic, or for another worker or for this one "

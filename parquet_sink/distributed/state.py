@@ -1,198 +1,158 @@
 """What the config and status topics say, folded record by record: states that any worker computes alike.
 
 A record changes what its key stands for, and nothing else: the target state of a connector may come before its
-configuration, and outlives it until it is removed by itself. What cannot be read leaves things as they are.
+configuration, and outlives it until it is removed by itself. What cannot be read leaves things as they are, such as an
+assignment that a later release wrote, above which an older one must write nothing.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple, Self, TypeVar
+from functools import cached_property
+from typing import Any, ClassVar, Final, Self, TypeVar
 
-from parquet_sink.distributed.assignment import Assignment, Release
-from parquet_sink.distributed.records import (
-    Assigned,
-    ClusterNamed,
-    ConfigRecord,
-    ConnectorConfig,
-    ConnectorReport,
-    Leaving,
-    LoggerLevel,
-    OfConnect,
-    Released,
-    Reported,
-    RestartAsked,
-    SessionKey,
-    StatusRecord,
-    Target,
-    TopicUsed,
-    Unreadable,
-    parse_config,
-    parse_status,
-)
+from parquet_sink.distributed import records
+from parquet_sink.distributed.assignment import EMPTY, Assignment, Release
+from parquet_sink.distributed.records import ConnectorReport, Entry, Kind, SessionKey
 from parquet_sink.worker.herder.values import TargetState
 
 log = logging.getLogger(__name__)
 
 CURE: Final = "Run the release that wrote it, write it again, or remove it by a record without a value"
-K = TypeVar("K")
-R = TypeVar("R")
 V = TypeVar("V")
 
 
-class Entry(NamedTuple):
-    """A record as it stands in a topic. value: None is a tombstone."""
-
-    key: bytes | None
-    value: bytes | None
-    offset: int
-
-
 @dataclass(frozen=True)
-class ConfigState:
-    """What the config topic says below an offset.
+class TopicState:
+    """What a topic says below an offset: of each kind of records the values by name. It never changes.
 
-    connectors: configurations by name. restarts: the last one of each connector; one that was asked for before a worker
-    began to read is over. loggers: levels by name, with their offsets: what was written later counts also for loggers
-    below. cluster: whose topic it is; empty: nobody said. foreign: offset of the last record that only Kafka Connect
-    writes; -1: there is none. offset: the next one. unreadable: by key, why; such as an assignment that a later release
-    wrote, above which an older one must write nothing.
+    offsets: at which the values were written. offset: the next one, of a topic that has one topic-partition.
+    unreadable: by key, why.
     """
 
-    connectors: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
-    targets: Mapping[str, TargetState] = field(default_factory=dict)
-    assignment: Assignment | None = None
-    restarts: Mapping[str, RestartAsked] = field(default_factory=dict)
-    session_key: SessionKey | None = None
-    loggers: Mapping[str, LoggerLevel] = field(default_factory=dict)
-    cluster: str = ""
-    foreign: int = -1
+    topic: ClassVar[str]
+    kinds: ClassVar[Sequence[Kind[Any]]]
+    values: Mapping[Kind[Any], Mapping[str, Any]] = field(default_factory=dict, repr=False)
+    offsets: Mapping[Kind[Any], Mapping[str, int]] = field(default_factory=dict, repr=False)
     offset: int = 0
     unreadable: Mapping[str, str] = field(default_factory=dict)
 
     def fold(self, entries: Sequence[Entry]) -> Self:
-        """With all these records of the topic, in order. Logs each key that cannot be read once."""
-        records, unreadable = _readable(parse_config, entries, self.unreadable, "config")
-        after = entries[-1].offset + 1 if entries else self.offset
-        return replace(self._with(records), offset=after, unreadable=unreadable)
+        """With all these records of one topic-partition, in order. Logs each key that cannot be read once."""
+        if not entries:
+            return self
+        # once, however many records there are
+        values = {kind: dict(self.of(kind)) for kind in self.kinds}
+        offsets = {kind: dict(self.offsets.get(kind, {})) for kind in self.kinds}
+        unreadable = dict(self.unreadable)
+        for entry in entries:
+            key = (entry.key or b"").decode(errors="replace")
+            try:
+                record = records.parse(self.kinds, entry)
+            except records.Unreadable as error:
+                if key not in unreadable:
+                    log.warning(
+                        "The record %r at offset %d of the %s topic is skipped: %s. %s.",
+                        key,
+                        entry.offset,
+                        self.topic,
+                        error,
+                        CURE,
+                    )
+                unreadable[key] = str(error)
+                continue
+            unreadable.pop(key, None)
+            if record is not None:
+                values[record.kind].pop(record.name, None)
+                offsets[record.kind].pop(record.name, None)
+                if record.value is not None:
+                    values[record.kind][record.name] = record.value
+                    offsets[record.kind][record.name] = entry.offset
+        return replace(self, values=values, offsets=offsets, offset=entries[-1].offset + 1, unreadable=unreadable)
 
-    def apply(self, record: ConfigRecord, offset: int) -> Self:
-        """With one more record, at this offset."""
-        return replace(self._with([(record, offset)]), offset=offset + 1)
+    def of(self, kind: Kind[V]) -> Mapping[str, V]:
+        """The values of a kind, by name."""
+        return self.values.get(kind, {})
 
-    def _with(self, records: Iterable[tuple[ConfigRecord, int]]) -> Self:
-        """Mappings are copied once, however many records there are."""
-        connectors, targets, restarts = dict(self.connectors), dict(self.targets), dict(self.restarts)
-        loggers, assignment, session_key = dict(self.loggers), self.assignment, self.session_key
-        cluster, foreign = self.cluster, self.foreign
-        for record, offset in records:
-            match record:
-                case ConnectorConfig(name, config):
-                    _put(connectors, name, config)
-                case Target(name, state):
-                    _put(targets, name, state)
-                case RestartAsked(name):
-                    restarts[name] = replace(record, offset=offset)
-                case LoggerLevel(namespace, level):
-                    _put(loggers, namespace, None if level is None else replace(record, offset=offset))
-                case Assigned(assignment):
-                    pass
-                case SessionKey():
-                    session_key = record
-                case ClusterNamed(cluster):
-                    pass
-                case OfConnect():
-                    foreign = offset
-        return replace(
-            self,
-            connectors=connectors,
-            targets=targets,
-            assignment=assignment,
-            restarts=restarts,
-            session_key=session_key,
-            loggers=loggers,
-            cluster=cluster,
-            foreign=foreign,
+    def offset_of(self, kind: Kind[Any], name: str) -> int:
+        """Where a value was written; -1: there is none."""
+        return self.offsets.get(kind, {}).get(name, -1)
+
+
+class ConfigState(TopicState):
+    """What the config topic says."""
+
+    topic = "config"
+    kinds = records.CONFIG_KINDS
+
+    @property
+    def connectors(self) -> Mapping[str, Mapping[str, str]]:
+        """Configurations by name."""
+        return self.of(records.CONNECTOR)
+
+    @property
+    def targets(self) -> Mapping[str, TargetState]:
+        return self.of(records.TARGET)
+
+    def target_of(self, name: str) -> TargetState:
+        """What a connector is to do."""
+        return self.targets.get(name, TargetState.STARTED)
+
+    @property
+    def assignment(self) -> Assignment:
+        """EMPTY before there is one."""
+        return self.of(records.ASSIGNMENT).get("", EMPTY)
+
+    @property
+    def session_key(self) -> SessionKey | None:
+        return self.of(records.SESSION_KEY).get("")
+
+    @property
+    def cluster(self) -> str:
+        """Whose topic it is; empty: nobody said."""
+        return self.of(records.CLUSTER).get("", "")
+
+    @property
+    def foreign(self) -> int:
+        """Offset of the last record that only Kafka Connect writes; -1: there is none."""
+        return max(
+            (offset for kind in records.OF_CONNECT for offset in self.offsets.get(kind, {}).values()), default=-1
         )
 
 
-@dataclass(frozen=True)
-class StatusState:
-    """What the status topic says. connectors: by name. tasks: by name and number. topics: active ones, by connector.
+class StatusState(TopicState):
+    """What the status topic says."""
 
-    releases: the last of each connector, by anybody. leaving: worker ids to the member ids that were asked to stop.
-    unreadable: by key, why.
-    """
+    topic = "status"
+    kinds = records.STATUS_KINDS
 
-    connectors: Mapping[str, ConnectorReport] = field(default_factory=dict)
-    tasks: Mapping[str, Mapping[int, ConnectorReport]] = field(default_factory=dict)
-    topics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    releases: Mapping[str, Release] = field(default_factory=dict)
-    leaving: Mapping[str, str] = field(default_factory=dict)
-    unreadable: Mapping[str, str] = field(default_factory=dict)
+    @property
+    def connectors(self) -> Mapping[str, ConnectorReport]:
+        return self.of(records.STATUS)
 
-    def fold(self, entries: Sequence[Entry]) -> Self:
-        """With all these records of one topic-partition, in order. Logs each key that cannot be read once."""
-        records, unreadable = _readable(parse_status, entries, self.unreadable, "status")
-        return replace(self._with(record for record, _ in records), unreadable=unreadable)
+    @cached_property
+    def tasks(self) -> Mapping[str, Mapping[int, ConnectorReport]]:
+        """By connector and number."""
+        found: dict[str, dict[int, ConnectorReport]] = {}
+        for name, report in self.of(records.TASK_STATUS).items():
+            connector, task = records.task_of(name)
+            found.setdefault(connector, {})[task] = report
+        return found
 
-    def apply(self, record: StatusRecord) -> Self:
-        """With one more record."""
-        return self._with([record])
+    @cached_property
+    def topics(self) -> Mapping[str, tuple[str, ...]]:
+        """Active ones, by connector."""
+        found: dict[str, tuple[str, ...]] = {}
+        for topic, connector in sorted(map(records.topic_of, self.of(records.TOPIC))):
+            found[connector] = (*found.get(connector, ()), topic)
+        return found
 
-    def _with(self, records: Iterable[StatusRecord]) -> Self:
-        connectors, releases, leaving = dict(self.connectors), dict(self.releases), dict(self.leaving)
-        tasks, topics = dict(self.tasks), dict(self.topics)
-        for record in records:
-            match record:
-                case Reported(name, None, report):
-                    _put(connectors, name, report)
-                case Reported(name, int(task), report):
-                    reports = {**tasks.get(name, {})}
-                    _put(reports, task, report)
-                    _put(tasks, name, reports or None)
-                case TopicUsed(name, topic, used):
-                    others = {*topics.get(name, ())} - {topic}
-                    _put(topics, name, tuple(sorted(others | {topic} if used else others)) or None)
-                case Released(name, release):
-                    _put(releases, name, release)
-                case Leaving(worker_id, member_id):
-                    _put(leaving, worker_id, member_id)
-        return replace(self, connectors=connectors, tasks=tasks, topics=topics, releases=releases, leaving=leaving)
+    @property
+    def releases(self) -> Mapping[str, Release]:
+        """The last of each connector, by anybody."""
+        return self.of(records.RELEASE)
 
-
-def _put(mapping: dict[K, V], key: K, value: V | None) -> None:
-    """None removes."""
-    if value is None:
-        mapping.pop(key, None)
-    else:
-        mapping[key] = value
-
-
-def _readable(
-    parse: Callable[[bytes | None, bytes | None], R],
-    entries: Sequence[Entry],
-    before: Mapping[str, str],
-    topic: str,
-) -> tuple[list[tuple[R, int]], dict[str, str]]:
-    """Records that can be read, each with its offset, and by key why the others cannot."""
-    found: list[tuple[R, int]] = []
-    unreadable = dict(before)
-    for key, value, offset in entries:
-        name = (key or b"").decode(errors="replace")
-        record = parse(key, value)
-        if not isinstance(record, Unreadable):
-            unreadable.pop(name, None)
-            found.append((record, offset))
-            continue
-        if name not in unreadable:
-            log.warning(
-                "The record %r at offset %d of the %s topic is skipped: %s. %s.",
-                name,
-                offset,
-                topic,
-                record.why,
-                CURE,
-            )
-        unreadable[name] = record.why
-    return found, unreadable
+    @property
+    def leaving(self) -> Mapping[str, str]:
+        """Worker ids to the member ids that were asked to stop."""
+        return self.of(records.LEAVING)

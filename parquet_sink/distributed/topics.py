@@ -3,15 +3,14 @@
 What else in Kafka is named after the cluster or a connector in it stands here, too.
 """
 
-from typing import Final
-
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaException
 
 from parquet_sink.config.report import counted
 from parquet_sink.errors import InvalidConfiguration, KafkaRefused, SetupError
 from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client.check import problems
 from parquet_sink.kafka.client.log import ClientLog
+from parquet_sink.kafka.client.options import OWN_KEYS
 from parquet_sink.kafka.client.rights import to_see_group
 from parquet_sink.kafka.cluster.compacted_topic import CompactedTopic, CompactedTopics
 from parquet_sink.kafka.cluster.requests import CHECK
@@ -19,8 +18,6 @@ from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.worker_config.distributed import CONFIG, GROUP_ID, STATE, STATUS, DistributedSettings
 from parquet_sink.worker_config.offset_storage import OFFSETS
-
-_OWN_CLIENTS: Final = "security.*, sasl.*, ssl.*"
 
 
 def internal_topics(settings: DistributedSettings) -> tuple[CompactedTopic, ...]:
@@ -73,7 +70,7 @@ class InternalTopics(CompactedTopics):
     def __init__(self, settings: DistributedSettings, client_log: ClientLog | None = None) -> None:
         kafka = KafkaSettings(group=settings.group_id, client=settings.kafka)
         if wrong := problems(kafka):
-            raise InvalidConfiguration([f"Invalid [{name or _OWN_CLIENTS}]. {reason}" for name, reason in wrong])
+            raise InvalidConfiguration([f"Invalid [{name or OWN_KEYS}]. {reason}" for name, reason in wrong])
         super().__init__(kafka, client_log, prefix="")
         self._settings = settings
 
@@ -103,22 +100,15 @@ class InternalTopics(CompactedTopics):
         """
         if group in {"", self._settings.group_id}:
             return
-        asked = self._admin.describe_consumer_groups([group], request_timeout=self._timeout_s)
+        topic = f"Topic {self._settings.config_topic} [{CONFIG}topic] is that of"
         try:
-            members = len(self._answer(asked[group]).members)
+            members = len(self._members(group))
         except KafkaException as error:
-            if error.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
-                return
-            topic = f"Topic {self._settings.config_topic} [{CONFIG}topic] is that of cluster {group}, which"
-            needs = (to_see_group(group),)
-            failed = client_errors.failure(
-                error.args[0], f"{topic} cannot be looked up", asked=self._servers, ending=CHECK, needs=needs
-            )
-            if isinstance(failed, KafkaRefused):
-                raise SetupError(str(failed)) from None
-            raise failed from None
+            what, needs = f"{topic} cluster {group}, which cannot be looked up", (to_see_group(group),)
+            failed = client_errors.failure(error.args[0], what, asked=self._servers, ending=CHECK, needs=needs)
+            raise (SetupError(str(failed)) if isinstance(failed, KafkaRefused) else failed) from None
         if members:
             raise SetupError(
-                f"Topic {self._settings.config_topic} [{CONFIG}topic] is that of another cluster, {group}, which has "
-                f"{counted(members, 'worker')}. Give each cluster topics of its own, or correct [{GROUP_ID}]."
+                f"{topic} another cluster, {group}, which has {counted(members, 'worker')}. Give each cluster topics "
+                f"of its own, or correct [{GROUP_ID}]."
             )

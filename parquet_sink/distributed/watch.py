@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
@@ -66,10 +67,8 @@ class Watch:
         """A worker that was lost is listed beside its next stay, for no longer than its session."""
         members = self._members()
         self._listed = {one.member_id: self._listed.get(one.member_id, now_s) for one in members}
-        lasting: dict[str, int] = {}
-        for one in members:
-            if now_s - self._listed[one.member_id] > self._session_s + LOOK_S:
-                lasting[one.worker_id] = lasting.get(one.worker_id, 0) + 1
+        since_s = now_s - self._session_s - LOOK_S
+        lasting = Counter(one.worker_id for one in members if self._listed[one.member_id] < since_s)
         return [_TWICE.format(count, worker_id) for worker_id, count in sorted(lasting.items()) if count > 1]
 
     def _grown(self) -> list[str]:

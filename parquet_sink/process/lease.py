@@ -8,6 +8,7 @@ CLOCK_BOOTTIME, which all processes of a machine share, which nobody sets, and w
 import os
 import struct
 import time
+from pathlib import Path
 from typing import Final
 
 PAUSE_S: Final = 1.0
@@ -31,7 +32,10 @@ class LeaseFile:
         self.path = path
 
     def write(self, until_ns: int) -> None:
-        """The lease ends then, by `clock_ns`; 0: it has ended. Raises OSError."""
+        """The lease ends then, by `clock_ns`; 0: it has ended, and the file is removed. Raises OSError."""
+        if until_ns == 0:
+            Path(self.path).unlink(missing_ok=True)
+            return
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             os.pwrite(descriptor, _FORM.pack(until_ns, until_ns ^ _ALL_BITS), 0)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from parquet_sink.distributed.assignment import (
+    EMPTY,
     Assignment,
     MemberInfo,
     Release,
@@ -113,7 +114,7 @@ class View:
 
     config_at: int = 0
     status_at: int = 0
-    assignment: Assignment | None = None
+    assignment: Assignment = EMPTY
     weights: Mapping[str, int] = field(default_factory=dict)
     releases: dict[str, Release] = field(default_factory=dict)
     leaving: set[str] = field(default_factory=set)
@@ -136,9 +137,7 @@ class View:
                 )
 
 
-def _all_released(assignment: Assignment | None) -> dict[str, Release]:
-    if assignment is None:
-        return {}
+def _all_released(assignment: Assignment) -> dict[str, Release]:
     sources = {name: assignment.members.get(one.source) for name, one in assignment.placements.items()}
     return {name: Release(one.worker_id, one.member_id, 10**9) for name, one in sources.items() if one is not None}
 
@@ -258,7 +257,7 @@ class World:
         view.read(self, len(self.config), len(self.status))
         assignment = view.assignment
         running = sorted((name, worker.id) for worker in self.workers for name in worker.runs)
-        named = sorted((name, one.worker) for name, one in assignment.placements.items()) if assignment else []
+        named = sorted((name, one.worker) for name, one in assignment.placements.items())
         if running != named or {name for name, _ in named} != set(view.weights):
             raise Violation(f"in the end {running} run, {named} are placed, {sorted(view.weights)} are there")
         if still := [name for name in view.weights if self.committed.get(name, 0) <= before.get(name, -1)]:
@@ -538,7 +537,7 @@ class Worker:
         member_id, assignment = self._member_id, self._view.assignment
         if member_id and member_id not in self._view.leaving:
             self._ask(lambda: world.status.append((member_id, None)), lambda _: None)
-        placed = () if assignment is None else assignment.placements.values()
+        placed = assignment.placements.values()
         if (not self.runs and all(one.worker != self.id for one in placed)) or world.now_ms - since_ms > 8_000:
             self._lease.end()
             if self._reaches_brokers(coordinator=True):

@@ -1,26 +1,34 @@
 """A group of workers without Kafka and Spark: real leaders, own connectors and herders over topics in memory."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Generic, TypeVar, cast
 
 from parquet_sink.distributed.assignment import FORM, MemberInfo
+from parquet_sink.distributed.group import Group as KnownGroup
 from parquet_sink.distributed.herder import DistributedHerder
 from parquet_sink.distributed.leader import Leader
 from parquet_sink.distributed.log import Deposed
 from parquet_sink.distributed.membership import Member
 from parquet_sink.distributed.owned import OwnedConnectors
-from parquet_sink.distributed.state import ConfigState, Entry, StatusState
+from parquet_sink.distributed.records import Entry, Records
+from parquet_sink.distributed.state import ConfigState, StatusState, TopicState
 from parquet_sink.process.lease import clock_ns
 from parquet_sink.worker_config.distributed import DistributedSettings
 from tests.worker.loop.worker_doubles import Loop
 
-S = TypeVar("S")
+S = TypeVar("S", bound=TopicState)
 SETTINGS = DistributedSettings(
     group_id="workers", config_topic="configs", status_topic="status", state_topic="state", offset_topic="offsets"
 )
 FOREVER_NS = 1 << 62
+
+
+def folded(state: S, *written: Records, offset: int = 0) -> S:
+    """With these records after those that it has. offset: of the first."""
+    pairs = [pair for one in written for pair in one.items()]
+    return state.fold([Entry(key, value, number) for number, (key, value) in enumerate(pairs, offset)])
 
 
 class Topic:
@@ -30,7 +38,7 @@ class Topic:
         self.entries: list[Entry] = []
         self.writer: object = None
 
-    def append(self, records: Mapping[bytes, bytes | None]) -> None:
+    def append(self, records: Records) -> None:
         for key, value in records.items():
             self.entries.append(Entry(key, value, len(self.entries)))
 
@@ -38,15 +46,15 @@ class Topic:
 class Reader(Generic[S]):
     """As far as it read: to the end where it is asked to, else when the test has it read."""
 
-    def __init__(self, topic: Topic, initial: S, fold: Callable[[S, Sequence[Entry]], S]) -> None:
-        self._topic, self._fold, self.state, self._next = topic, fold, initial, 0
+    def __init__(self, topic: Topic, empty: S) -> None:
+        self._topic, self.state, self._next = topic, empty, 0
 
     def read_to_end(self, timeout_s: float = 0.0) -> bool:
         return self.read(len(self._topic.entries))
 
     def read(self, count: int) -> bool:
         new = self._topic.entries[self._next : self._next + count]
-        self.state, self._next = self._fold(self.state, new), self._next + len(new)
+        self.state, self._next = self.state.fold(new), self._next + len(new)
         return True
 
 
@@ -54,18 +62,19 @@ class Writer:
     """The leader's."""
 
     def __init__(self, topic: Topic) -> None:
-        self._topic = topic
+        self._topic, self.is_open = topic, False
 
     def open(self) -> None:
-        self._topic.writer = self
+        self._topic.writer, self.is_open = self, True
 
-    def write(self, records: Mapping[bytes, bytes | None]) -> None:
+    def write(self, records: Records) -> None:
         if self._topic.writer is not self:
+            self.is_open = False
             raise Deposed("another one writes", may_be_written=False)
         self._topic.append(records)
 
     def close(self) -> None:
-        """Nothing is open."""
+        self.is_open = False
 
 
 class Reports:
@@ -74,8 +83,8 @@ class Reports:
     def __init__(self, topic: Topic) -> None:
         self._topic = topic
 
-    def send(self, key: bytes, value: bytes | None) -> None:
-        self._topic.append({key: value})
+    def send(self, records: Records) -> None:
+        self._topic.append(records)
 
     def flush(self, timeout_s: float) -> bool:
         return True
@@ -104,7 +113,7 @@ class Membership:
 
     def __init__(self, coordinator: Coordinator, worker_id: str) -> None:
         self._coordinator, self._worker_id = coordinator, worker_id
-        self._known = Member(worker_id, "", leads=False, lease_until_ns=0)
+        self._known = Member("", leads=False, lease_until_ns=0)
 
     def hear(self) -> None:
         """It joins where it is not a member any more, and then begins anew with the next hearing."""
@@ -138,18 +147,17 @@ class Worker:
         self.worker_id, self.loop, self.frozen = worker_id, loop, False
         loop.registry.worker_id = worker_id
         self.membership = Membership(coordinator, worker_id)
-        self.config = Reader(configs, ConfigState(), ConfigState.fold)
-        self.status = Reader(statuses, StatusState(), StatusState.fold)
-        parts: Any = (self.membership, self.config, self.status)
-        reports: Any = Reports(statuses)
-        self.leader = Leader(worker_id, *parts, cast(Any, lambda: Writer(configs)), SETTINGS)
-        self.owned = OwnedConnectors(worker_id, *parts, reports, loop.registry, loop.requests, loop.queue, loop.load)
+        self.config = Reader(configs, ConfigState())
+        self.status = Reader(statuses, StatusState())
+        parts: Any = (self.membership, self.config, self.status, Reports(statuses))
+        known = KnownGroup(worker_id, *parts)
+        self.leader = Leader(known, cast(Any, Writer(configs)), SETTINGS)
+        self.owned = OwnedConnectors(known, loop.registry, loop.requests, loop.queue, loop.load)
         self.herder = DistributedHerder(
+            known,
             loop.requests,
             self.owned,
             self.leader,
-            *parts[1:],
-            reports,
             loop.load,
             lambda name, config, before, keys: dict(config),
             SETTINGS.group_id,

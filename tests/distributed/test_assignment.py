@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from parquet_sink.distributed import assignment
 from parquet_sink.distributed.assignment import (
+    EMPTY,
     NOBODY,
     Assignment,
     MemberInfo,
@@ -38,7 +39,7 @@ def even(count: int) -> dict[str, int]:
 
 def first(workers: str, weights: Mapping[str, int]) -> Assignment:
     """The first assignment, to workers of one letter each."""
-    made = assign(None, workers[0], members(workers), weights, now_ms=1_000)
+    made = assign(EMPTY, workers[0], members(workers), weights, now_ms=1_000)
     assert made is not None
     return made
 
@@ -245,20 +246,19 @@ def test_every_change_leaves_all_placed_and_no_move_that_would_help(
     steps: list[tuple[set[str], dict[str, int]]],
 ) -> None:
     """All connectors are on living workers; when releases came no single move would make the load more even."""
-    before: Assignment | None = None
+    before = EMPTY
     for there, weights in steps:
         for _ in range(30):
             releases: dict[str, Release] = {}
-            for worker in before.members if before else ():
-                releases |= released(before, worker) if before else {}
+            for worker in before.members:
+                releases |= released(before, worker)
             after = assign(before, "a", members(sorted(there)), weights, now_ms=0, releases=releases)
             if after is None:
                 break
-            assert before is None or after.epoch == before.epoch + 1
+            assert after.epoch == before.epoch + 1
             before = after
         else:
             raise AssertionError("it never comes to rest")
-        assert before is not None
         assert before.placements.keys() == weights.keys()
         load = {worker: sum(weights[name] for name in on(before, worker)) for worker in there}
         assert sum(load.values()) == sum(weights.values())
@@ -297,7 +297,7 @@ def test_an_assignment_is_in_the_form_that_all_of_the_group_read(monkeypatch: py
     """The oldest member's, and never one that the leader does not know itself."""
     monkeypatch.setattr(assignment, "FORM", 3)
     forms = {"a": 2, "b": 4}
-    mixed = assign(None, "b", [replace(one, form=forms[one.worker_id]) for one in members("ab")], {}, now_ms=1_000)
+    mixed = assign(EMPTY, "b", [replace(one, form=forms[one.worker_id]) for one in members("ab")], {}, now_ms=1_000)
     assert mixed is not None
     assert mixed.form == 2
     assert changed(mixed, [replace(member("b"), form=4)], {}).form == 3

@@ -7,7 +7,8 @@ from contextlib import suppress
 
 import pytest
 
-from parquet_sink.distributed import assignment, leader, owned, records
+from parquet_sink.distributed import assignment, leader, records
+from parquet_sink.distributed import group as known_group
 from parquet_sink.distributed.herder import DistributedHerder
 from parquet_sink.worker.herder.errors import (
     ConnectorExists,
@@ -349,7 +350,7 @@ def test_anything(make_loop: Callable[[], Loop], seed: int) -> None:
 
 def test_waiting_for_a_release_is_needed(make_loop: Callable[[], Loop], monkeypatch: pytest.MonkeyPatch) -> None:
     """Without it such acts find two workers at one connector."""
-    monkeypatch.setattr(owned, "free", lambda assignment, name, release: True)
+    monkeypatch.setattr(known_group.Group, "is_free", lambda group, name, assignment: True)
     found = 0
     for seed in range(10):
         try:
@@ -374,7 +375,7 @@ def test_workers_of_two_releases_hand_over_in_words_that_both_read(
     group: Group, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those of the older one while it is a member, and then those of the newer ones."""
-    for one in (assignment, owned, records):
+    for one in (assignment, records):
         monkeypatch.setattr(one, "FORM", 2)
     group.coordinator.form = 2
     create(group, "one", "two", "three", "four")
@@ -382,7 +383,7 @@ def test_workers_of_two_releases_hand_over_in_words_that_both_read(
     def written(since: int = 0) -> set[bytes]:
         """Forms of releases since then, and of the last assignment."""
         releases = [one for one in group.statuses.entries[since:] if b".release-" in (one.key or b"")]
-        assignments = [one for one in group.configs.entries if one.key == records.ASSIGNMENT_KEY]
+        assignments = [one for one in group.configs.entries if one.key == records.ASSIGNMENT.key()]
         assert releases
         return {(one.value or b"")[:12] for one in (*releases, assignments[-1])}
 

@@ -16,6 +16,7 @@ from parquet_sink.connectors.hidden import hide
 from parquet_sink.distributed.secrets import ConfigSecrets
 from parquet_sink.worker.herder.errors import InvalidConnector
 from parquet_sink.worker_config.distributed import DistributedSettings, SealingKey
+from parquet_sink.worker_config.sealed_values import opening
 from parquet_sink.worker_config.worker import Worker
 from tests.messages import assert_says
 
@@ -50,8 +51,8 @@ def _problems(secrets: ConfigSecrets, config: Mapping[str, str], name: str = "or
 def _used(secrets: ConfigSecrets, config: Mapping[str, str]) -> tuple[Mapping[str, str], list[str]]:
     """What a worker runs, and what is wrong with it."""
     report = Report()
-    machine = secrets.opening(Worker(machine=Machine(environ={"A": "a"}, providers=None))).machine
-    return resolve(config, machine, report).values, report.problems
+    worker = Worker(machine=Machine(environ={"A": "a"}, providers=None), distributed=secrets.settings)
+    return resolve(config, opening(worker).machine, report).values, report.problems
 
 
 def test_a_password_in_the_clear_is_refused_with_the_cure() -> None:

@@ -1,18 +1,20 @@
 """Signatures of requests among workers: of all that matters in them, by the key of the moment, and once."""
 
-from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from parquet_sink.distributed.records import SessionKey
-from parquet_sink.distributed.signing import HEADER, WINDOW_MS, NotBelieved, Request, Verifier, is_due, new_key, sign
+from parquet_sink.distributed.signing import HEADER, WINDOW_MS, NotBelieved, Verifier, is_due, new_key, sign
+from parquet_sink.worker.rest.app import Forwarded
 from parquet_sink.worker_config.distributed import DistributedSettings
 from tests.messages import saying
 
 NOW_MS = 1_700_000_000_000
 KEY = SessionKey(b"k" * 32, "HmacSHA256", NOW_MS)
-REQUEST = Request("member-1", "PUT", "/connectors/orders/config?forward=false", b'{"a": "b"}')
+TO = "member-1"
+REQUEST = Forwarded("PUT", "/connectors/orders/config?forward=false", {}, b'{"a": "b"}')
 SETTINGS = DistributedSettings(
     group_id="g", config_topic="c", status_topic="s", state_topic="t", offset_topic="o", key_ttl_ms=60_000
 )
@@ -42,14 +44,20 @@ def verifier(clock: Clock) -> Verifier:
     return made
 
 
-def _signed(request: Request = REQUEST, key: SessionKey = KEY, algorithm: str = "HmacSHA256", at: int = NOW_MS) -> str:
-    return sign(request, key, algorithm, now_ms=at)
+def _signed(key: SessionKey = KEY, algorithm: str = "HmacSHA256", at: int = NOW_MS) -> str:
+    return sign(TO, REQUEST, key, algorithm, now_ms=at)
+
+
+def _verify(verifier: Verifier, header: str | None, to: str = TO, **change: object) -> None:
+    """The request with this signature. change: of what was signed."""
+    headers = {} if header is None else {HEADER.lower(): header}
+    verifier.verify(to, replace(REQUEST, headers=headers, **change))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("algorithm", ["HmacSHA256", "HmacSHA512"])
 def test_a_signed_request_is_believed(verifier: Verifier, algorithm: str) -> None:
     """By each algorithm that the worker file has."""
-    verifier.verify(REQUEST, _signed(algorithm=algorithm))
+    _verify(verifier, _signed(algorithm=algorithm))
 
 
 @pytest.mark.parametrize(
@@ -63,10 +71,10 @@ def test_a_signed_request_is_believed(verifier: Verifier, algorithm: str) -> Non
         {"body": b""},
     ],
 )
-def test_whatever_of_it_is_changed_it_is_not_believed(verifier: Verifier, change: Mapping[str, object]) -> None:
+def test_whatever_of_it_is_changed_it_is_not_believed(verifier: Verifier, change: dict[str, Any]) -> None:
     """Receiver, method, path, query and body are signed; so are time, nonce and algorithm."""
     with pytest.raises(NotBelieved, match="changed on its way"):
-        verifier.verify(replace(REQUEST, **change), _signed())  # type: ignore[arg-type]
+        _verify(verifier, _signed(), **change)
 
 
 @pytest.mark.parametrize("part", range(4))
@@ -75,38 +83,38 @@ def test_whatever_of_the_header_is_changed_it_is_not_believed(verifier: Verifier
     parts = _signed().split(" ")
     parts[part] = ("HmacSHA512", str(NOW_MS + 1), "other", "é" * 44)[part]
     with pytest.raises(NotBelieved, match="changed on its way"):
-        verifier.verify(REQUEST, " ".join(parts))
+        _verify(verifier, " ".join(parts))
 
 
 def test_a_request_is_believed_once(verifier: Verifier, clock: Clock) -> None:
     """Sent again at once, or at the end of the window, it is refused; another one with the same content is not."""
     first, second = _signed(), _signed()
-    verifier.verify(REQUEST, first)
-    verifier.verify(REQUEST, second)
+    _verify(verifier, first)
+    _verify(verifier, second)
     for later_ms in (0, WINDOW_MS):
         clock.now_ms = NOW_MS + later_ms
-        verifier.verify(REQUEST, _signed(at=clock.now_ms))
+        _verify(verifier, _signed(at=clock.now_ms))
         with pytest.raises(NotBelieved, match="was sent before"):
-            verifier.verify(REQUEST, first)
+            _verify(verifier, first)
 
 
 def test_nonces_are_forgotten_once_their_time_alone_refuses_them(verifier: Verifier, clock: Clock) -> None:
     """So what is remembered is bounded by what is sent in two windows."""
     first = _signed()
-    verifier.verify(REQUEST, first)
+    _verify(verifier, first)
     clock.now_ms += WINDOW_MS + 1
-    verifier.verify(REQUEST, _signed(at=clock.now_ms))
+    _verify(verifier, _signed(at=clock.now_ms))
     assert len(verifier._seen) == 1
     with pytest.raises(NotBelieved, match=saying("+60 s ago", "set the clocks")):
-        verifier.verify(REQUEST, first)
+        _verify(verifier, first)
 
 
 @pytest.mark.parametrize("off_ms", [-WINDOW_MS - 1, WINDOW_MS + 1])
 def test_a_request_of_another_time_is_not_believed(verifier: Verifier, off_ms: int) -> None:
     """Neither from the past nor from the future."""
     with pytest.raises(NotBelieved, match="set the clocks"):
-        verifier.verify(REQUEST, _signed(at=NOW_MS + off_ms))
-    verifier.verify(REQUEST, _signed(at=NOW_MS + off_ms - (1 if off_ms > 0 else -1)))
+        _verify(verifier, _signed(at=NOW_MS + off_ms))
+    _verify(verifier, _signed(at=NOW_MS + off_ms - (1 if off_ms > 0 else -1)))
 
 
 def test_the_key_before_is_believed_for_a_moment(verifier: Verifier, clock: Clock) -> None:
@@ -114,14 +122,14 @@ def test_the_key_before_is_believed_for_a_moment(verifier: Verifier, clock: Cloc
     newer, newest = SessionKey(b"n" * 32, "HmacSHA256", NOW_MS), SessionKey(b"m" * 32, "HmacSHA256", NOW_MS)
     verifier.renew(newer)
     verifier.renew(newer)
-    verifier.verify(REQUEST, _signed(key=KEY))
-    verifier.verify(REQUEST, _signed(key=newer))
+    _verify(verifier, _signed(key=KEY))
+    _verify(verifier, _signed(key=newer))
     clock.now_ms += WINDOW_MS
     with pytest.raises(NotBelieved):
-        verifier.verify(REQUEST, _signed(key=KEY, at=clock.now_ms))
+        _verify(verifier, _signed(key=KEY, at=clock.now_ms))
     verifier.renew(newest)
     with pytest.raises(NotBelieved):
-        verifier.verify(REQUEST, _signed(key=KEY, at=clock.now_ms))
+        _verify(verifier, _signed(key=KEY, at=clock.now_ms))
 
 
 @pytest.mark.parametrize(
@@ -139,14 +147,14 @@ def test_the_key_before_is_believed_for_a_moment(verifier: Verifier, clock: Cloc
 def test_what_is_no_signature_is_refused_with_its_reason(verifier: Verifier, header: str | None, reason: str) -> None:
     """Whatever a stranger sends; none of it is remembered."""
     with pytest.raises(NotBelieved, match=reason):
-        verifier.verify(REQUEST, header)
+        _verify(verifier, header)
     assert verifier._seen == {}
 
 
 def test_without_a_session_key_nothing_is_believed() -> None:
     """A worker that has not read one yet, or of a cluster that never had one."""
     with pytest.raises(NotBelieved):
-        Verifier(("HmacSHA256",), lambda: NOW_MS).verify(REQUEST, _signed(key=replace(KEY, key=b"")))
+        _verify(Verifier(("HmacSHA256",), lambda: NOW_MS), _signed(key=replace(KEY, key=b"")))
 
 
 @pytest.mark.parametrize(

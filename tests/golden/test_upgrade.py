@@ -12,22 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from parquet_sink.distributed.assignment import MemberInfo, Placement
-from parquet_sink.distributed.records import (
-    Assigned,
-    Released,
-    Reported,
-    TopicUsed,
-    Unreadable,
-    parse_config,
-    parse_status,
-)
+from parquet_sink.distributed.assignment import MemberInfo, Placement, Release
+from parquet_sink.distributed.records import LOGGER, RESTART, ConnectorReport, Entry, RestartAsked
+from parquet_sink.distributed.state import ConfigState, StatusState
 from parquet_sink.history.records import UploadOutcome
 from parquet_sink.history.settings import HistorySettings
 from parquet_sink.history.sqlite import read_history, write_history
 from parquet_sink.kafka.group.committed import Committed, RangePlan
 from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import STARTED
+from parquet_sink.worker.herder.values import State, TargetState
 
 LEFT = Path(__file__).with_name("upgrade")
 RECORDS = json.loads((LEFT / "distributed.json").read_text(encoding="utf-8"))
@@ -94,15 +88,18 @@ def test_the_version_before_can_open_what_this_one_leaves(left: Path) -> None:
 
 def test_records_of_a_group_of_then_are_read() -> None:
     """Assignment, release, status and topics, each as what it said; none is unreadable."""
-    found = [
-        (parse_config if topic == "config" else parse_status)(key.encode(), value.encode())
-        for topic, key, value in RECORDS
-    ]
-    assert not [one for one in found if isinstance(one, Unreadable)]
-    (assigned,) = (one.assignment for one in found if isinstance(one, Assigned))
+    entries: dict[str, list[Entry]] = {"config": [], "status": []}
+    for number, (topic, key, value) in enumerate(RECORDS):
+        entries[topic].append(Entry(key.encode(), value.encode(), number))
+    config, status = ConfigState().fold(entries["config"]), StatusState().fold(entries["status"])
+    assert (config.unreadable, status.unreadable) == ({}, {})
+    assigned = config.assignment
     assert (assigned.epoch, assigned.leader, assigned.form) == (7, "w2:8083", 1)
     assert assigned.members["w1:8083"] == MemberInfo("w1:8083", "m-1", "http://w1:8083", 1764115000000)
     assert assigned.placements["orders"] == Placement("w1:8083", "w2:8083", "a worker joined", 6, 1764115150000)
-    assert [one.release.epoch for one in found if isinstance(one, Released)] == [6]
-    assert [one.report.generation for one in found if isinstance(one, Reported)] == [7]
-    assert [one.topic for one in found if isinstance(one, TopicUsed)] == ["orders"]
+    assert (config.connectors["orders"]["topics"], config.targets) == ("orders", {"orders": TargetState.PAUSED})
+    assert (config.of(LOGGER), config.cluster) == ({"parquet_sink": "DEBUG"}, "g")
+    assert config.of(RESTART) == {"orders": RestartAsked(include_tasks=True, only_failed=False)}
+    assert status.releases == {"orders": Release("w2:8083", "m-2", 6)}
+    assert status.connectors == {"orders": ConnectorReport(State.RUNNING, "", "w1:8083", 7)}
+    assert status.topics == {"orders": ("orders",)}

@@ -72,6 +72,9 @@ DELIVERY_S: Final = 120.0
 TRANSACTION_MS: Final = 10_000
 """After which the brokers end a transaction that nobody ends."""
 
+OWN_KEYS: Final = "security.*, sasl.*, ssl.*"
+"""Where an operator sets what the worker's own clients are made with, for messages."""
+
 TOKENS: Final = "oauth_cb"
 """Where the client has what it calls for a token."""
 

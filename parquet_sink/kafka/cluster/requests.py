@@ -12,6 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AclOperation,
     AdminClient,
+    MemberDescription,
 )
 
 from parquet_sink.errors import KafkaFailed, TopicGone
@@ -65,7 +66,7 @@ class AdminRequests:
 
     def _made(self) -> AdminClient:
         options = client_options.admin_options(self._kafka, self._prefix)
-        keys = f"{self._prefix}override.*" if self._prefix else "security.*, sasl.*, ssl.*"
+        keys = f"{self._prefix}override.*" if self._prefix else client_options.OWN_KEYS
         made: AdminClient = self._build(AdminClient, options, self._client_log, keys)
         return made
 
@@ -115,6 +116,16 @@ class AdminRequests:
                 words, cure = cause.words or NOTHING_SAID, cause.cure or CHECK
                 self._on_wait(f"No answer from {self._servers} yet. {words}. {cure}.")
         return future.result()
+
+    def _members(self, group: str) -> "list[MemberDescription]":
+        """Who is in a group; nobody where there is none. Raises KafkaException, KafkaRefused."""
+        (future,) = self._admin.describe_consumer_groups([group], request_timeout=self._timeout_s).values()
+        try:
+            return list(self._answer(future).members)
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
+                return []
+            raise
 
     def _failed(self, error: Any, what: str, topic: str | None = None) -> KafkaFailed:
         """topic: which the request was about, if it was about one."""

@@ -61,15 +61,8 @@ class StateRecords:
 class _Members(AdminRequests):
     def refuse(self, group: str) -> None:
         """Raises KafkaException where a group has members, as a plain commit would."""
-        (future,) = self._admin.describe_consumer_groups([group], request_timeout=self._timeout_s).values()
-        try:
-            members = self._answer(future).members
-        except KafkaException as error:
-            if error.args[0].code() != KafkaError.GROUP_ID_NOT_FOUND:
-                raise
-        else:
-            if members:
-                raise KafkaException(KafkaError(KafkaError.UNKNOWN_MEMBER_ID))
+        if self._members(group):
+            raise KafkaException(KafkaError(KafkaError.UNKNOWN_MEMBER_ID))
 
 
 class Fence:

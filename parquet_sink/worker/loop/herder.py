@@ -2,8 +2,9 @@
 
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from typing import Final, TypeVar
 
@@ -54,7 +55,54 @@ MOST_CHANGES: Final = 10
 """By others, while a configuration is validated."""
 
 
-class LocalHerder:
+class ByValidation(ABC):
+    """What all herders do alike: requests that change a configuration, as it was before, and those for offsets."""
+
+    @abstractmethod
+    def _before(self, name: str) -> Mapping[str, str] | None:
+        """The configuration that is stored; None where there is no such connector."""
+
+    @abstractmethod
+    def _put(
+        self, name: str, config: Mapping[str, str], before: Mapping[str, str] | None
+    ) -> tuple[ConnectorInfo, bool]:
+        """As `put`. Raises Outdated where another configuration than `before` is stored by then."""
+
+    @abstractmethod
+    def _offset_settings(self, name: str) -> ConnectorSettings:
+        """Of a connector whose offsets are read. Raises UnknownConnector, OffsetsRefused."""
+
+    @abstractmethod
+    def _stopped(self, name: str) -> AbstractContextManager[ConnectorSettings]:
+        """The connector is stopped, and stays so within. Raises as `alter_offsets`."""
+
+    def put(self, name: str, config: Mapping[str, str]) -> tuple[ConnectorInfo, bool]:
+        return up_to_date(lambda: self._put(name, config, self._before(name)))
+
+    def patch(self, name: str, changes: Mapping[str, str | None]) -> ConnectorInfo:
+        def patch() -> ConnectorInfo:
+            before = self._before(name)
+            if before is None:
+                raise UnknownConnector(name)
+            merged = {key: text for key, text in {**before, **changes}.items() if text is not None}
+            return self._put(name, merged, before)[0]
+
+        return up_to_date(patch)
+
+    def offsets(self, name: str) -> tuple[StoredOffset, ...]:
+        with refusals():
+            return stored_offsets_of(self._offset_settings(name)).read()
+
+    def alter_offsets(self, name: str, offsets: Sequence[StoredOffset]) -> None:
+        with self._stopped(name) as settings, refusals():
+            stored_offsets_of(settings).alter(offsets)
+
+    def reset_offsets(self, name: str) -> None:
+        with self._stopped(name) as settings, refusals():
+            stored_offsets_of(settings).reset()
+
+
+class LocalHerder(ByValidation):
     """Implements `herder.protocol.Herder` in the process of the worker. Its methods may be called from any thread.
 
     brokers: of the worker file. What asks Kafka is done in the caller's thread.
@@ -115,24 +163,15 @@ class LocalHerder:
         loaded = validated(self._registry.load, name, config, {})
         return self._queue.ask(partial(self._registry.create, name, loaded, target), TIMEOUT_S)
 
-    def put(self, name: str, config: Mapping[str, str]) -> tuple[ConnectorInfo, bool]:
-        def put() -> tuple[ConnectorInfo, bool]:
-            known = self._published.infos.get(name)
-            return self._put(name, config, {} if known is None else known.config)
+    def _before(self, name: str) -> Mapping[str, str] | None:
+        known = self._published.infos.get(name)
+        return None if known is None else known.config
 
-        return up_to_date(put)
-
-    def patch(self, name: str, changes: Mapping[str, str | None]) -> ConnectorInfo:
-        def patch() -> ConnectorInfo:
-            before = self.info(name).config
-            merged = {key: text for key, text in {**before, **changes}.items() if text is not None}
-            return self._put(name, merged, before)[0]
-
-        return up_to_date(patch)
-
-    def _put(self, name: str, config: Mapping[str, str], before: Mapping[str, str]) -> tuple[ConnectorInfo, bool]:
-        loaded = validated(self._registry.load, name, config, before)
-        return self._queue.ask(partial(self._registry.put, name, loaded, before), TIMEOUT_S)
+    def _put(
+        self, name: str, config: Mapping[str, str], before: Mapping[str, str] | None
+    ) -> tuple[ConnectorInfo, bool]:
+        loaded = validated(self._registry.load, name, config, before or {})
+        return self._queue.ask(partial(self._registry.put, name, loaded, before or {}), TIMEOUT_S)
 
     def delete(self, name: str) -> None:
         self._queue.ask(partial(self._registry.delete, name), TIMEOUT_S)
@@ -198,21 +237,11 @@ class LocalHerder:
     def reset_topics(self, name: str) -> None:
         self._queue.ask(partial(self._registry.reset_topics, name), TIMEOUT_S)
 
-    def offsets(self, name: str) -> tuple[StoredOffset, ...]:
+    def _offset_settings(self, name: str) -> ConnectorSettings:
         try:
-            settings = self.settings(name)
+            return self.settings(name)
         except NotReadable as error:
             raise OffsetsRefused(str(error)) from None
-        with refusals():
-            return stored_offsets_of(settings).read()
-
-    def alter_offsets(self, name: str, offsets: Sequence[StoredOffset]) -> None:
-        with self._stopped(name) as settings, refusals():
-            stored_offsets_of(settings).alter(offsets)
-
-    def reset_offsets(self, name: str) -> None:
-        with self._stopped(name) as settings, refusals():
-            stored_offsets_of(settings).reset()
 
     @contextmanager
     def _stopped(self, name: str) -> Iterator[ConnectorSettings]:

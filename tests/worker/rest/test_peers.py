@@ -1,7 +1,6 @@
 """Requests that a worker sends on to the leader, over real sockets: signed, believed once, and never sent on twice."""
 
 import ssl
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
@@ -12,7 +11,7 @@ from parquet_sink.config.secret import Secret
 from parquet_sink.distributed import signing
 from parquet_sink.distributed.calls import FORWARDED_BY, WorkerCalls
 from parquet_sink.distributed.records import SessionKey
-from parquet_sink.distributed.signing import NotBelieved, Verifier, sign
+from parquet_sink.distributed.signing import NotBelieved, Verifier
 from parquet_sink.worker.herder.errors import Elsewhere, NotLeader
 from parquet_sink.worker.herder.values import ConnectorInfo
 from parquet_sink.worker.rest.app import Forwarded
@@ -34,20 +33,20 @@ class Peer:
     def __init__(self, key: SessionKey = KEY) -> None:
         self._key, self._verifier = key, Verifier(["HmacSHA256"])
         self._verifier.renew(KEY)
-        self._calls = WorkerCalls("follower:1", ssl.create_default_context, self.signed)
+        self._calls = WorkerCalls("follower:1", ssl.create_default_context, self.signs)
+
+    def signs(self, url: str, request: Forwarded) -> Mapping[str, str]:
+        return signing.headers("member", request, self._key, "HmacSHA256")
 
     def signed(self, url: str, method: str, target: str, body: bytes, role: str = "") -> Mapping[str, str]:
-        request = signing.Request("member", method, target, body, role)
-        signature = {SIGNATURE: sign(request, self._key, "HmacSHA256", now_ms=time.time_ns() // 1_000_000)}
-        return {**signature, ROLE_HEADER: role} if role else signature
+        return self.signs(url, Forwarded(method, target, {}, body, role))
 
     def forward(self, elsewhere: Elsewhere, request: Forwarded) -> Reply:
         return self._calls.forward(elsewhere, request)
 
     def believes(self, request: Forwarded) -> bool:
-        asked = signing.Request("member", request.method, request.target, request.body, request.role)
         with suppress(NotBelieved):
-            self._verifier.verify(asked, request.headers.get(SIGNATURE.lower()))
+            self._verifier.verify("member", request)
             return True
         return False
 
