@@ -80,11 +80,19 @@ class Database:
             self._connection = sqlite3.connect(
                 where, timeout=30.0, isolation_level=None, check_same_thread=False, uri=True
             )
+        try:
+            self._set_up(made=expected is None)
+        except BaseException:
+            self._connection.close()
+            raise
+        self.ids = tuple(_id(path) for path in self._own_files) if expected is None else expected
+
+    def _set_up(self, *, made: bool) -> None:
+        with self.losses_told():
             self._connection.execute("pragma synchronous=off")
-        if expected is None:
+        if made:
             self._connection.execute("pragma journal_mode=wal")
             self._create_tables()
-        self.ids = tuple(_id(path) for path in self._own_files) if expected is None else expected
 
     def removed(self) -> list[Path]:
         """Those of its files that were removed, or are others now."""
@@ -377,7 +385,11 @@ class SqliteStore(SqliteRun, SqliteLearned, SqliteEvents):
         """The store of a run that begins. A file that cannot be read is made anew. Raises StorageFailed."""
         try:
             store = cls(path)
-            store.begin_run()
+            try:
+                store.begin_run()
+            except sqlite3.DatabaseError:
+                store.close()
+                raise
         except sqlite3.DatabaseError as error:
             log.warning("state file %s cannot be used (%s); it is created again", path, error)
             remove_files(path)
