@@ -43,8 +43,6 @@ log = logging.getLogger(__name__)
 
 POLL_S: Final = 0.1
 RETRY_MS: Final = 300
-STALL_MS: Final = 500
-"""A longer time between two looks is one in which this process stood still."""
 CLOSE_S: Final = 3.0
 """How long leaving the group may take. Who does not get through is removed when its session is over."""
 LEASE: Final = 0.8
@@ -106,7 +104,7 @@ class Lease:
         self._interval_ns = timing.interval_ms * _MILLISECOND
         self._write, self._member_id = write, ""
         self._asked: tuple[int, str] | None = None
-        self._next_ns = 0
+        self._next_ns = self._looked_ns = 0
         self.until_ns = 0
 
     def belongs_to(self, member_id: str) -> None:
@@ -128,9 +126,15 @@ class Lease:
         """What was asked is of an earlier generation of the group."""
         self._next_ns = 0
 
-    def rest(self, now_ns: int) -> None:
-        """Nothing is asked for a moment."""
-        self._next_ns = max(self._next_ns, now_ns + RETRY_MS * _MILLISECOND)
+    def looked(self, now_ns: int) -> None:
+        """To be called before `is_due`. Who stood still for half a lease asks for nothing for a moment.
+
+        librdkafka looks first then whether the session is over, and begins anew. A commit on that occasion would renew
+        the session of the member that it was: all would wait for that one's end. Who is merely slow must go on asking.
+        """
+        before_ns, self._looked_ns = self._looked_ns, now_ns
+        if now_ns - before_ns > self._length_ns // 2:
+            self._next_ns = max(self._next_ns, now_ns + RETRY_MS * _MILLISECOND)
 
     def asked(self, now_ns: int) -> None:
         """now_ns: read before the question was sent."""
@@ -253,7 +257,6 @@ class Membership:
         """Whether other workers were in the group before this one joined; None: the coordinator was not asked yet."""
         self._failed: SinkError | None = None
         self._said: set[int] = set()
-        self._looked_ns = clock_ns()
         self._leaving = threading.Event()
         self._consumer = self._made()
         self._thread = threading.Thread(target=self._run, name="membership", daemon=True)
@@ -372,14 +375,8 @@ class Membership:
             log.info("Group %s: member %s%s", self._kafka.group, member_id or "none", ", which leads" if leads else "")
 
     def _confirm(self) -> None:
-        """After this process stood still librdkafka looks first whether its session is over, and begins anew then.
-
-        A commit on that occasion would renew the session of the member that it was: all would wait for that one's end.
-        """
-        now_ns, before_ns = clock_ns(), self._looked_ns
-        self._looked_ns = now_ns
-        if now_ns - before_ns > STALL_MS * _MILLISECOND:
-            self._lease.rest(now_ns)
+        now_ns = clock_ns()
+        self._lease.looked(now_ns)
         if now_ns >= self._renew_at_ns:
             self._renew()
         elif self._lease.is_due(now_ns):

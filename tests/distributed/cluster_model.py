@@ -1,12 +1,16 @@
 """A cluster of workers in simulated time: the pure functions of `distributed/` between a coordinator, logs and faults.
 
-Real here: who may run what (`assignment.py`), and the lease (`membership.py`). Simulated: the coordinator's sessions,
-the config and status topics, transactional ids, the network, and workers that are frozen, killed, cut off, asked to
-stop, and have clocks of their own. One schedule follows from its seed. `without` names protections that are off.
+Real here: who may run what (`assignment.py`), who rests (`leader.py`), and the lease (`membership.py`). Simulated: the
+coordinator's sessions and rebalances, the config and status topics, transactional ids, the network, and workers that
+are frozen, killed, cut off, asked to stop, and have clocks of their own. One schedule follows from its seed. `without`
+names protections that are off.
 
 Promised, and raised as `Violation` where it does not hold: once a later owner of a connector has begun an upload no
 earlier one begins any (one that is in flight may still end); what is committed never goes back; and when all is well
-again each connector runs on the worker that the assignment names, and there alone.
+again each connector runs on the worker that the assignment names, and there alone, and the load is even.
+
+In a calm world one worker alone is frozen, now and then, and all else is well: then the others keep their leases, and
+no connector that runs moves to the one that woke up before that one has ended it.
 """
 
 import heapq
@@ -24,6 +28,7 @@ from parquet_sink.distributed.assignment import (
     assign,
     owned,
 )
+from parquet_sink.distributed.leader import LostWorkers
 from parquet_sink.distributed.membership import GroupTiming, Lease
 
 TIMING = GroupTiming(session_ms=10_000, heartbeat_ms=3_000, rebalance_ms=60_000)
@@ -33,6 +38,7 @@ NOT_HEARD_MS = 3_000.0
 
 
 FENCED = -1
+CONFIRMED, REBALANCE, REMOVED = "confirmed", "rebalance", "removed"
 TROUBLES = (
     *("frozen", "frozen", "frozen", "cut off", "cut off", "killed", "stopped", "replaced", "elected", "coordinator"),
 )
@@ -65,19 +71,30 @@ class Coordinator:
         self._rate = world.random.uniform(0.9, 1.1)
         self._until: dict[str, float] = {}
         self._workers: dict[str, str] = {}
+        self._awaited: set[str] = set()
         self.leader = ""
 
     def join(self, worker_id: str) -> str:
+        """In a calm world a rebalance begins: until all that are there have joined again, or are removed.
+
+        Elsewhere nobody is kept waiting: so no promise rests on it.
+        """
+        if self._world.calm:
+            self._awaited.update(self.members())
         member_id = f"{worker_id}/{len(self._workers)}"
         self._workers[member_id] = worker_id
         self._renew(member_id)
         return member_id
 
-    def confirm(self, member_id: str) -> bool:
-        found = member_id in self.members()
-        if found:
-            self._renew(member_id)
-        return found
+    def confirm(self, member_id: str) -> str:
+        """Renews the session, also in a rebalance; then the answer waits for its end, and is that it failed."""
+        members = self.members()
+        if member_id not in members:
+            return REMOVED
+        self._renew(member_id)
+        self._awaited.discard(member_id)
+        self._awaited.intersection_update(members)
+        return REBALANCE if self._awaited else CONFIRMED
 
     def leave(self, member_id: str) -> None:
         self._until.pop(member_id, None)
@@ -117,7 +134,7 @@ class View:
     assignment: Assignment = EMPTY
     weights: Mapping[str, int] = field(default_factory=dict)
     releases: dict[str, Release] = field(default_factory=dict)
-    leaving: set[str] = field(default_factory=set)
+    leaving: dict[str, str] = field(default_factory=dict)
 
     def read(self, world: "World", config: int, status: int) -> None:
         """Takes up to so many records of each topic."""
@@ -130,7 +147,7 @@ class View:
         for name, release in world.status[self.status_at : self.status_at + status]:
             self.status_at += 1
             if release is None:
-                self.leaving.add(name)
+                self.leaving[name.split("/")[0]] = name
             else:
                 self.releases[name] = (
                     replace(release, epoch=10**9) if world.without == "epochs of releases" else release
@@ -145,13 +162,13 @@ def _all_released(assignment: Assignment) -> dict[str, Release]:
 class World:
     """Simulated time, what is shared, and faults."""
 
-    def __init__(self, seed: int, without: str = "", troubles: Sequence[str] = TROUBLES) -> None:
+    def __init__(self, seed: int, without: str = "", troubles: Sequence[str] = TROUBLES, *, calm: bool = False) -> None:
         self.random, self.without, self.now_ms = random.Random(seed), without, 0.0
-        self._troubles = troubles
+        self._troubles, self.calm = troubles, calm
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0
         self.runs = 0
-        self.well = False
+        self.well = calm
         self.away_until_ms = 0.0
         self.config: list[Any] = []
         self.status: list[tuple[str, Release | None]] = []
@@ -170,7 +187,7 @@ class World:
         """One schedule: a time of trouble, then one without, at whose end everything is to be as it should."""
         for worker in self.workers:
             self.at(self.random.uniform(0, 3_000), worker.start)
-        self.at(8_000, self._trouble)
+        self.at(8_000, self._freeze_one if self.calm else self._trouble)
         self._until(TROUBLE_MS)
         self.well, self.away_until_ms = True, 0.0
         for worker in self.workers:
@@ -208,6 +225,13 @@ class World:
                 self.at(self.away_until_ms - self.now_ms, self.coordinator.move)
         self.at(self.random.choice([500, 6_000, 16_000]) * self.random.uniform(0.5, 1), self._trouble)
 
+    def _freeze_one(self) -> None:
+        """Around the length of a session, and the next time when all have heard of it."""
+        if self.now_ms < TROUBLE_MS:
+            length_ms = self.random.uniform(7_000, 13_000)
+            self.workers[0].freeze(length_ms)
+            self.at(length_ms + self.random.uniform(8_000, 12_000), self._freeze_one)
+
     def _replace(self, worker: "Worker") -> None:
         """Its machine is cut off, and somebody starts a worker with the same id on another."""
         worker.cut_off(20_000)
@@ -227,7 +251,15 @@ class World:
         if writer != self.writer and self.without != "one writer":
             return False
         self.config.append(record)
+        if self.calm and isinstance(record, Assignment):
+            self._moves_well(record)
         return True
+
+    def _moves_well(self, assignment: Assignment) -> None:
+        runs = {(worker.id, name) for worker in self.workers for name in worker.runs}
+        for name, one in assignment.placements.items():
+            if one.epoch == assignment.epoch and one.source and (one.worker, name) in runs:
+                raise Violation(f"{self.now_ms:.0f}: {name} moves to {one.worker}, which has yet to end it")
 
     def commit(self, name: str, fence: int, position: int) -> bool:
         """A transaction of a connector's commits; False where it was fenced."""
@@ -260,6 +292,9 @@ class World:
         named = sorted((name, one.worker) for name, one in assignment.placements.items())
         if running != named or {name for name, _ in named} != set(view.weights):
             raise Violation(f"in the end {running} run, {named} are placed, {sorted(view.weights)} are there")
+        members = self.coordinator.listed()
+        if assign(assignment, assignment.leader, members, view.weights, now_ms=0, releases=view.releases) is not None:
+            raise Violation(f"in the end {named} is not what would be assigned: {view.weights}")
         if still := [name for name in view.weights if self.committed.get(name, 0) <= before.get(name, -1)]:
             raise Violation(f"in the end {still} deliver nothing")
 
@@ -284,6 +319,7 @@ class Worker:
         long = self._world.without == "a lease shorter than a session"
         self._lease = Lease(replace(TIMING, session_ms=18_000) if long else TIMING, self._leases.__setitem__)
         self._confirmed_ns = 0
+        self._lost = LostWorkers()
         self._view = View()
 
     # What the process does by itself, each in turns until it ends.
@@ -293,7 +329,8 @@ class Worker:
         self._is_up = True
         self._fresh()
         for step, every_ms in (
-            (self._keep_membership, 700),
+            (self._keep_session, 1_200),
+            (self._confirm, 700),
             (self._follow, 800),
             (self._upload, 600),
             (self._lead, 700),
@@ -303,7 +340,7 @@ class Worker:
     def _each(self, step: Callable[[], None], every_ms: float) -> None:
         def turn() -> None:
             step()
-            busy = 6 if self._world.random.random() < 0.05 else 1
+            busy = 6 if self._world.random.random() < 0.05 and not self._world.well else 1
             self._mine(every_ms * busy * self._world.random.uniform(0.3, 1.3), turn)
 
         self._mine(0, turn)
@@ -379,16 +416,23 @@ class Worker:
     def _clock_ns(self) -> int:
         return self._began_ns + int(self._world.now_ms * 1e6 * self._rate)
 
-    def _keep_membership(self) -> None:
-        now_ns, coordinator = self._clock_ns(), self._world.coordinator
-        if self._member_id and now_ns - self._confirmed_ns > TIMING.session_ms * 1_000_000:
+    def _keep_session(self) -> None:
+        """A thread of the client's own: where the session is over by this worker's clock it joins anew."""
+        coordinator = self._world.coordinator
+        if self._member_id and self._clock_ns() - self._confirmed_ns > TIMING.session_ms * 1_000_000:
             self._become("")
         if not self._member_id and not self._joins:
             self._joins = True
             self._ask(lambda: coordinator.join(self.id), self._joined, coordinator=True)
+
+    def _confirm(self) -> None:
+        now_ns, coordinator, member_id = self._clock_ns(), self._world.coordinator, self._member_id
+        if self._world.without != "the quiet after a stall":
+            self._lease.looked(now_ns)
+        if self._world.calm and self is not self._world.workers[0] and 0 < self._lease.until_ns <= now_ns:
+            raise Violation(f"{self._world.now_ms:.0f}: the lease of {self.id} is over, which was well all along")
         if self._lease.is_due(now_ns):
             self._lease.asked(now_ns)
-            member_id = self._member_id
             self._ask(
                 lambda: (coordinator.confirm(member_id), coordinator.leader),
                 lambda answer: self._confirmed(member_id, answer),
@@ -405,16 +449,16 @@ class Worker:
         self._member_id, self._leads = member_id, False
         self._lease.belongs_to(member_id)
 
-    def _confirmed(self, member_id: str, answer: "tuple[bool, str] | None") -> None:
-        confirmed = answer is not None and answer[0]
-        self._lease.answered(self._clock_ns(), confirmed=confirmed)
+    def _confirmed(self, member_id: str, answer: "tuple[str, str] | None") -> None:
+        said, leader = answer or ("", "")
+        self._lease.answered(self._clock_ns(), confirmed=said == CONFIRMED)
         if member_id != self._member_id or answer is None:
             return
-        if confirmed:
-            self._confirmed_ns = self._clock_ns()
-            self._leads = answer[1] == member_id
-        else:
+        if said == REMOVED:
             self._become("")
+        else:
+            self._confirmed_ns = self._clock_ns()
+            self._leads = leader == member_id
 
     def _has_lease(self, run: Run) -> bool:
         member_id = self._member_id if self._world.without == "lease for each stay" else run.member_id
@@ -468,7 +512,8 @@ class Worker:
                 members,
                 view.weights,
                 now_ms=int(world.now_ms),
-                leaving=view.leaving,
+                leaving=view.leaving.values(),
+                resting=self._resting(members),
                 releases=view.releases,
             )
         if record is None:
@@ -479,6 +524,12 @@ class Worker:
                 10 if world.well else world.random.choice([10, 3_000]),
                 lambda: self._ask(lambda: world.append(writer, record), self._written),
             )
+
+    def _resting(self, members: "list[MemberInfo]") -> frozenset[str]:
+        without, view = self._world.without, self._view
+        now_s = 0.0 if without == "the end of a rest" else self._clock_ns() / 1e9
+        found = self._lost.resting(view.assignment, members, view.leaving, now_s)
+        return frozenset() if without == "the rest of who is back" else found
 
     def _written(self, done: bool | None) -> None:
         """Whether it was written is not known where no answer came: then it begins anew, which decides it."""
@@ -535,7 +586,7 @@ class Worker:
         if since_ms is None:
             return
         member_id, assignment = self._member_id, self._view.assignment
-        if member_id and member_id not in self._view.leaving:
+        if member_id and member_id not in self._view.leaving.values():
             self._ask(lambda: world.status.append((member_id, None)), lambda _: None)
         placed = assignment.placements.values()
         if (not self.runs and all(one.worker != self.id for one in placed)) or world.now_ms - since_ms > 8_000:

@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from parquet_sink.distributed.assignment import MemberInfo
 from parquet_sink.distributed.membership import GroupTiming, Lease, LeaseFiles, _client_id, _named
@@ -59,12 +61,32 @@ def test_a_confirmation_that_fails_leaves_the_lease_as_it_is() -> None:
 def test_who_stood_still_asks_for_nothing_for_a_moment() -> None:
     """Unless it has become another member by then."""
     made, _ = lease()
-    made.rest(60 * SECOND)
-    assert not made.is_due(60 * SECOND + 299_999_999)
-    assert made.is_due(60 * SECOND + 300_000_000)
-    made.rest(70 * SECOND)
+    made.looked(60 * SECOND)
+    made.looked(65 * SECOND)
+    assert not made.is_due(65 * SECOND + 299_999_999)
+    assert made.is_due(65 * SECOND + 300_000_000)
+    made.looked(75 * SECOND)
     made.belongs_to("m-2")
-    assert made.is_due(70 * SECOND)
+    assert made.is_due(75 * SECOND)
+
+
+@given(st.lists(st.integers(1, 3_900), min_size=1))
+def test_who_is_slow_asks_as_soon_as_it_may(gaps_ms: list[int]) -> None:
+    """However seldom a busy worker looks, short of half a lease: it asks again a tenth of a session later."""
+    made, _ = lease()
+    made.looked(0)
+    now_ns = asked_ns = 10 * SECOND
+    made.asked(now_ns)
+    made.answered(now_ns, confirmed=True)
+    made.looked(now_ns)
+    for gap_ms in gaps_ms:
+        now_ns += gap_ms * 1_000_000
+        made.looked(now_ns)
+        assert made.is_due(now_ns) == (now_ns - asked_ns >= SECOND)
+        if made.is_due(now_ns):
+            made.asked(now_ns)
+            made.answered(now_ns, confirmed=True)
+            asked_ns = now_ns
 
 
 def test_another_member_id_ends_it() -> None:
