@@ -92,7 +92,7 @@ class Cluster:
         self._group: Group | None = None
         self._owned: OwnedConnectors | None = None
         self._ends, self._spark_is_up = threading.Event(), threading.Event()
-        self._news, self._leader_s_news = threading.Event(), threading.Event()
+        self._news, self._leader_news = threading.Event(), threading.Event()
         self._failure: SinkError | None = None
 
     def load(self, config: Mapping[str, str], name: str) -> Loaded:
@@ -150,7 +150,7 @@ class Cluster:
     def _wake(self) -> None:
         """A topic has something new, or the group: what follows of it is looked at now."""
         self._news.set()
-        self._leader_s_news.set()
+        self._leader_news.set()
 
     @contextmanager
     def running(
@@ -255,8 +255,8 @@ class Cluster:
         while not self._ends.is_set():
             self._try(leader.step)
             self._ends.wait(LEAST_S)
-            self._leader_s_news.wait(LOOK_S)
-            self._leader_s_news.clear()
+            self._leader_news.wait(LOOK_S)
+            self._leader_news.clear()
 
     def _watch(self, watch: Watch) -> None:
         while not self._ends.wait(WATCH_S):
