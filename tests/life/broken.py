@@ -55,7 +55,7 @@ def range_stays_as_planned(patch: pytest.MonkeyPatch) -> None:
 
 def conflict_is_of_the_file(patch: pytest.MonkeyPatch) -> None:
     """An answer of 409 is always about what is in a file."""
-    patch.setattr(uploader, "_in_doubt", lambda file, sent: sent.outcome)
+    patch.setattr(uploader, "_in_doubt", lambda file, sent, reset: sent.outcome)
 
 
 def deleted_beginning_ends_a_range(patch: pytest.MonkeyPatch) -> None:
