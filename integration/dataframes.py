@@ -49,5 +49,5 @@ def once(sink: Sink, folder: Path, file: str) -> None:
 
 
 def names(sink: Sink) -> list[str]:
-    """Names of all files that the target has accepted, in order."""
-    return [file["name"] for file in sink.target.client.files()]
+    """Names of all files that the target has accepted for this sink, in order: a query of before may still send."""
+    return [file["name"] for file in sink.target.client.files(sink.table)]

@@ -66,7 +66,7 @@ def test_a_batch_that_failed_comes_again_under_the_same_names(sink: Sink, tmp_pa
         once(sink, tmp_path, file)
     (delivered,) = names(sink)
     once(sink, tmp_path, file)
-    files = [(file["name"], file["repeated"], file["altered"]) for file in sink.target.client.files()]
+    files = [(file["name"], file["repeated"], file["altered"]) for file in sink.target.client.files(sink.table)]
     assert files[0] == (delivered, 1, 0)
     assert [match[4] for name, *_ in files if (match := NAME.fullmatch(name))] == ["0", "4", "8"]
     assert sorted(row["id"] for row in sink.rows()) == list(range(10))
@@ -168,7 +168,7 @@ def test_a_program_that_is_killed_sends_its_batch_again(sink: Sink, tmp_path: Pa
         os.killpg(killed.pid, signal.SIGKILL)
     sink.target.client.clear_faults()
     subprocess.run(command, cwd=tmp_path, check=True, timeout=WAIT_S)
-    files = {file["name"]: (file["repeated"], file["altered"]) for file in sink.target.client.files()}
+    files = {file["name"]: (file["repeated"], file["altered"]) for file in sink.target.client.files(sink.table)}
     found = sorted(match.group(2, 4) for match in map(NAME.fullmatch, files) if match)
     assert found == [(batch, row) for batch in "012" for row in "048"]
     assert {altered for _, altered in files.values()} == {0}
