@@ -124,6 +124,7 @@ def host(plan: Plan, store: ConfigStore, known: Mapping[str, Loaded], listeners:
         publish=local.publish,
         spark_is_up=None if cluster is None else cluster.spark_is_up,
         spark_waits=None if cluster is None else cluster.spark_waits,
+        hands_over=(lambda: False) if cluster is None else cluster.hands_over,
         stop_request=plan.stop_request,
     )
     if listening is None or metrics is None or hours is None:

@@ -10,12 +10,15 @@ said to or by another member id counts for nothing.
 Times are epoch milliseconds, of the leader's clock; they are shown and, but for the rebalance delay, decide nothing.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 FORM: Final = 1
 """The version of our own records' form: the highest that this program reads, and writes where all in the group do."""
+AT_ONCE: Final = 1
+"""How many connectors a worker is on its way to begin with that another one hands over: meanwhile the rest run on."""
 NOBODY: Final = ""
 """Stands for no worker: a placement without source may begin at once, one without worker is only to be released."""
 
@@ -116,6 +119,30 @@ def asked_to_release(
         for name in asked
         if not free(assignment, name, releases.get(name))
     }
+
+
+def to_end(
+    assignment: Assignment, worker_id: str, member_id: str, running: Iterable[str], begun: Collection[str]
+) -> set[str]:
+    """Of connectors that run on this worker and are not its any more: those that it ends now.
+
+    Those that others are to have end one after the other (AT_ONCE), so that none rests longer than it takes to move.
+    begun: those whose next owner said that it has begun with them.
+    """
+    known = _names(assignment, worker_id, member_id)
+    moving = {
+        name: one.worker
+        for name, one in assignment.placements.items()
+        if known and one.source == worker_id and one.worker != NOBODY and name not in begun
+    }
+    running = set(running)
+    ending = running - moving.keys()
+    awaited = Counter(worker for name, worker in moving.items() if name not in running)
+    for name in sorted(running & moving.keys()):
+        if awaited[moving[name]] < AT_ONCE:
+            awaited[moving[name]] += 1
+            ending.add(name)
+    return ending
 
 
 def _names(assignment: Assignment, worker_id: str, member_id: str) -> bool:

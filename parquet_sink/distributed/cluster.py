@@ -2,10 +2,10 @@
 
 Order at the start: the topics are made or checked and read to their ends, then the worker joins; where others run
 connectors already, not before its Spark is up, since what moves to it rests until then. Order at the end: the
-leader hears at once that this worker stops, each connector is released as it ends, and then the worker leaves.
+leader hears at once that this worker stops, others begin with one connector after the other as this worker ends it,
+then the rest ends at once, and the worker leaves.
 """
 
-import fcntl
 import logging
 import os
 import ssl
@@ -20,13 +20,13 @@ from urllib.parse import quote
 
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.distributed import signing
-from parquet_sink.distributed.assignment import Assignment, MemberInfo, Placement
+from parquet_sink.distributed.assignment import Assignment, MemberInfo
 from parquet_sink.distributed.calls import WorkerCalls
-from parquet_sink.distributed.group import Group
+from parquet_sink.distributed.group import Group, begun
 from parquet_sink.distributed.herder import DistributedHerder
 from parquet_sink.distributed.leader import LOOK_S, Leader
 from parquet_sink.distributed.log import ConfigWriter, StatusWriter, TopicReader
-from parquet_sink.distributed.membership import GroupTiming, LeaseFiles, Membership
+from parquet_sink.distributed.membership import GroupTiming, Membership
 from parquet_sink.distributed.owned import OwnedConnectors
 from parquet_sink.distributed.records import LOGGER
 from parquet_sink.distributed.secrets import ConfigSecrets
@@ -38,6 +38,7 @@ from parquet_sink.distributed.watch import Watch
 from parquet_sink.errors import SetupError, SinkError
 from parquet_sink.files.settings import TMP_DIR
 from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.process.lease import LeaseFolder
 from parquet_sink.process.signals import StopRequest
 from parquet_sink.settings.connector import with_cluster
 from parquet_sink.worker.herder import log_levels
@@ -56,8 +57,8 @@ FLUSH_S: Final = 2.0
 """How long the last words of a worker may take."""
 STEP_S: Final = 0.2
 """How often a worker looks at what it is to run, where nothing wakes it."""
-LOCK: Final = "lock"
-"""The file in the folder of leases that a worker locks as long as it lives."""
+HAND_OVER_S: Final = 10.0
+"""How long a worker that stops hands connectors over in turn; then it ends the rest at once."""
 LEAST_S: Final = 0.02
 """From one look to the next: what comes together is looked at together."""
 log = logging.getLogger(__name__)
@@ -83,9 +84,9 @@ class Cluster:
         *,
         executors_elsewhere: bool = False,
     ) -> None:
-        self._settings, self._worker_id, self._url, self._folder = settings, worker_id, url, folder
+        self._settings, self._worker_id, self._url = settings, worker_id, url
         self._load_plain, self._stop_request = load, stop_request
-        self._leases = LeaseFiles(str(folder))
+        self._leases = LeaseFolder(folder)
         self._calls = WorkerCalls(worker_id, context, self._signature)
         self._verifier = Verifier(settings.verification_algorithms)
         self._executors_elsewhere = executors_elsewhere
@@ -143,6 +144,13 @@ class Cluster:
             return takeover_lasts(self._worker_id, group.member_id, group.config.state, group.status.state)
         return False
 
+    def hands_over(self) -> bool:
+        """Whether this worker goes on, though it is to stop, until others have what it runs; HAND_OVER_S at most."""
+        asked_s, group, owned = self._stop_request.requested_at_s, self._group, self._owned
+        if asked_s is None or group is None or owned is None or self._failure is not None:
+            return False
+        return time.monotonic() - asked_s < HAND_OVER_S and owned.any and group.others_stay
+
     def spark_is_up(self) -> None:
         """What this worker is given begins at once from now on: it joins, where it waited for that."""
         self._spark_is_up.set()
@@ -164,7 +172,7 @@ class Cluster:
         topics = InternalTopics(settings)
         topics.ensure_all()
         with ExitStack() as parts:
-            ended = parts.enter_context(prepared_leases(self._folder))
+            ended = parts.enter_context(self._leases.prepared())
             group = self._group = self._joined(kafka, topics, parts)
             leader = Leader(group, ConfigWriter(kafka, settings.config_topic, leaders_id(settings)), settings)
             parts.callback(leader.stand_down)
@@ -272,7 +280,7 @@ class Cluster:
                 self._try(owned.leave)
             if queue.closed:
                 self._try(owned.release_ended)
-            elif not self._stop_request:
+            elif not self._stop_request or self.hands_over():
                 self._try(owned.step)
             self._rest(leaving)
 
@@ -320,27 +328,6 @@ def others_run(members: Collection[MemberInfo], config: ConfigState, status: Sta
     return any(one.state == State.RUNNING and one.worker_id in there for one in status.connectors.values())
 
 
-@contextmanager
-def prepared_leases(folder: Path) -> Iterator[frozenset[str]]:
-    """Removes those of the worker's earlier lives; the paths of those that are known to have ended.
-
-    A life holds the folder's lock as long as its program lives, and what that started sends nothing without a lease.
-    """
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    alone = False
-    try:
-        with suppress(OSError):  # a living process has the lock, or there are no locks
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            alone = True
-        found = list(folder.glob("lease-*"))
-        for old in found:
-            old.unlink(missing_ok=True)
-        yield frozenset(map(str, found if alone else ()))
-    finally:
-        os.close(descriptor)
-
-
 def takeover_lasts(worker_id: str, member_id: str, config: ConfigState, status: StatusState) -> bool:
     """Whether other workers are to begin with connectors now: this worker's own of an earlier stay, or others'."""
     assignment = config.assignment
@@ -348,14 +335,9 @@ def takeover_lasts(worker_id: str, member_id: str, config: ConfigState, status: 
         return False
     former = assignment.members.get(worker_id)
     mine = former is not None and former.member_id != member_id
-
-    def has_begun(placement: Placement, name: str) -> bool:
-        """By the word of the worker that is to run it."""
-        said = status.connectors.get(name)
-        return said is not None and said.worker_id == placement.worker and said.state != State.UNASSIGNED
-
+    begins = begun(assignment, status)
     return any(
-        mine if one.worker == worker_id else not has_begun(one, name)
+        mine if one.worker == worker_id else name not in begins
         for name, one in assignment.placements.items()
         if config.target_of(name) is TargetState.STARTED and name in config.connectors
     )

@@ -13,11 +13,10 @@ from parquet_sink.config.key import Key
 from parquet_sink.connectors.class_keys import keys_of
 from parquet_sink.connectors.loading import Loaded, check_unique
 from parquet_sink.distributed import records
-from parquet_sink.distributed.assignment import Placement
-from parquet_sink.distributed.group import Group
+from parquet_sink.distributed.group import Group, is_of
 from parquet_sink.distributed.leader import Leader
 from parquet_sink.distributed.owned import OwnedConnectors
-from parquet_sink.distributed.records import ConnectorReport, Records, RestartAsked
+from parquet_sink.distributed.records import Records, RestartAsked
 from parquet_sink.distributed.state import ConfigState
 from parquet_sink.errors import KafkaFailed
 from parquet_sink.settings.connector import ConnectorSettings
@@ -153,12 +152,15 @@ class DistributedHerder(ByValidation):
             return unassigned
         if worker not in assignment.members:
             return replace(unassigned, waits_for=_GONE.format(worker))
-        if said is None or not _is_of(said, placement) or not self._group.is_free(name, assignment):
+        has = placement
+        if not self._group.is_free(name, assignment):
+            has = replace(placement, worker=placement.source, epoch=0)
+        if said is None or not is_of(said, has):
             return replace(unassigned, waits_for=_TAKEN.format(worker))
         tasks = tuple(
             TaskStatus(number, State(one.state), one.worker_id, one.trace)
             for number, one in sorted(status.tasks.get(name, {}).items())
-            if _is_of(one, placement)
+            if is_of(one, has)
         )
         return ConnectorStatus(name, State(said.state), said.worker_id, tasks, said.trace)
 
@@ -343,11 +345,6 @@ def _config_of(state: ConfigState, name: str) -> Mapping[str, str]:
     if name not in state.connectors:
         raise UnknownConnector(name)
     return state.connectors[name]
-
-
-def _is_of(said: ConnectorReport, placement: Placement) -> bool:
-    """Whether a worker said this since it has the connector."""
-    return said.worker_id == placement.worker and said.generation >= placement.epoch
 
 
 def _stored(name: str, config: Mapping[str, str]) -> Records:

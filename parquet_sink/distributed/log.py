@@ -20,9 +20,9 @@ from parquet_sink.distributed.state import TopicState
 from parquet_sink.errors import BrokerAway, KafkaFailed, TopicGone
 from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client import options as client_options
-from parquet_sink.kafka.client.causes import UNKNOWN
+from parquet_sink.kafka.client.errors import Trouble
 from parquet_sink.kafka.client.log import ClientLog
-from parquet_sink.kafka.client.rights import Right, to_fence, to_read, to_write
+from parquet_sink.kafka.client.rights import to_fence, to_read, to_write
 from parquet_sink.kafka.cluster.cluster import KafkaCluster
 from parquet_sink.kafka.cluster.requests import SILENT
 from parquet_sink.kafka.group.fence import is_fenced
@@ -77,29 +77,6 @@ class NotAnswered(NotConfirmed, BrokerAway):
     """No broker answered in time."""
 
 
-class _Trouble:
-    """Is logged when it begins and when it is over, however often it is met. needs: rights to do what."""
-
-    def __init__(self, what: str, client_log: ClientLog, *needs: Right) -> None:
-        self._what, self._client_log, self._needs, self._lasts = what, client_log, needs, False
-
-    def met(self, failure: KafkaFailed) -> None:
-        if not self._lasts:
-            self._lasts = True
-            log.warning("%s", failure)
-
-    def over(self) -> None:
-        if self._lasts:
-            self._lasts = False
-            log.info("%s: that is over.", self._what)
-            self._client_log.clear()
-
-    def failure(self, error: KafkaError) -> KafkaFailed:
-        """What an error of a client means."""
-        cause = self._client_log.cause_of_silence() if error.code() in client_errors.PASSING else UNKNOWN
-        return client_errors.failure(error, self._what, cause=cause, needs=self._needs)
-
-
 class TopicReader(Generic[S]):
     """Follows a topic from its beginning, in a thread of its own, until it is closed.
 
@@ -119,7 +96,7 @@ class TopicReader(Generic[S]):
         self.failed: KafkaFailed | None = None
         """Why the state follows the topic no more and never will: it was deleted, made anew, or lost records."""
         self._client_log = ClientLog(kafka.whose)
-        self._trouble = _Trouble(f"Topic {topic} cannot be read", self._client_log, to_read(topic))
+        self._trouble = Trouble(f"Topic {topic} cannot be read", self._client_log, to_read(topic))
         self._cluster = KafkaCluster(replace(kafka, topics=(topic,), topics_regex=None), self._client_log)
         self._consumer: Consumer = client_options.build(
             Consumer, _reading(kafka), self._client_log, client_options.OWN_KEYS
@@ -319,7 +296,7 @@ class ConfigWriter:
         self._kafka, self._topic, self._id, self._timeout_s = kafka, topic, transactional_id, timeout_s
         self._client_log = ClientLog(kafka.whose)
         needs = to_write(topic), to_fence(transactional_id)
-        self._trouble = _Trouble(f"Topic {topic} cannot be written", self._client_log, *needs)
+        self._trouble = Trouble(f"Topic {topic} cannot be written", self._client_log, *needs)
         self._producer: _ServedProducer | None = None
 
     @property
@@ -414,7 +391,7 @@ class StatusWriter:
 
     def __init__(self, kafka: KafkaSettings, topic: str) -> None:
         self._topic, client_log = topic, ClientLog(kafka.whose)
-        self._trouble = _Trouble(f"Topic {topic} cannot be written", client_log, to_write(topic))
+        self._trouble = Trouble(f"Topic {topic} cannot be written", client_log, to_write(topic))
         partitioned = {"partitioner": "murmur2_random", "delivery.timeout.ms": "120000"}
         self._producer = _ServedProducer(kafka, client_log, **partitioned)
 

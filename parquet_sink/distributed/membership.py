@@ -15,9 +15,7 @@ heartbeat.interval.ms. A lost one that is still in the group when another joins 
 is over, which is why a worker that comes back at once waits a little (`_let_go`), and why commits are made that often.
 """
 
-import hashlib
 import logging
-import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +26,7 @@ from typing import Final
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from parquet_sink.distributed.assignment import FORM, MemberInfo
-from parquet_sink.errors import KafkaFailed, KafkaRefused, SetupError, SinkError, StorageFailed
+from parquet_sink.errors import KafkaFailed, KafkaRefused, SetupError, SinkError
 from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.log import ClientLog
@@ -36,7 +34,7 @@ from parquet_sink.kafka.client.renewal import TimeLimited
 from parquet_sink.kafka.client.rights import to_commit, to_read, to_see_group
 from parquet_sink.kafka.cluster.requests import AdminRequests
 from parquet_sink.kafka.settings import KafkaSettings
-from parquet_sink.process.lease import LeaseFile, clock_ns
+from parquet_sink.process.lease import clock_ns
 from parquet_sink.process.threads import in_thread
 
 log = logging.getLogger(__name__)
@@ -157,30 +155,6 @@ class Lease:
         self.until_ns = 0
         if self._member_id:
             self._write(self._member_id, 0)
-
-
-class LeaseFiles:
-    """A file for the lease of each member id, in a folder that is there.
-
-    What a worker runs looks at the one of the member id under which it began: while its worker has a lease again under
-    another id, what the earlier stay began may still be at work, and another worker have its connector.
-    """
-
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
-
-    def path(self, member_id: str) -> str:
-        return os.path.join(self._folder, f"lease-{hashlib.sha256(member_id.encode()).hexdigest()[:16]}")
-
-    def write(self, member_id: str, until_ns: int) -> None:
-        """Raises StorageFailed."""
-        path = self.path(member_id)
-        try:
-            LeaseFile(path).write(until_ns)
-        except OSError as error:
-            raise StorageFailed(
-                f"{path}: the worker's lease cannot be written ({error.strerror}). Make its folder writable."
-            ) from None
 
 
 class GroupMembers(AdminRequests):

@@ -14,8 +14,8 @@ from typing import Final
 
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.distributed import records
-from parquet_sink.distributed.assignment import Assignment, Placement, asked_to_release, placements_of
-from parquet_sink.distributed.group import Group
+from parquet_sink.distributed.assignment import Assignment, Placement, asked_to_release, placements_of, to_end
+from parquet_sink.distributed.group import Group, begun
 from parquet_sink.distributed.records import ConnectorReport, Records
 from parquet_sink.distributed.state import ConfigState
 from parquet_sink.worker.herder.errors import HerderError
@@ -58,6 +58,11 @@ class OwnedConnectors:
         self._sent: dict[bytes, tuple[bytes | None, float]] = {}
         self.earlier: str | None = None
         """The member as which an earlier life of this worker was in the group, which is known to have ended."""
+
+    @property
+    def any(self) -> bool:
+        """Whether it runs one, or lets one end."""
+        return bool(self._owned)
 
     def has(self, name: str) -> bool:
         """Whether this worker runs it, so that it knows more of it than the topics say."""
@@ -105,8 +110,16 @@ class OwnedConnectors:
         self._release(member_id, assignment)
 
     def _end_others(self, mine: Mapping[str, Placement], member_id: str, config: ConfigState) -> None:
+        others = {
+            name
+            for name, one in self._owned.items()
+            if not one.leaves and not (name in mine and name in config.connectors and one.member_id == member_id)
+        }
+        may_wait = {name for name in others & config.connectors.keys() if self._owned[name].member_id == member_id}
+        begins = begun(config.assignment, self.group.status.state)
+        ending = to_end(config.assignment, self.group.worker_id, member_id, may_wait, begins) | (others - may_wait)
         for name, one in self._owned.items():
-            if not one.leaves and not (name in mine and name in config.connectors and one.member_id == member_id):
+            if name in ending:
                 one.leaves = True
                 log.info("connector %s: this worker ends it", name)
             if one.leaves and name in self._registry.connectors:
@@ -153,7 +166,7 @@ class OwnedConnectors:
 
     def _report(self, mine: Mapping[str, Placement], epoch: int) -> None:
         for name, one in self._owned.items():
-            if not one.leaves:
+            if not one.leaves and name in mine:
                 with suppress(HerderError):
                     self._report_status(self._local.status(name), mine[name], epoch)
                     self._report_topics(name, one)

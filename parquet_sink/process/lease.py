@@ -5,17 +5,25 @@ meanwhile, or a worker that brokers no longer reach, has lost what it ran to oth
 CLOCK_BOOTTIME, which all processes of a machine share, which nobody sets, and which goes on while it sleeps.
 """
 
+import fcntl
+import hashlib
 import os
 import struct
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
+
+from parquet_sink.errors import StorageFailed
 
 PAUSE_S: Final = 1.0
 """After which it is looked again where the lease was over."""
 OVER: Final = (
     "this worker's lease is over: it lost its session with the brokers, and another may have the connector by now"
 )
+LOCK: Final = "lock"
+"""The file in the folder of leases that a worker locks as long as it lives."""
 _FORM: Final = struct.Struct("<QQ")
 _ALL_BITS: Final = (1 << 64) - 1
 
@@ -45,6 +53,51 @@ class LeaseFile:
     def until_ns(self) -> int:
         """When the lease ends, or has ended; 0 where the file does not say."""
         return _until_ns(self.path)
+
+
+class LeaseFolder:
+    """A file for the lease of each member id, in a folder of this worker alone.
+
+    What a worker runs looks at the one of the member id under which it began: while its worker has a lease again under
+    another id, what the earlier stay began may still be at work, and another worker have its connector.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def path(self, member_id: str) -> str:
+        return str(self._folder / f"lease-{hashlib.sha256(member_id.encode()).hexdigest()[:16]}")
+
+    def write(self, member_id: str, until_ns: int) -> None:
+        """The folder is there. Raises StorageFailed."""
+        path = self.path(member_id)
+        try:
+            LeaseFile(path).write(until_ns)
+        except OSError as error:
+            raise StorageFailed(
+                f"{path}: the worker's lease cannot be written ({error.strerror}). Make its folder writable."
+            ) from None
+
+    @contextmanager
+    def prepared(self) -> Iterator[frozenset[str]]:
+        """Removes leases of the worker's earlier lives; the paths of those that are known to have ended.
+
+        A life holds the folder's lock as long as its program lives, and what that started sends nothing without a
+        lease.
+        """
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(self._folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        alone = False
+        try:
+            with suppress(OSError):  # a living process has the lock, or there are no locks
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                alone = True
+            found = list(self._folder.glob("lease-*"))
+            for old in found:
+                old.unlink(missing_ok=True)
+            yield frozenset(map(str, found if alone else ()))
+        finally:
+            os.close(descriptor)
 
 
 def holds(path: str | None) -> bool:

@@ -19,6 +19,7 @@ from parquet_sink.distributed.assignment import (
     assign,
     free,
     owned,
+    to_end,
 )
 
 
@@ -301,3 +302,34 @@ def test_an_assignment_is_in_the_form_that_all_of_the_group_read(monkeypatch: py
     assert mixed is not None
     assert mixed.form == 2
     assert changed(mixed, [replace(member("b"), form=4)], {}).form == 3
+
+
+def _stopping(names: Iterable[str]) -> tuple[Assignment, set[str]]:
+    """A is stopping, and what it has goes to b and c; with what a runs."""
+    before = first("abc", dict.fromkeys(names, 1))
+    after = changed(before, members("abc"), dict.fromkeys(names, 1), leaving=["a-1"])
+    return after, on(before, "a")
+
+
+def test_what_others_are_to_have_ends_one_after_the_other() -> None:
+    """One for each worker that is to have some; the next one once that worker said that it began."""
+    assignment, running = _stopping(even(18))
+    begun, ended = set[str](), list[set[str]]()
+    while running:
+        now = to_end(assignment, "a", "a-1", running, begun)
+        assert to_end(assignment, "a", "a-1", running - now, begun) == set()
+        ended.append(now)
+        running -= now
+        begun |= now
+    assert [len(one) for one in ended] == [2, 2, 2]
+    assert all({assignment.placements[name].worker for name in one} == {"b", "c"} for one in ended)
+
+
+def test_what_nobody_waits_for_ends_at_once() -> None:
+    """What was deleted, and all that runs on a worker that is another member by now."""
+    assignment, running = _stopping(even(18))
+    before = first("abc", even(18))
+    deleted = changed(before, members("abc"), dict.fromkeys(before.placements.keys() - running, 1))
+    assert to_end(deleted, "a", "a-1", running, ()) == running
+    assert to_end(assignment, "a", "a-2", running, ()) == running
+    assert to_end(EMPTY, "a", "a-1", running, ()) == running

@@ -3,12 +3,11 @@
 import logging
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from parquet_sink.distributed.assignment import Assignment, MemberInfo, Placement
-from parquet_sink.distributed.cluster import others_run, prepared_leases, set_levels, takeover_lasts
+from parquet_sink.distributed.cluster import others_run, set_levels, takeover_lasts
 from parquet_sink.distributed.records import ASSIGNMENT, CONNECTOR, LOGGER, STATUS, TARGET, ConnectorReport
 from parquet_sink.distributed.state import ConfigState, StatusState
 from parquet_sink.worker.herder.values import State, TargetState
@@ -73,22 +72,6 @@ def test_a_worker_knows_whether_others_run_connectors() -> None:
     assert not others_run([a], config, status)
     assert not others_run([a, replace(b, member_id="b-2")], config, status)
     assert not others_run([a, b], ConfigState(), status)
-
-
-def test_an_earlier_life_has_ended_when_nobody_holds_its_lock(tmp_path: Path) -> None:
-    """Its leases are removed in any case; what ended is known only where a lease was left, and its program is gone."""
-    folder = tmp_path / "leases"
-    with prepared_leases(folder) as ended:
-        assert ended == frozenset()
-        lease = folder / "lease-1"
-        lease.touch()
-        with prepared_leases(folder) as beside:
-            assert beside == frozenset()
-        assert not lease.exists()
-        lease.touch()
-    with prepared_leases(folder) as ended_by_now:
-        assert ended_by_now == {str(lease)}
-    assert not lease.exists()
 
 
 def test_a_takeover_lasts_until_others_have_begun() -> None:

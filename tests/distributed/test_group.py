@@ -236,6 +236,33 @@ def test_a_stopping_worker_gives_its_connectors_away(group: Group) -> None:
     assert group.running() == {"one": ["a"], "two": ["a"]}
 
 
+def test_a_stopping_worker_hands_over_one_connector_after_the_other(group: Group) -> None:
+    """No two of them rest at the same time, where one other worker takes them."""
+    names = ["one", "two", "three", "four", "five", "six"]
+    create(group, *names)
+    leaving = group.workers["b"]
+    assert leaving.owned.any
+    leaving.owned.leave()
+    least = len(names)
+    for _ in range(60):
+        group.step()
+        least = min(least, len(group.running()))
+        assert group.workers["a"].owned.group.others_stay is False
+    assert group.running() == {name: ["a"] for name in names}
+    assert least == len(names) - 1
+    assert not leaving.owned.any
+
+
+def test_what_waits_to_be_handed_over_is_said_to_run(group: Group) -> None:
+    """By every worker, as long as the one that stops has it: at most one moves."""
+    create(group, "one", "two", "three", "four")
+    group.workers["b"].owned.leave()
+    for _ in range(40):
+        group.step()
+        for worker in "ab":
+            assert [state for state in states(group, worker).values() if state != State.RUNNING][1:] == []
+
+
 class Chance:
     """Random acts, and what is to come of them."""
 

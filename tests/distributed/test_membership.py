@@ -1,16 +1,10 @@
 """distributed/membership.py: what a confirmation is worth, and for whom. With a coordinator: integration."""
 
-from pathlib import Path
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from parquet_sink.distributed.assignment import MemberInfo
-from parquet_sink.distributed.membership import GroupTiming, Lease, LeaseFiles, _client_id, _named
-from parquet_sink.errors import StorageFailed
-from parquet_sink.process.lease import clock_ns, holds
-from tests.messages import saying
+from parquet_sink.distributed.membership import GroupTiming, Lease, _client_id, _named
 
 SECOND = 1_000_000_000
 DEFAULTS = GroupTiming(10_000, 3_000, 60_000)
@@ -127,21 +121,3 @@ def test_a_client_id_carries_worker_and_url() -> None:
     assert newer.form == 2
     assert _named("connector-consumer-orders-0", "m") is None
     assert _named("parquet-sink|1", "m") is None
-
-
-def test_each_member_id_has_a_file_of_its_own(tmp_path: Path) -> None:
-    """What an earlier stay began does not go on by the lease of the next; one that ended is gone."""
-    files = LeaseFiles(str(tmp_path))
-    files.write("parquet-sink|1|a/b|u-1", clock_ns() + 60 * SECOND)
-    files.write("m-2", 0)
-    assert holds(files.path("parquet-sink|1|a/b|u-1"))
-    assert not holds(files.path("m-2"))
-    files.write("parquet-sink|1|a/b|u-1", 0)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_lease_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    """The message names the file, the cause and the cure."""
-    told = saying("lease", str(tmp_path / "gone"), "No such file or directory", "Make its folder")
-    with pytest.raises(StorageFailed, match=told):
-        LeaseFiles(str(tmp_path / "gone")).write("m-1", 1)

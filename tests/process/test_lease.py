@@ -5,7 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from parquet_sink.process.lease import LeaseFile, clock_ns, holds
+import pytest
+
+from parquet_sink.errors import StorageFailed
+from parquet_sink.process.lease import LeaseFile, LeaseFolder, clock_ns, holds
+from tests.messages import saying
 
 MINUTE_NS = 60_000_000_000
 
@@ -46,3 +50,38 @@ def test_a_file_that_is_gone_or_torn_is_no_lease(tmp_path: Path) -> None:
     elsewhere = path.rename(tmp_path / "elsewhere")
     path.symlink_to(elsewhere)
     assert not holds(lease.path)
+
+
+def test_each_member_id_has_a_file_of_its_own(tmp_path: Path) -> None:
+    """What an earlier stay began does not go on by the lease of the next; one that ended is gone."""
+    files = LeaseFolder(tmp_path)
+    files.write("parquet-sink|1|a/b|u-1", clock_ns() + MINUTE_NS)
+    files.write("m-2", 0)
+    assert holds(files.path("parquet-sink|1|a/b|u-1"))
+    assert not holds(files.path("m-2"))
+    files.write("parquet-sink|1|a/b|u-1", 0)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lease_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    """The message names the file, the cause and the cure."""
+    told = saying("lease", str(tmp_path / "gone"), "No such file or directory", "Make its folder")
+    with pytest.raises(StorageFailed, match=told):
+        LeaseFolder(tmp_path / "gone").write("m-1", 1)
+
+
+def test_an_earlier_life_has_ended_when_nobody_holds_its_lock(tmp_path: Path) -> None:
+    """Its leases are removed in any case; what ended is known only where a lease was left, and its program is gone."""
+    folder = tmp_path / "leases"
+    leases = LeaseFolder(folder)
+    with leases.prepared() as ended:
+        assert ended == frozenset()
+        lease = folder / "lease-1"
+        lease.touch()
+        with leases.prepared() as beside:
+            assert beside == frozenset()
+        assert not lease.exists()
+        lease.touch()
+    with leases.prepared() as ended_by_now:
+        assert ended_by_now == {str(lease)}
+    assert not lease.exists()

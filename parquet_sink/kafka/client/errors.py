@@ -1,5 +1,6 @@
 """What an error of the Kafka client or of a broker means: it passes, it will not, or nobody can say."""
 
+import logging
 from collections.abc import Iterable, Mapping
 from typing import Final, Protocol
 
@@ -8,7 +9,10 @@ from confluent_kafka import KafkaError
 from parquet_sink.errors import BrokerAway, KafkaFailed, KafkaRefused
 from parquet_sink.kafka.client.causes import UNKNOWN as UNKNOWN_CAUSE
 from parquet_sink.kafka.client.causes import Cause
+from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.client.rights import Right, missing
+
+log = logging.getLogger(__name__)
 
 MEMBERS_ONLY: Final = frozenset(
     {
@@ -154,3 +158,26 @@ def failure(
 def not_let_in(asked: str, cause: Cause) -> KafkaRefused:
     """Somebody answers, and refuses us."""
     return KafkaRefused(f"{asked} does not let us in. {cause.words}. {cause.cure}.")
+
+
+class Trouble:
+    """Is logged when it begins and when it is over, however often it is met. needs: rights to do what."""
+
+    def __init__(self, what: str, client_log: ClientLog, *needs: Right) -> None:
+        self._what, self._client_log, self._needs, self._lasts = what, client_log, needs, False
+
+    def met(self, failure: KafkaFailed) -> None:
+        if not self._lasts:
+            self._lasts = True
+            log.warning("%s", failure)
+
+    def over(self) -> None:
+        if self._lasts:
+            self._lasts = False
+            log.info("%s: that is over.", self._what)
+            self._client_log.clear()
+
+    def failure(self, error: KafkaError) -> KafkaFailed:
+        """What an error of a client means."""
+        cause = self._client_log.cause_of_silence() if error.code() in PASSING else UNKNOWN_CAUSE
+        return failure(error, self._what, cause=cause, needs=self._needs)

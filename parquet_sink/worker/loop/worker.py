@@ -121,6 +121,7 @@ class Worker:
     since more may come by `queue`. publish: called when something may have changed. stop_request: None listens by
     itself. spark_is_up: called once; for who is told so Spark is warmed up before, where no connector is there yet.
     spark_waits: whether others need this machine's cores more than a start of Spark does, for WAITS_S at most.
+    hands_over: whether it goes on for a while, though a stop is requested, because others take over what it runs.
     """
 
     def __init__(
@@ -138,9 +139,10 @@ class Worker:
         publish: Callable[[], None] = lambda: None,
         spark_is_up: Callable[[], None] | None = None,
         spark_waits: Callable[[], bool] | None = None,
+        hands_over: Callable[[], bool] = lambda: False,
         stop_request: StopRequest | None = None,
     ) -> None:
-        self._spark_is_up, self._spark_waits = spark_is_up, spark_waits
+        self._spark_is_up, self._spark_waits, self._hands_over = spark_is_up, spark_waits, hands_over
         self._registry, self._known, self._master, self._stays = registry, known, master, stays
         self._until_caught_up, self._spark_conf, self._observer = until_caught_up, spark_conf, observer
         self._queue, self._publish = queue or RequestQueue(), publish
@@ -298,7 +300,7 @@ class Worker:
         in_thread(finish)
 
     def _supervise(self, spark: "SparkSession") -> None:
-        while not self._stop_request and (self._stays or self._supervisor.busy):
+        while not self._stops and (self._stays or self._supervisor.busy):
             self._round(spark)
         self._queue.close()
         if self._stop_request and self._session is not None:
@@ -332,13 +334,18 @@ class Worker:
         self._publish()
         self._wait()
 
+    @property
+    def _stops(self) -> bool:
+        """Whether all are to end now."""
+        return bool(self._stop_request) and not self._hands_over()
+
     def _step(self, stop_at_s: float | None = None) -> None:
         self._supervisor.step(stop_at_s)
         self._stop_request.notice = stop_notice(self._supervisor.longest_stop_s())
 
     def _wait(self) -> None:
         """Until it is time for the next round, or something was asked for."""
-        if self._stop_request:
+        if self._queue.closed:
             time.sleep(min(SOON_S, POLL_S))
         else:
             soon = self._supervisor.starting or self._registry.leaving

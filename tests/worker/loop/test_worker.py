@@ -150,6 +150,34 @@ def test_a_signal_stops_in_order(hosted: Callable[..., Worker]) -> None:
     assert Spark.made[0].closed
 
 
+def test_a_worker_that_hands_over_goes_on_after_a_signal(hosted: Callable[..., Worker]) -> None:
+    """Its connectors run and what is asked of it is done, until others have what it runs."""
+    observer, stop_request, queue, hands_over = Observer(), StopRequest(), RequestQueue(), True
+    rounds_after = 0
+
+    def at_poll() -> None:
+        nonlocal rounds_after, hands_over
+        if not stop_request and observer.seen[-1] == [Status.RUNNING]:
+            signal.raise_signal(signal.SIGTERM)
+        elif stop_request and hands_over:
+            assert observer.seen[-1] == [Status.RUNNING]
+            rounds_after += 1
+            if rounds_after == 3:
+                queue.put(end)
+
+    def end() -> None:
+        nonlocal hands_over
+        hands_over = False
+
+    observer.at_poll = at_poll
+    worker = hosted(
+        "one", observer=observer, stop_request=stop_request, queue=queue, stays=True, hands_over=lambda: hands_over
+    )
+    assert worker.run() == 0
+    assert rounds_after >= 3
+    assert observer.seen[-1] == [Status.DONE]
+
+
 @pytest.mark.parametrize("asked", [True, False])
 def test_what_is_done_beside_a_query_is_waited_for(
     hosted: Callable[..., Worker], monkeypatch: pytest.MonkeyPatch, asked: bool
