@@ -48,13 +48,6 @@ def later(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def broker() -> Iterator[Broker]:
-    """A broker that sees members come and go at once."""
-    with Broker(properties={"group.initial.rebalance.delay.ms": "0"}) as started:
-        yield started
-
-
 class Scene:
     """A group with workers of both releases, and connectors that have to deliver at each step."""
 

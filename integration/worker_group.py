@@ -17,6 +17,8 @@ from parquet_sink.distributed.records import Entry
 
 TIMEOUT_S: Final = 120.0
 READ_S: Final = 30.0
+LOOK_S: Final = 0.2
+"""Between two looks, each of which asks workers or the target."""
 SESSION_MS: Final = 6_000
 """The shortest that a broker allows with its own settings."""
 
@@ -70,7 +72,7 @@ class WorkerGroup:
         began = time.monotonic()
         while not condition():
             assert time.monotonic() - began < timeout_s, self.said()
-            time.sleep(0.05)
+            time.sleep(LOOK_S)
         return time.monotonic() - began
 
     def config_records(self) -> list[Entry]:

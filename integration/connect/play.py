@@ -26,6 +26,7 @@ from integration.harness import committed
 from parquet_sink.addons.devkit.broker import Broker
 
 WAIT_S: Final = 60.0
+LOOK_S: Final = 0.1
 ANSWER_S: Final = 100.0
 _AGAIN: Final = (
     "Request cannot be completed because a rebalance is expected",
@@ -150,7 +151,7 @@ def _wait(side: Side, broker: Broker, wait: Wait) -> str | None:
         while not _came(url, broker, wait):
             if time.monotonic() > deadline:
                 return f"{side.name} at {url}: {wait} did not come within {WAIT_S} s: {_status(url, wait)}"
-            time.sleep(0.05)
+            time.sleep(LOOK_S)
     return None
 
 

@@ -4,6 +4,7 @@ It is the same for both sides but for the connector class and its keys.
 """
 
 import json
+from collections.abc import Callable, Collection
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -21,6 +22,7 @@ from integration.connect.steps import (
 )
 
 OTHER_TOPIC: Final = "judged.other"
+Part = Callable[[Script, Side], None]
 TOPICS: Final = {TOPIC: 2, OTHER_TOPIC: 1}
 """With their numbers of topic-partitions."""
 LONG: Final = "long" * 75
@@ -28,12 +30,18 @@ GOOD: Final = tuple(json.dumps({"n": n}).encode() for n in range(10))
 _ALTERED: Final = {"partition": {"kafka_topic": TOPIC, "kafka_partition": 0}, "offset": {"kafka_offset": 3}}
 
 
-def script(side: Side) -> Script:
-    """All of it, for one side."""
+def script(side: Side, without: Collection[Part] = ()) -> Script:
+    """All of it, for one side. without: parts that are left out."""
     made = Script()
-    for part in (_worker, plugins, validation, _creation, _reading, _configurations, _topics, _life_cycle):
-        part(made, side)
-    for part in (
+    parts: tuple[Part, ...] = (
+        _worker,
+        plugins,
+        validation,
+        _creation,
+        _reading,
+        _configurations,
+        _topics,
+        _life_cycle,
         _tasks,
         _failures,
         _offsets,
@@ -45,8 +53,10 @@ def script(side: Side) -> Script:
         kcctl,
         kafka_ui,
         _deletion,
-    ):
-        part(made, side)
+    )
+    for part in parts:
+        if part not in without:
+            part(made, side)
     return made
 
 
