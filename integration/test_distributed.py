@@ -4,6 +4,7 @@ import json
 import re
 import time
 from collections.abc import Iterator, Sequence
+from itertools import cycle
 from pathlib import Path
 from signal import SIGCONT, SIGKILL, SIGSTOP, SIGTERM
 from typing import Any, Final, cast
@@ -11,6 +12,9 @@ from typing import Any, Final, cast
 import pytest
 import requests
 
+from integration.connect import ours
+from integration.connect.play import play
+from integration.connect.steps import Script
 from integration.harness import Sink
 from integration.letters import letters
 from integration.numbered import numbered, numbers
@@ -286,6 +290,20 @@ def test_every_worker_answers_and_changes_everything(
     assert other.ask("PUT", f"{logger}?scope=cluster", {"level": "WARN"}).status_code == 204
     group.until(lambda: {worker.do("GET", logger)["level"] for worker in group.workers} == {"WARN"})
     assert other.ask("PUT", f"{path}/pause").status_code == 404
+
+
+def test_two_requests_at_once_at_two_workers_are_one_after_the_other(
+    group: WorkerGroup, sinks: list[Sink], topics: list[str], broker: Broker, tmp_path: Path
+) -> None:
+    """One makes the connector, and one ends it; the other is told so. Kafka Connect says 201 twice at times."""
+    name, urls, made = sinks[0].name, cycle(one.url for one in group.workers), Script()
+    body = {"name": name, "config": sinks[0].properties(topics[0]), "initial_state": "STOPPED"}
+    for number in range(5):
+        made.ask(f"create {number}", "POST /connectors", body, times=2)
+        made.ask(f"delete {number}", f"DELETE /connectors/{name}", times=2)
+    side = ours.side(*(int(one.url.rpartition(":")[2]) for one in group.workers), folder=tmp_path)
+    statuses = [one.status for one in play(made, side, broker, pick=lambda ask: next(urls))]
+    assert statuses == [201, 409, 204, 404] * 5
 
 
 def test_any_worker_takes_a_flush(group: WorkerGroup, sinks: list[Sink], topics: list[str], broker: Broker) -> None:
