@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Producer
 
 from integration.conftest import TopicFactory
-from integration.formats.bad import BAD, CANARY, good
+from integration.formats.bad import BAD, CANARY, good, met
 from integration.formats.files import only, uploaded
 from integration.formats.records import FORMATS, record
 from integration.harness import Run, Sink, settings_of
@@ -19,13 +19,7 @@ from integration.registry import RegistryServer, Trouble
 from integration.wire import encode_avro
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.ports import free_port
-from parquet_sink.convert.decoders import decoder_for
-from parquet_sink.errors import InvalidRecord
-from parquet_sink.model.records import RecordBatch
-from parquet_sink.rows.row_builder import RowBuilder
-from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.worker.loop.status import Status
-from tests.factories import accepted
 from tests.messages import assert_says
 
 CHUNKED: Final = ("string", "long")
@@ -44,18 +38,6 @@ def keys_of(kind: str, registry: RegistryServer) -> dict[str, str]:
 def shape_of(kind: str) -> dict[str, Any]:
     """Values without fields need chunks."""
     return CHUNKS if kind in CHUNKED else {}
-
-
-def met(settings: SinkSettings, values: list[bytes]) -> tuple[int, InvalidRecord]:
-    """How many rows come before the invalid record, and what is said of it."""
-    shaper = RowBuilder(settings.shape, None, decoder_for(settings.value))
-    count = 0
-    try:
-        for run in accepted(shaper, RecordBatch.of("t", 0, range(len(values)), [0] * len(values), values)):
-            count += run.records
-    except InvalidRecord as error:
-        return count, error
-    raise AssertionError("no record is invalid")
 
 
 @pytest.mark.parametrize("kind", BAD)

@@ -14,6 +14,12 @@ from confluent_kafka.schema_registry.serde import SchemaId
 from integration.formats.records import CONNECT, message_class, record
 from integration.registry import RegistryServer, Stored
 from integration.wire import encode_avro, encode_json, encode_protobuf, framed
+from parquet_sink.convert.decoders import decoder_for
+from parquet_sink.errors import InvalidRecord
+from parquet_sink.model.records import RecordBatch
+from parquet_sink.rows.row_builder import RowBuilder
+from parquet_sink.settings.sink import SinkSettings
+from tests.factories import accepted
 
 CANARY: Final = "canary-4711"
 _DEEP: Final = 100_000
@@ -30,6 +36,18 @@ class Bad:
 
     value: Callable[[RegistryServer, bytes], bytes]
     reason: tuple[str, ...]
+
+
+def met(settings: SinkSettings, values: Sequence[bytes]) -> tuple[int, InvalidRecord]:
+    """How many rows come before the invalid record, and what is said of it."""
+    shaper = RowBuilder(settings.shape, None, decoder_for(settings.value))
+    count = 0
+    try:
+        for run in accepted(shaper, RecordBatch.of("t", 0, range(len(values)), [0] * len(values), values)):
+            count += run.records
+    except InvalidRecord as error:
+        return count, error
+    raise AssertionError("no record is invalid")
 
 
 def good(kind: str, registry: RegistryServer, topic: str, count: int) -> Sequence[bytes]:
