@@ -1,6 +1,6 @@
 """How `make test` shares tests out among its processes: whole files, and unit tests beside what waits."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, TypeVar
 
 from xdist.scheduler.loadfile import LoadFileScheduling
@@ -29,11 +29,18 @@ def tell(node: WorkerController, turn: int | None = None) -> None:
     node.workerinput |= {WITH_UNIT: int(node.gateway.id.removeprefix("gw")) not in WITHOUT, TURN: turn}
 
 
-def of_the_turn(ids: Sequence[str], turn: int) -> set[str]:
-    """A third of these tests, which take turns: unit tests for themselves, since not all processes have them."""
-    unit = sorted(one for one in ids if one.startswith(UNIT))
-    other = sorted(one for one in ids if not one.startswith(UNIT))
-    return {*unit[turn::TURNS], *other[turn::TURNS]}
+def of_the_turn(seconds: Mapping[str, float], turn: int) -> set[str]:
+    """A third of these tests, by what they take: unit tests for themselves, since not all processes have them."""
+    chosen = set()
+    for of_unit in (True, False):
+        dealt = [0.0] * TURNS
+        ids = [one for one in seconds if one.startswith(UNIT) is of_unit]
+        for one in sorted(ids, key=lambda one: (-seconds[one], one)):
+            least = dealt.index(min(dealt))
+            dealt[least] += seconds[one]
+            if least == turn:
+                chosen.add(one)
+    return chosen
 
 
 class ByFile(LoadFileScheduling):

@@ -40,9 +40,13 @@ class TopicFactory(Protocol):
 LONGEST = (
     *("documents", "distributed", "connect_group", "cli", "kafka_planner", "demo", "signals", "steps", "worker"),
     *("canary", "connect_rest", "canary_group", "rolling_upgrade", "cluster", "file_source", "broker"),
-    *("file_sink", "run_basic"),
+    *("broker_security", "commands_of_a_worker", "file_sink", "run_basic", "run_kafka", "run_bad_input"),
+    *("run_formats_bad", "run_parked", "flush", "membership", "run_formats", "ranges_ahead", "fence"),
+    *("run_files_lost", "s3_answers"),
 )
 """Files of integration tests in the order of the time that they take, as far as it matters."""
+USUAL_S = 20
+"""What a test that takes turns takes, where its mark does not say."""
 LONGEST_UNIT = (
     *("files", "browser", "life", "source_life", "import_graph", "regular_expressions", "cuts", "every_class"),
     *("hostile_growth", "equal"),
@@ -71,9 +75,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: rank(item.path))
     turn: int | None = getattr(config, "workerinput", {}).get(by_file.TURN)
     if turn is not None:
-        taking = [item for item in items if item.get_closest_marker(IN_TURN) is not None]
-        chosen = by_file.of_the_turn([item.nodeid for item in taking], turn)
-        left = [item for item in taking if item.nodeid not in chosen]
+        found = [(item, item.get_closest_marker(IN_TURN)) for item in items]
+        seconds = {item.nodeid: mark.kwargs.get("seconds", USUAL_S) for item, mark in found if mark is not None}
+        chosen = by_file.of_the_turn(seconds, turn)
+        left = [item for item in items if item.nodeid in seconds and item.nodeid not in chosen]
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if item not in left]
 

@@ -104,11 +104,16 @@ def test_other_tests_than_those_of_the_others_end_the_run() -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 20])
 def test_tests_that_take_turns_are_run_by_one_of_three_commits(count: int) -> None:
-    """Each once, in whatever order they are collected; each third has its commits, and one is run without git."""
+    """Each once, in whatever order they are collected; each third takes as long, and one is run without git."""
     ids = [f"{folder}/test_long.py::test_{number}" for number in range(count) for folder in ("integration", "tests")]
+    seconds = {one: int(one.rpartition("_")[2]) % 4 * 30 + 10 for one in ids}
+    again = dict(sorted(seconds.items(), reverse=True))
     turns = {turn_of(commit) for commit in ("a", "b", "c")}
     assert turns == set(range(TURNS))
-    assert sorted(one for turn in turns for one in of_the_turn(ids[::-1], turn)) == sorted(ids)
-    others = [one for one in ids if not one.startswith(UNIT_IDS)]
-    assert all(of_the_turn(others, turn) <= of_the_turn(ids, turn) for turn in turns)
+    assert sorted(one for turn in turns for one in of_the_turn(again, turn)) == sorted(ids)
+    others = {one: s for one, s in seconds.items() if not one.startswith(UNIT_IDS)}
+    chosen = [of_the_turn(others, turn) for turn in sorted(turns)]
+    assert all(some <= of_the_turn(seconds, turn) for turn, some in enumerate(chosen))
+    sums = [sum(others[one] for one in some) for some in chosen]
+    assert max(sums) - min(sums) <= 100
     assert turn_of("") in turns

@@ -118,7 +118,7 @@ def sink(broker: Broker, target: TargetProcess, tmp_path: Path) -> Sink:
     return Sink(cast(Any, None), broker, target, tmp_path)
 
 
-@pytest.mark.in_turn
+@pytest.mark.in_turn(seconds=55)
 def test_the_worker_delivers_on_a_cluster(
     cluster: Cluster, python: Path, broker: Broker, target: TargetProcess, topic: TopicFactory, sink: Sink
 ) -> None:

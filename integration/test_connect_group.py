@@ -20,7 +20,7 @@ LEFT_OUT: Final[tuple[Part, ...]] = () if THOROUGH else (plugins, validation, ka
 """Of the script: what a worker answers by itself, and calls that kcctl has, too. `test_connect_rest.py` plays them."""
 
 
-@pytest.mark.in_turn
+@pytest.mark.in_turn(seconds=110)
 def test_workers_in_turn_answer_as_kafka_connect_does(tmp_path_factory: pytest.TempPathFactory) -> None:
     """What one was told the next one knows, kcctl works with a follower, and differences are those of one alone."""
     with Broker() as broker:

@@ -139,7 +139,7 @@ def test_a_lost_worker_s_connectors_go_on_at_another(
     group.until(lambda: {one["file"] for _, one in receiver.taken} == _files(sinks))
 
 
-@pytest.mark.in_turn
+@pytest.mark.in_turn(seconds=50)
 def test_a_killed_worker_that_is_started_again_is_not_waited_for(
     broker: Broker, sinks: list[Sink], topics: list[str], tmp_path: Path
 ) -> None:

@@ -122,7 +122,7 @@ def scene(broker: Broker, target: TargetProcess, tmp_path: Path, later: Path) ->
         made.group.close()
 
 
-@pytest.mark.in_turn
+@pytest.mark.in_turn(seconds=60)
 def test_workers_of_two_releases_are_one_group(scene: Scene) -> None:
     """Whoever leads, connectors move and run; what one does not know it leaves alone and tells; both ways."""
     older = scene.start("older")
