@@ -7,10 +7,12 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
-from parquet_sink.distributed.membership import GroupTiming, LeaseFiles, Membership
+from parquet_sink.distributed.membership import GroupTiming, Membership
 from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.process.lease import LeaseFolder
 
 LOOK_S: Final = 0.02
 
@@ -28,7 +30,7 @@ def member_of(brokers: str, group: str, topic: str, worker_id: str, session_ms: 
         worker_id=worker_id,
         url=f"http://{worker_id}/",
         timing=timing(int(session_ms)),
-        lease=LeaseFiles(folder).write,
+        lease=LeaseFolder(Path(folder)).write,
         position=lambda: 0,
     )
 

@@ -22,11 +22,11 @@ from integration.group_member import timing
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.ports import HOST
 from parquet_sink.distributed.assignment import MemberInfo
-from parquet_sink.distributed.membership import GroupMembers, LeaseFiles, Membership
+from parquet_sink.distributed.membership import GroupMembers, Membership
 from parquet_sink.distributed.watch import Watch
 from parquet_sink.errors import SetupError
 from parquet_sink.kafka.settings import KafkaSettings
-from parquet_sink.process.lease import holds
+from parquet_sink.process.lease import LeaseFolder, holds
 from tests.messages import assert_says
 
 SESSION_MS = 6_000
@@ -50,7 +50,7 @@ class Worker:
 
     worker_id: str
     process: "subprocess.Popen[str]"
-    leases: LeaseFiles
+    leases: LeaseFolder
     output: Path
 
     @property
@@ -96,7 +96,7 @@ class Group:
         with output.open("w") as file:
             process = self._stack.enter_context(subprocess.Popen(command, stdout=file, text=True))
         self._stack.callback(process.kill)
-        return Worker(worker_id, process, LeaseFiles(str(self._folder)), output)
+        return Worker(worker_id, process, LeaseFolder(self._folder), output)
 
     def joined(self, worker_id: str, servers: str = "", session_ms: int = SESSION_MS) -> Worker:
         """A worker that has its lease."""

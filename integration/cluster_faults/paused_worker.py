@@ -27,7 +27,7 @@ LEASE: Final = "LEASE"
 def upload(folder: Path, port: int) -> None:
     """One after the other, for as long as there is a lease, and without an end."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    leases = membership.LeaseFiles(str(folder))
+    leases = lease.LeaseFolder(folder)
     policy = RetryPolicy(1, 0.01, 1.0, retry_refused=False)
     with socket.create_connection(("127.0.0.1", port)) as target:
         while True:

@@ -26,8 +26,7 @@ from confluent_kafka.admin import AdminClient
 from integration.cluster_faults.paused_worker import LEASE, MEMBER
 from integration.sizes import size
 from parquet_sink.addons.devkit.broker import Broker
-from parquet_sink.distributed.membership import LeaseFiles
-from parquet_sink.process.lease import clock_ns, holds
+from parquet_sink.process.lease import LeaseFolder, clock_ns, holds
 
 TOPIC: Final = "configs"
 WORKERS: Final = "ab"
@@ -148,7 +147,7 @@ class Worker:
         return found.read_text() if found.exists() else ""
 
     def has_lease(self) -> bool:
-        return holds(LeaseFiles(str(self.folder)).path(self.member_id))
+        return holds(LeaseFolder(self.folder).path(self.member_id))
 
     def end(self) -> None:
         with suppress(ProcessLookupError):
