@@ -178,7 +178,11 @@ def test_a_topic_that_goes_away_is_waited_for(
 
 
 @pytest.mark.parametrize(
-    "restarts", [4, pytest.param(500, marks=[pytest.mark.slow, pytest.mark.timeout(3_600)])], ids=["few", "many"]
+    "restarts",
+    [
+        pytest.param(4, marks=pytest.mark.in_turn(seconds=30), id="few"),
+        pytest.param(500, marks=[pytest.mark.slow, pytest.mark.timeout(3_600)], id="many"),
+    ],
 )
 def test_starts_of_a_query_leave_nothing_in_java(
     worker: WorkerProcess, sink: Sink, broker: Broker, topic: TopicFactory, restarts: int
