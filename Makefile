@@ -88,7 +88,7 @@ jars: $(READY) ## fetch Kafka's jars into the user's cache, and make the CDS arc
 	@$(BIN)/python -m parquet_sink.spark.make_archive > /dev/null || true # likewise
 
 # The checks stand here and not in Python, because they tell what is missing before there is a Python to tell it.
-$(DEMO_READY): pyproject.toml parquet_sink/kafka/native_reader.c
+$(DEMO_READY): pyproject.toml parquet_sink/kafka/native_reader.c parquet_sink/convert/json/native_json.c
 	@command -v "$(PYTHON)" > /dev/null || { \
 	  echo "Python 3.11 or newer is needed, and $(PYTHON) was not found. Install it, or name one: make PYTHON=/path/to/python3" >&2; exit 2; }
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

@@ -1,4 +1,4 @@
-"""The reader in C under AddressSanitizer and UndefinedBehaviorSanitizer, on records of random sizes and headers."""
+"""What is in C under AddressSanitizer and UndefinedBehaviorSanitizer: records of random sizes and headers, odd JSON."""
 
 import os
 import random
@@ -15,6 +15,7 @@ import parquet_sink
 from integration.conftest import TopicFactory
 from integration.raw_producer import send_with_header
 from parquet_sink.addons.devkit.broker import Broker
+from tests.convert.json import damaged
 
 PACKAGE = Path(parquet_sink.__file__).parent
 READ = """
@@ -59,16 +60,7 @@ def test_memory_is_used_as_it_may_be(
     broker: Broker, topic: TopicFactory, producer: Producer, tmp_path: Path, sanitizer: str
 ) -> None:
     """Ranges, bounds and parts at random, batches left in the middle, a consumer that is given up."""
-    shutil.copytree(PACKAGE, tmp_path / "parquet_sink", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
-    built = tmp_path / "parquet_sink" / "kafka" / "_native_reader.abi3.so"
-    source = tmp_path / "parquet_sink" / "kafka" / "native_reader.c"
-    strict = ("-g", "-O1", "-shared", "-fPIC", f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all")
-    subprocess.run(["gcc", *strict, f"-I{sysconfig.get_paths()['include']}", str(source), "-o", str(built)], check=True)
-    library = subprocess.run(
-        ["gcc", f"-print-file-name={'libasan.so' if sanitizer == 'address' else 'libubsan.so'}"],
-        capture_output=True, text=True, check=True,
-    ).stdout.strip()  # fmt: skip
-
+    environment = built(tmp_path, "kafka/native_reader.c", sanitizer)
     chance, names = random.Random(3), [topic(), topic()]
     for number in range(1_000):
         headers = [
@@ -85,13 +77,41 @@ def test_memory_is_used_as_it_may_be(
                 broker.bootstrap_servers, names[number // 100 % 2], bytes(chance.randrange(1, 256) for _ in range(9))
             )
     assert producer.flush(30) == 0
-    environment = {
-        **os.environ, "PYTHONPATH": str(tmp_path), "LD_PRELOAD": library, "PYTHONMALLOC": "malloc",
+    run(environment, tmp_path, "-c", READ, broker.bootstrap_servers, "1", *names)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc")
+@pytest.mark.parametrize("sanitizer", ["address", "undefined"])
+def test_damaged_json_is_read_within_its_bounds(tmp_path: Path, sanitizer: str) -> None:
+    """Whole and damaged records, each as by Arrow's reader or not at all."""
+    run(built(tmp_path, "convert/json/native_json.c", sanitizer), tmp_path, damaged.__file__, "2")
+
+
+def built(folder: Path, name: str, sanitizer: str) -> dict[str, str]:
+    """A copy of the package in a folder with one part in C, checked by a sanitizer; the environment to run it in."""
+    shutil.copytree(PACKAGE, folder / "parquet_sink", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    source = folder / "parquet_sink" / name
+    library = source.with_name(f"_{source.stem}.abi3.so")
+    strict = ("-g", "-O1", "-shared", "-fPIC", f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all")
+    subprocess.run(
+        ["gcc", *strict, f"-I{sysconfig.get_paths()['include']}", str(source), "-o", str(library)], check=True
+    )
+    preloaded = subprocess.run(
+        ["gcc", f"-print-file-name={'libasan.so' if sanitizer == 'address' else 'libubsan.so'}"],
+        capture_output=True, text=True, check=True,
+    ).stdout.strip()  # fmt: skip
+    return {
+        **os.environ, "PYTHONPATH": str(folder), "LD_PRELOAD": preloaded, "PYTHONMALLOC": "malloc",
         "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0", "PARQUET_SINK_NATIVE": "1",
     }  # fmt: skip
+
+
+def run(environment: dict[str, str], folder: Path, *arguments: str) -> None:
+    """A program that says in the end what it read, and that no sanitizer ended."""
     done = subprocess.run(
-        [sys.executable, "-c", READ, broker.bootstrap_servers, "1", *names],
-        env=environment, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=500,
+        [sys.executable, *arguments],
+        env=environment, cwd=folder, capture_output=True, text=True, check=False, timeout=500,
     )  # fmt: skip
     assert (done.returncode, done.stdout.startswith("read ")) == (0, True), done.stderr[-4_000:]
     assert "Sanitizer" not in done.stderr

@@ -13,6 +13,7 @@ from parquet_sink.config.built_in_providers import BUILT_IN
 from parquet_sink.connectors.check import Checked, check_files, format_report, report_fields
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.kafka import native
+from parquet_sink.process.native import is_turned_off
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.validate.preflight import inspect
 from parquet_sink.worker_config.worker import NO_FILE
@@ -50,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         return _run_as_json(args, checked)
     print(format_report(checked))
-    if os.environ.get(native.SWITCH) != "0" and (reason := native.why_not() if args.connect else native.not_there()):
+    if not is_turned_off() and (reason := native.why_not() if args.connect else native.not_there()):
         print(f"\nconfluent-kafka reads records, at 1.7 µs of CPU more for each than in C, because {reason}.")
     if checked.problems:
         return InvalidConfiguration.exit_status

@@ -11,22 +11,21 @@ consumers of its own, whose names must come out; any doubt leaves the reading to
 """
 
 import logging
-import os
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Final
 
+from parquet_sink.process.native import SWITCH, is_turned_off
+
 log = logging.getLogger(__name__)
 
-SWITCH: Final = "PARQUET_SINK_NATIVE"
-"""Environment variable: 0 reads by confluent-kafka alone."""
 EXTENSION: Final = "parquet_sink.kafka._native_reader"
 
 
 def not_there() -> str:
     """Why there is nothing to try; "" when there is. It loads no Kafka client."""
-    if os.environ.get(SWITCH, "") == "0":
+    if is_turned_off():
         return f"the environment has {SWITCH}=0"
     if find_spec(EXTENSION) is None:
         return f"{EXTENSION} was not built: install a C compiler, then parquet-sink again"
@@ -40,7 +39,7 @@ def why_not() -> str:
 
 def is_used() -> bool:
     """Whether records are read in C in this process."""
-    return os.environ.get(SWITCH, "") != "0" and _is_fit()
+    return not is_turned_off() and _is_fit()
 
 
 @cache

@@ -12,7 +12,7 @@ import parquet_sink
 from parquet_sink.kafka import native
 from parquet_sink.kafka.native_batches import NativeQueue
 
-SOURCE = Path(parquet_sink.__file__).parent / "kafka" / "native_reader.c"
+PACKAGE = Path(parquet_sink.__file__).parent
 
 
 def test_a_variable_turns_it_off() -> None:
@@ -42,9 +42,12 @@ def test_no_other_object_is_read() -> None:
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
-def test_the_compiler_has_no_warning() -> None:
+@pytest.mark.parametrize("source", ["kafka/native_reader.c", "convert/json/native_json.c"])
+def test_the_compiler_has_no_warning(source: str) -> None:
     """Compiled strictly, for each thing that is more often wrong than right."""
     strict = ("-Wall", "-Wextra", "-Werror", "-Wno-cast-function-type", "-O2", "-fsyntax-only")
     include = sysconfig.get_paths()["include"]
-    done = subprocess.run(["cc", *strict, f"-I{include}", str(SOURCE)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["cc", *strict, f"-I{include}", str(PACKAGE / source)], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")

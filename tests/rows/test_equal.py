@@ -1,5 +1,6 @@
 """The fast path gives exactly what the exact path gives: rows, types, runs, errors, and what was learned."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,6 +14,7 @@ from parquet_sink.convert.json import fast as json_fast
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected
+from parquet_sink.process.native import SWITCH
 from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.rows.settings import ObfuscationSettings, ShapeSettings
 from tests.factories import accepted
@@ -45,9 +47,12 @@ def test_fast_equals_exact(blocks: list[list[bytes | None]], config: ShapeSettin
     """Whatever the records, the settings and the cut into blocks, both paths give the same."""
     with eager():
         fast = outcome(RowBuilder(config), blocks)
+    with eager(), patch.dict(os.environ, {SWITCH: "1"}):
+        in_c = outcome(RowBuilder(config), blocks)
     with exact_only():
         exact = outcome(RowBuilder(config), blocks)
     assert fast == exact
+    assert in_c == exact
 
 
 @settings(max_examples=examples(70), deadline=None)

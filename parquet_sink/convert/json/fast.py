@@ -1,4 +1,4 @@
-"""Decodes many JSON values at once by Arrow's reader, into columns of a known schema, or nothing.
+"""Decodes many JSON values at once, in C or by Arrow's reader, into columns of a known schema, or nothing.
 
 `read` either gives exactly what `exact.parse` would give for each value, apart from the ambiguous values below, or
 None. Why one row is one value: each value starts with `{` and ends with `}`, so between two values stands `}`,
@@ -17,6 +17,8 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import json as pyarrow_json
+
+from parquet_sink.convert.json import native
 
 _MAX_BYTES = 2**30
 _NEWLINE = pa.scalar(b"\n", pa.binary())  # made once: making it looks for modules that may not be there
@@ -52,6 +54,8 @@ def attempt(
     trimmed = _trimmed(values)
     if trimmed is None or not len(schema):
         return ""
+    if unexpected == "error" and (found := native.read(values, schema)) is not None:
+        return found
     joined = lines(trimmed)
     if not _is_utf8(joined):
         return ""

@@ -1,0 +1,453 @@
+/* Reads many JSON objects of a known schema into flat buffers, or gives up: then Arrow's reader takes them.
+ *
+ * It is strict: whatever is not plainly one JSON object with fields of the schema, each at most once and of its type,
+ * makes it give up on all values. `native.py` has the Python side, `fast.py` what the answer must be.
+ */
+#define _GNU_SOURCE
+#define Py_LIMITED_API 0x030B0000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <float.h>
+#include <locale.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef __APPLE__
+#include <xlocale.h>
+#endif
+
+enum { NOTHING, INTEGER, FRACTION, BOOLEAN, TEXT, OBJECT }; /* kinds of columns; native.py has the same */
+enum { READ, OTHER, NO_MEMORY };                            /* how reading ends; OTHER: it is for Arrow's reader */
+enum { MOST_DEPTH = 200 };
+
+/* A column of values by row. Rows that nothing was written to are null. */
+typedef struct Column {
+    int kind;
+    char *name; /* without a quote, a backslash or a control character: it stands so in JSON */
+    size_t name_size;
+    struct Column *fields; /* of an object */
+    Py_ssize_t field_count;
+    char *present; /* 1 for each row that has a value */
+    void *values;  /* int64_t, double, or char of a boolean, by row; of text int32_t: where each row's begins */
+    Py_ssize_t begun; /* of text: rows whose begin is written */
+    char *text;
+    size_t size, room;
+    Py_ssize_t last; /* the last row that has the field, null or not */
+} Column;
+
+typedef struct {
+    const unsigned char *at, *end;
+    Py_ssize_t row;
+} Reader;
+
+static locale_t c_locale;
+
+static int read_object(Reader *self, Column *object);
+
+static void free_columns(Column *columns, Py_ssize_t count)
+{
+    for (Py_ssize_t i = 0; columns != NULL && i < count; i++) {
+        free_columns(columns[i].fields, columns[i].field_count);
+        free(columns[i].name);
+        free(columns[i].present);
+        free(columns[i].values);
+        free(columns[i].text);
+    }
+    free(columns);
+}
+
+/* Room for so many rows. */
+static int prepare(Column *columns, Py_ssize_t count, Py_ssize_t rows)
+{
+    static const size_t sizes[] = {0, sizeof(int64_t), sizeof(double), 1, sizeof(int32_t), 0};
+    for (Py_ssize_t i = 0; i < count; i++) {
+        Column *one = &columns[i];
+        size_t size = sizes[one->kind];
+        one->last = -1;
+        one->present = calloc((size_t)rows + 1, 1);
+        one->values = size == 0 ? NULL : calloc((size_t)rows + 1, size);
+        if (one->present == NULL || (size > 0 && one->values == NULL) || prepare(one->fields, one->field_count, rows) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static void skip_space(Reader *self)
+{
+    while (self->at < self->end && (*self->at == ' ' || *self->at == '\n' || *self->at == '\t' || *self->at == '\r'))
+        self->at++;
+}
+
+static int take(Reader *self, const char *word)
+{
+    size_t size = strlen(word);
+    if ((size_t)(self->end - self->at) < size || memcmp(self->at, word, size) != 0)
+        return 0;
+    self->at += size;
+    return 1;
+}
+
+static int is_digit(Reader *self) { return self->at < self->end && *self->at >= '0' && *self->at <= '9'; }
+
+/* Digits, at least one; the number they make if `count`, which counts them without leading zeros, is 19 at most. */
+static int read_digits(Reader *self, uint64_t *number, int *count)
+{
+    if (!is_digit(self))
+        return OTHER;
+    for (; is_digit(self); self->at++) {
+        if (*count < 19)
+            *number = *number * 10 + (uint64_t)(*self->at - '0');
+        *count += *number > 0;
+    }
+    return READ;
+}
+
+/* The part of a number before its fraction, which begins with 0 only where that is all. */
+static int read_whole(Reader *self, int *negative, uint64_t *number, int *count)
+{
+    *negative = take(self, "-");
+    if (take(self, "0"))
+        return is_digit(self) ? OTHER : READ;
+    return read_digits(self, number, count);
+}
+
+static int read_integer(Reader *self, int64_t *into)
+{
+    int negative, count = 0;
+    uint64_t number = 0;
+    if (read_whole(self, &negative, &number, &count) != READ || count > 19 || number > INT64_MAX || (negative && number == 0))
+        return OTHER; /* a fraction, too, as what follows is no delimiter */
+    *into = negative ? -(int64_t)number : (int64_t)number;
+    return READ;
+}
+
+static int read_fraction(Reader *self, double *into)
+{
+    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    const unsigned char *begin = self->at;
+    int negative, count = 0, is_short = 1;
+    uint64_t number = 0;
+    ptrdiff_t digits = 0;
+    if (read_whole(self, &negative, &number, &count) != READ)
+        return OTHER;
+    if (take(self, ".")) {
+        const unsigned char *point = self->at;
+        if (read_digits(self, &number, &count) != READ)
+            return OTHER;
+        digits = self->at - point;
+    }
+    if (take(self, "e") || take(self, "E")) {
+        uint64_t exponent = 0;
+        int ignored = 0;
+        if (!take(self, "+"))
+            take(self, "-");
+        if (read_digits(self, &exponent, &ignored) != READ)
+            return OTHER;
+        is_short = 0;
+    }
+    if (FLT_EVAL_METHOD == 0 && is_short && count <= 15 && digits <= 22) { /* both are exact, so the quotient is the nearest */
+        *into = (double)number / powers[digits];
+        if (negative)
+            *into = -*into;
+        return READ;
+    }
+    char *stopped; /* at the latest by the bracket that ends the value */
+    *into = strtod_l((const char *)begin, &stopped, c_locale);
+    return (const unsigned char *)stopped == self->at && isfinite(*into) ? READ : OTHER;
+}
+
+static int append(Column *to, const void *text, size_t size)
+{
+    if (size > to->room - to->size) {
+        size_t room = to->room < 4096 ? 4096 : to->room;
+        while (room - to->size < size)
+            room *= 2;
+        char *grown = realloc(to->text, room);
+        if (grown == NULL)
+            return NO_MEMORY;
+        to->text = grown;
+        to->room = room;
+    }
+    if (size > 0)
+        memcpy(to->text + to->size, text, size);
+    to->size += size;
+    return READ;
+}
+
+/* Four hexadecimal digits; -1: none. */
+static long read_hex(Reader *self)
+{
+    long found = 0;
+    if (self->end - self->at < 4)
+        return -1;
+    for (int i = 0; i < 4; i++) {
+        unsigned char digit = *self->at++, lower = digit | 0x20;
+        if (digit >= '0' && digit <= '9')
+            found = found * 16 + digit - '0';
+        else if (lower >= 'a' && lower <= 'f')
+            found = found * 16 + lower - 'a' + 10;
+        else
+            return -1;
+    }
+    return found;
+}
+
+/* What stands for a character, behind the backslash. */
+static int read_escape(Reader *self, Column *to)
+{
+    static const char from[] = "\"\\/bfnrt", into[] = "\"\\/\b\f\n\r\t";
+    const char *known = self->at < self->end && *self->at != 0 ? strchr(from, *self->at) : NULL;
+    if (known != NULL) {
+        self->at++;
+        return append(to, &into[known - from], 1);
+    }
+    if (!take(self, "u"))
+        return OTHER;
+    long code = read_hex(self);
+    if (code <= 0 || (code >= 0xDC00 && code <= 0xDFFF))
+        return OTHER;
+    if (code >= 0xD800 && code <= 0xDBFF) {
+        long low = take(self, "\\u") ? read_hex(self) : -1;
+        if (low < 0xDC00 || low > 0xDFFF)
+            return OTHER;
+        code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+    }
+    unsigned char out[4];
+    int size = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    for (int i = size - 1; i > 0; i--, code >>= 6)
+        out[i] = (unsigned char)(0x80 | (code & 0x3F));
+    static const unsigned char leads[] = {0, 0, 0xC0, 0xE0, 0xF0};
+    out[0] = (unsigned char)(leads[size] | code);
+    return append(to, out, (size_t)size);
+}
+
+/* Text behind its quote; whether it is UTF-8 is for the Python side to look at. */
+static int read_text(Reader *self, Column *to)
+{
+    int32_t *begins = to->values;
+    while (to->begun <= self->row)
+        begins[to->begun++] = (int32_t)to->size;
+    for (;;) {
+        const unsigned char *begin = self->at;
+        while (self->at < self->end && *self->at >= 0x20 && *self->at != '"' && *self->at != '\\')
+            self->at++;
+        if (self->at == self->end || *self->at < 0x20)
+            return OTHER;
+        int ended = append(to, begin, (size_t)(self->at - begin));
+        if (ended != READ || *self->at++ == '"')
+            return ended;
+        if ((ended = read_escape(self, to)) != READ)
+            return ended;
+    }
+}
+
+static int read_value(Reader *self, Column *to)
+{
+    int ended = READ;
+    if (take(self, "null"))
+        return READ;
+    switch (to->kind) {
+    case INTEGER:
+        ended = read_integer(self, (int64_t *)to->values + self->row);
+        break;
+    case FRACTION:
+        ended = read_fraction(self, (double *)to->values + self->row);
+        break;
+    case BOOLEAN:
+        if (take(self, "true"))
+            ((char *)to->values)[self->row] = 1;
+        else if (!take(self, "false"))
+            return OTHER;
+        break;
+    case TEXT:
+        ended = take(self, "\"") ? read_text(self, to) : OTHER;
+        break;
+    case OBJECT:
+        ended = read_object(self, to);
+        break;
+    default:
+        return OTHER;
+    }
+    to->present[self->row] = 1;
+    return ended;
+}
+
+/* The field whose name and quote come next, mostly the one after the last; NULL: none of these. */
+static Column *next_field(Reader *self, Column *object, Py_ssize_t *after)
+{
+    for (Py_ssize_t tried = 0; tried < object->field_count; tried++) {
+        Py_ssize_t index = *after < object->field_count ? *after : 0;
+        Column *one = &object->fields[index];
+        *after = index + 1;
+        if ((size_t)(self->end - self->at) > one->name_size && self->at[one->name_size] == '"' && memcmp(self->at, one->name, one->name_size) == 0) {
+            self->at += one->name_size + 1;
+            return one;
+        }
+    }
+    return NULL;
+}
+
+static int read_object(Reader *self, Column *object)
+{
+    Py_ssize_t after = 0;
+    if (!take(self, "{"))
+        return OTHER;
+    skip_space(self);
+    if (take(self, "}"))
+        return READ;
+    for (;;) {
+        Column *field = take(self, "\"") ? next_field(self, object, &after) : NULL;
+        if (field == NULL || field->last == self->row)
+            return OTHER;
+        field->last = self->row;
+        skip_space(self);
+        if (!take(self, ":"))
+            return OTHER;
+        skip_space(self);
+        int ended = read_value(self, field);
+        if (ended != READ)
+            return ended;
+        skip_space(self);
+        if (take(self, "}"))
+            return READ;
+        if (!take(self, ","))
+            return OTHER;
+        skip_space(self);
+    }
+}
+
+static int read_all(Column *root, const Py_buffer *data, const int32_t *offsets, Py_ssize_t rows)
+{
+    Reader self = {0};
+    for (self.row = 0; self.row < rows; self.row++) {
+        int32_t begin = offsets[self.row], end = offsets[self.row + 1];
+        if (begin < 0 || begin >= end || end > data->len)
+            return OTHER;
+        self.at = (const unsigned char *)data->buf + begin;
+        self.end = (const unsigned char *)data->buf + end;
+        if (self.end[-1] != '}') /* where a number ends at the latest */
+            return OTHER;
+        int ended = read_object(&self, root);
+        if (ended != READ || self.at != self.end)
+            return ended == READ ? OTHER : ended;
+    }
+    return READ;
+}
+
+/* Columns of (name, kind, fields) each; NULL with an error set. */
+static Column *make_columns(PyObject *fields, Py_ssize_t *count, int depth)
+{
+    *count = PyTuple_Size(fields);
+    if (*count < 0)
+        return NULL;
+    Column *columns = calloc((size_t)*count + 1, sizeof(Column));
+    if (columns == NULL || depth > MOST_DEPTH) {
+        free(columns);
+        PyErr_NoMemory();
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < *count; i++) {
+        Column *one = &columns[i];
+        const char *name;
+        Py_ssize_t size;
+        PyObject *below;
+        if (!PyArg_ParseTuple(PyTuple_GetItem(fields, i), "y#iO!", &name, &size, &one->kind, &PyTuple_Type, &below))
+            goto failed;
+        if (one->kind < NOTHING || one->kind > OBJECT) {
+            PyErr_SetString(PyExc_ValueError, "no kind of column");
+            goto failed;
+        }
+        one->name = malloc((size_t)size + 1);
+        if (one->name == NULL) {
+            PyErr_NoMemory();
+            goto failed;
+        }
+        memcpy(one->name, name, (size_t)size);
+        one->name_size = (size_t)size;
+        if ((one->fields = make_columns(below, &one->field_count, depth + 1)) == NULL)
+            goto failed;
+    }
+    return columns;
+failed:
+    free_columns(columns, *count);
+    return NULL;
+}
+
+/* Appends (present, values, text) of each column to a list, those of an object's fields behind it. */
+static int give(PyObject *into, Column *columns, Py_ssize_t count, Py_ssize_t rows)
+{
+    static const Py_ssize_t sizes[] = {0, sizeof(int64_t), sizeof(double), 1, sizeof(int32_t), 0};
+    for (Py_ssize_t i = 0; i < count; i++) {
+        Column *one = &columns[i];
+        if (one->kind == TEXT)
+            for (int32_t *begins = one->values; one->begun <= rows;)
+                begins[one->begun++] = (int32_t)one->size;
+        Py_ssize_t entries = one->kind == TEXT ? rows + 1 : rows;
+        PyObject *found = Py_BuildValue("y#y#y#", one->present, rows, one->values == NULL ? "" : one->values,
+                                        entries * sizes[one->kind], one->text == NULL ? "" : one->text, (Py_ssize_t)one->size);
+        int added = found == NULL ? -1 : PyList_Append(into, found);
+        Py_XDECREF(found);
+        if (added < 0 || give(into, one->fields, one->field_count, rows) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* See `functions`. */
+static PyObject *read_(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *fields, *found = NULL;
+    Py_buffer data, offsets;
+    Py_ssize_t first, rows;
+    int ended = NO_MEMORY;
+    if (!PyArg_ParseTuple(args, "O!y*y*nn", &PyTuple_Type, &fields, &data, &offsets, &first, &rows))
+        return NULL;
+    Column root = {0};
+    root.fields = make_columns(fields, &root.field_count, 0);
+    if (root.fields != NULL) {
+        const int32_t *all = offsets.buf;
+        if (first < 0 || rows < 0 || (first + rows + 1) * (Py_ssize_t)sizeof(int32_t) > offsets.len) {
+            PyErr_SetString(PyExc_ValueError, "there are not so many values");
+        } else {
+            Py_BEGIN_ALLOW_THREADS
+            if (prepare(root.fields, root.field_count, rows) == 0)
+                ended = read_all(&root, &data, all + first, rows);
+            Py_END_ALLOW_THREADS
+            if (ended == NO_MEMORY)
+                PyErr_NoMemory();
+            else if (ended == OTHER)
+                found = Py_NewRef(Py_None);
+            else if ((found = PyList_New(0)) != NULL && give(found, root.fields, root.field_count, rows) < 0)
+                Py_CLEAR(found);
+        }
+    }
+    free_columns(root.fields, root.field_count);
+    PyBuffer_Release(&data);
+    PyBuffer_Release(&offsets);
+    return found;
+}
+
+static PyMethodDef functions[] = {
+    {"read", read_, METH_VARARGS,
+     "read(fields, data, offsets, first, rows): (present, values, text) of each column, or None. fields: a tuple of "
+     "(name, kind, fields) each. data, offsets: of Arrow's binary array, first, rows: which of its values."},
+    {NULL, NULL, 0, NULL},
+};
+
+static int make_locale(PyObject *Py_UNUSED(module))
+{
+    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* kept for as long as the process lives */
+    if (c_locale == (locale_t)0)
+        PyErr_SetString(PyExc_ImportError, "no locale C");
+    return c_locale == (locale_t)0 ? -1 : 0;
+}
+
+static PyModuleDef_Slot module_slots[] = {{Py_mod_exec, make_locale}, {0, NULL}};
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT, "_native_json", "JSON objects of a known schema into flat buffers.", 0, functions, module_slots, NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC PyInit__native_json(void) { return PyModuleDef_Init(&module); }
