@@ -192,6 +192,7 @@ def allowed(module: str) -> dict[str, set[str]]:
     }  # `randomsalt` asks for fresh salts; tests pass another source
     packages = {"importlib.metadata", "importlib.metadata.entry_points"}
     found["parquet_sink.plugins"] = packages  # a converter that is not built in is looked for among those installed
+    found["parquet_sink.process.native"] = {"os"}  # a variable turns off what is in C; the result is the same
     if module.startswith("parquet_sink.convert.protobuf."):  # they read what protoc made of a schema
         found["parquet_sink.convert.protobuf.compile"] = {"open", "os", "subprocess", "tempfile"}
     return found
