@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from parquet_sink.cli import main as cli
+from parquet_sink.cli.worker_api.settings import FILE_VARIABLE
 from parquet_sink.config.properties import parse_properties
 from parquet_sink.connectors.ems.sink import EMS_KEYS
 from parquet_sink.connectors.loading import load
@@ -316,3 +317,12 @@ def test_compose_files_are_read_strictly(path: Path) -> None:
         named = {one.partition(":")[0] for one in service.get("volumes", ())}
         assert {one for one in named if not one.startswith(".")} <= found["volumes"].keys()
         assert set(service.get("secrets", ())) <= found.get("secrets", {}).keys()
+
+
+def test_exec_in_a_container_of_the_group_signs_in() -> None:
+    """The worker wants a user on loopback, too: the client file is among the files of the REST API."""
+    service = deployments.yaml_of("compose/workers.yaml")["services"]["worker-1"]
+    assert loaded(deployments.compose_workers()).require().rest.users
+    assert service["environment"].keys() == {FILE_VARIABLE}
+    (rest,) = [one.split(":")[1] for one in service["volumes"] if one.startswith("./rest:")]
+    assert Path(service["environment"][FILE_VARIABLE]).parent == Path(rest)
