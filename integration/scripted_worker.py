@@ -111,7 +111,9 @@ class ScriptedWorker(ScriptedTarget):
 
     def _delete(self, asked: Asked) -> Answer:
         del self.connectors[asked.name]
-        return (200, {"left": []}) if asked.query.get("purge") == "true" and self.purges else (204, None)
+        return (
+            (200, {"left": [], "warnings": []}) if asked.query.get("purge") == "true" and self.purges else (204, None)
+        )
 
     def _patch(self, asked: Asked) -> Answer:
         kept = self.connectors[asked.name]

@@ -172,7 +172,10 @@ def test_a_killed_worker_that_is_started_again_is_not_waited_for(
 def test_a_stopping_worker_hands_over_at_once_and_a_new_one_gets_a_share(
     group: WorkerGroup, sinks: list[Sink], topics: list[str], broker: Broker
 ) -> None:
-    """Its connectors go on elsewhere within seconds of SIGTERM, also those of the leader; who joins is given some."""
+    """Its connectors go on elsewhere within seconds of SIGTERM, also those of the leader; who joins is given some.
+
+    Some had files at both workers by then: a purge by any of them removes all.
+    """
     leaving = group.leader(group.workers[0])
     left = next(one for one in group.workers if one is not leaving)
     create(leaving, sinks, topics)
@@ -195,6 +198,15 @@ def test_a_stopping_worker_hands_over_at_once_and_a_new_one_gets_a_share(
     for topic in topics:
         broker.produce(topic, numbered(50, 100))
     group.until(lambda: _arrived(sinks, 150))
+
+    tmp = Path(sinks[0].properties(topics[0])["connect.ems.tmp.dir"])
+    had = [path for sink in sinks for path in tmp.glob(f"*/{sink.name}")]
+    assert len(had) > COUNT
+    for worker, sink in zip((leaving, left, leaving, left), sinks, strict=True):
+        assert worker.do("DELETE", f"/connectors/{sink.name}?purge=true") == {"left": [], "warnings": []}
+    assert left.do("GET", "/connectors") == []
+    assert [path for path in had if path.exists()] == []
+    assert "stays in the state topic" not in group.said()
 
 
 @pytest.mark.in_turn

@@ -25,7 +25,6 @@ from parquet_sink.worker.herder.errors import (
     FlushRefused,
     InvalidConnector,
     NotOwner,
-    NotPurged,
     NotStopped,
     OffsetsRefused,
     UnknownConnector,
@@ -50,10 +49,6 @@ from parquet_sink.worker.loop.managed_connector import NO_FLUSH
 BARRIER_S: Final = 2.0
 """How long a read waits for the topic's end; while no broker answers it answers with what it has."""
 _RUNS: Final = frozenset({State.RUNNING, State.PAUSED, State.FAILED, State.RESTARTING})
-_PURGE: Final = (
-    "Connector {} may have left files on each worker that had it, and one request reaches one worker. Delete it "
-    "without purge, and remove its folder below connect.ems.tmp.dir on the machines that GET /workers names."
-)
 _TAKEN: Final = "Worker {} has it and has not begun it yet."
 _NOBODY: Final = "No worker has it yet; the leader gives it to one."
 _GONE: Final = "Worker {} is lost; the leader gives what it had to others."
@@ -246,10 +241,8 @@ class DistributedHerder(ByValidation):
         for topic in self._group.status.state.topics.get(name, ()):
             self._group.reports.send(records.TOPIC.record(records.topic_name(topic, name), None))
 
-    def purge(self, name: str) -> tuple[str, ...]:
-        self._leader.require()
-        _config_of(self._group.config.state, name)
-        raise NotPurged(_PURGE.format(name))
+    def purge(self, name: str, *, only_look: bool = False) -> tuple[str, ...]:
+        return self._local.purge_of(name, _config_of(self._state(), name), only_look=only_look)
 
     def set_target(self, name: str, target: TargetState) -> None:
         def decide(state: ConfigState) -> Records:

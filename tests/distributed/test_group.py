@@ -16,7 +16,6 @@ from parquet_sink.worker.herder.errors import (
     InvalidConnector,
     NotLeader,
     NotOwner,
-    NotPurged,
     NotStopped,
     OffsetsBusy,
     UnknownConnector,
@@ -82,7 +81,6 @@ def test_a_follower_refers_to_the_leader(group: Group) -> None:
         lambda: follower.put("one", {"name": "one"}),
         lambda: follower.patch("one", {"records": "7"}),
         lambda: follower.delete("one"),
-        lambda: follower.purge("one"),
         lambda: follower.set_target("one", TargetState.PAUSED),
         lambda: follower.restart("one", include_tasks=True, only_failed=False),
         lambda: follower.restart_task("one", 0),
@@ -129,7 +127,6 @@ def test_what_is_wrong_changes_nothing(group: Group) -> None:
         (UnknownConnector, lambda: herder.set_target("none", TargetState.PAUSED)),
         (UnknownConnector, lambda: herder.restart("none", include_tasks=True, only_failed=False)),
         (UnknownTask, lambda: herder.restart_task("one", 9)),
-        (NotPurged, lambda: herder.purge("one")),
         (NotStopped, lambda: herder.reset_offsets("one")),
     ]
     for reason, request in refused:

@@ -84,8 +84,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--purge",
         action="store_true",
-        help="also remove what they left on the worker's machine (state, history), once they have ended; refused while "
-        "records are parked there",
+        help="also remove what they left on the machines of workers (state, history), once they have ended; refused "
+        "while records are parked there",
     )
     _add_wait(made)
     _add_flush(action("flush", "what waits in a connector goes out now, whatever its thresholds say"))

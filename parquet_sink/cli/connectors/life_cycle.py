@@ -161,20 +161,21 @@ def delete(args: Namespace, api: WorkerApi) -> bool:
         answer = api.ask("DELETE", ("connectors", name), {"purge": "true"} if args.purge else None)
         if args.wait is not None:
             wait_until_gone(api, name, args.wait)
-        return {"name": name, "action": "delete", **({"left": _left(answer)} if args.purge else {})}
+        return {"name": name, "action": "delete", **(_purged(answer) if args.purge else {})}
 
     return each(args, args.targets, remove, _removed)
 
 
-def _left(answer: Any) -> list[str]:
+def _purged(answer: Any) -> Outcome:
     """What stays of a connector that was purged. Raises WorkerRefused of a worker that cannot do it."""
     if answer is None:
         raise WorkerRefused("it is deleted, and what it left is not removed: only workers of parquet-sink do that")
-    return list(answer["left"])
+    return {"left": answer["left"], **({"warnings": found} if (found := answer.get("warnings")) else {})}
 
 
 def _removed(done: Outcome) -> str:
-    purged = "" if "left" not in done else ", and so is what it left"
+    where = " on workers that answered" if done.get("warnings") else ""
+    purged = "" if "left" not in done else f", and so is what it left{where}"
     stays = f", and so do {', '.join(done['left'])}" if done.get("left") else ""
     return f"connector {done['name']}: deleted{purged}; its offsets stay{stays}"
 

@@ -76,10 +76,10 @@ class Herder(Protocol):
     def delete(self, name: str) -> None:
         """Ends and forgets a connector; its group's offsets stay. Raises UnknownConnector."""
 
-    def purge(self, name: str) -> tuple[str, ...]:
-        """Deletes it and, once it has ended, what it left on this machine; what stays there of its folder.
+    def purge(self, name: str, *, only_look: bool = False) -> tuple[str, ...]:
+        """Removes what a connector that is stopped left on this machine; what stays there of its folder.
 
-        Raises UnknownConnector, and NotPurged, before anything is done, where records are parked or files wait.
+        only_look: removes nothing. Raises UnknownConnector, and NotPurged where records are parked or files wait.
         """
 
     def set_target(self, name: str, target: TargetState) -> None:

@@ -50,7 +50,6 @@ AGAIN_S: Final = 10.0
 """How long it is remembered that no broker answered: who asks for it again and again does not wait each time."""
 T = TypeVar("T")
 PING_S: Final = 10.0
-_LOOK_S: Final = 0.1
 MOST_CHANGES: Final = 10
 """By others, while a configuration is validated."""
 
@@ -176,18 +175,16 @@ class LocalHerder(ByValidation):
     def delete(self, name: str) -> None:
         self._queue.ask(partial(self._registry.delete, name), TIMEOUT_S)
 
-    def purge(self, name: str) -> tuple[str, ...]:
-        settings = _found(self._published.settings, name)
+    def purge(self, name: str, *, only_look: bool = False) -> tuple[str, ...]:
+        return self.purge_of(name, self.info(name).config, only_look=only_look)
+
+    def purge_of(self, name: str, config: Mapping[str, str], *, only_look: bool) -> tuple[str, ...]:
+        """As `purge`, also of a connector that another worker runs. config: the one that is stored."""
+        settings = self._published.settings.get(name) or self._registry.load(config, name).settings
         if settings is None:
             raise NotPurged(f"The configuration of {name} cannot be read, so what it left is not known; correct it.")
         _require_nothing_unique(settings)
-        self.delete(name)
-        deadline_s = time.monotonic() + TIMEOUT_S
-        while self._queue.ask(lambda: any(one.name == name for one in self._registry.leaving), TIMEOUT_S):
-            if time.monotonic() >= deadline_s:
-                raise TimedOut(f"Connector {name} is deleted and still ends; what it left is not removed.")
-            time.sleep(_LOOK_S)
-        return _purge(settings)
+        return () if only_look else _purge(settings)
 
     def set_target(self, name: str, target: TargetState) -> None:
         def aim() -> None:
@@ -280,11 +277,11 @@ def validated(
 def _require_nothing_unique(settings: ConnectorSettings) -> None:
     """Raises NotPurged where something would be gone that is nowhere else."""
     if (why := flow_of(settings).nowhere_else()) is not None:
-        raise NotPurged(f"{why} Nothing was deleted.")
+        raise NotPurged(why)
 
 
 def _purge(settings: ConnectorSettings) -> tuple[str, ...]:
-    """Removes what a connector that has ended left on this machine; what stays of its folder. Raises NotPurged.
+    """Removes what a connector that is stopped left on this machine; what stays of its folder. Raises NotPurged.
 
     That is its folder below `tmp.dir` (lock, state, history) and its folder for parked records.
     """
@@ -294,7 +291,7 @@ def _purge(settings: ConnectorSettings) -> tuple[str, ...]:
             _require_nothing_unique(settings)
             left = storage.purge(settings.tmp_dir, settings.name)
     except (ConnectorError, OSError) as error:
-        raise NotPurged(f"Connector {settings.name} is deleted, and what it left is not removed: {error}") from None
+        raise NotPurged(f"What connector {settings.name} left is not removed: {error}") from None
     flow_of(settings).remove_beside()
     return tuple(left)
 

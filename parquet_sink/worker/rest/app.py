@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from email.utils import formatdate
+from functools import partial
 from http import HTTPStatus
 from typing import Final, Protocol
 from urllib.parse import unquote, urlsplit
@@ -60,6 +61,7 @@ from parquet_sink.worker.rest.jobs import JobEndpoints
 from parquet_sink.worker.rest.offsets import Offsets
 from parquet_sink.worker.rest.openapi import document
 from parquet_sink.worker.rest.plugins import Plugins, Validate
+from parquet_sink.worker.rest.purging import Purging
 from parquet_sink.worker.rest.service import Loggers, Metrics, Service
 from parquet_sink.worker_config.rest.roles import Role, role_named
 from parquet_sink.worker_config.rest.settings import CrossOrigin, RestSettings
@@ -304,15 +306,21 @@ def make_app(
 
     validate: what `/config/validate` goes by, which is to be what the herder goes by. pages: beside it, for browsers.
     """
-    plugins = Plugins(herder, validate, _defaults(worker))
-    connectors, tasks = Connectors(herder, settings), Tasks(herder)
+    peers = peers or NoPeers()
+    plugins, purging = Plugins(herder, validate, _defaults(worker)), Purging(herder, partial(_ask, peers))
+    connectors, tasks = Connectors(herder, settings, purging.purge), Tasks(herder)
     files = (Deliveries(herder), JobEndpoints(herder, Jobs()))
     of_connectors = (connectors, tasks, Offsets(herder), Flushes(herder), *files)
     found = endpoints_of(Service(herder, metrics), *of_connectors, plugins)
-    loggers = endpoints_of(Loggers(herder))
+    loggers, of_workers = endpoints_of(Loggers(herder)), purging.endpoints()
     if settings.admin is None:
-        return _application([*found, *loggers], settings, peers or NoPeers(), pages=pages)
-    return _application(found, settings, peers or NoPeers(), for_workers=loggers, pages=pages)
+        return _application([*found, *loggers], settings, peers, of_workers, pages)
+    return _application(found, settings, peers, [*loggers, *of_workers], pages)
+
+
+def _ask(peers: Peers, worker: Elsewhere, method: str, target: str) -> Reply:
+    """Asks another worker itself. Raises RestError."""
+    return peers.forward(worker, Forwarded(method, target, {"accept": "application/json"}, b""))
 
 
 def _defaults(worker: Worker) -> dict[str, str]:

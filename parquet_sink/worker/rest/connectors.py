@@ -1,6 +1,6 @@
 """`/connectors`: made, looked at, changed, paused, stopped, restarted, removed."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from parquet_sink.config.report import quoted
@@ -38,7 +38,7 @@ _INITIAL: Final[Mapping[str, TargetState]] = {
     "STOPPED": TargetState.STOPPED,
 }
 _NULL: Final = "Invalid [{}]. Null value can not be supplied as the configuration value."
-_PURGE: Final = Parameter("purge", "boolean", "Whether what it left on the worker's machine is removed, too.")
+_PURGE: Final = Parameter("purge", "boolean", "Whether what it left on the workers' machines is removed, too.")
 _EXPAND: Final = Parameter("expand", "array", "What to show of each connector, in place of names.", ("info", "status"))
 _TASKS: Final = Parameter("includeTasks", "boolean", "Whether tasks are restarted, too.", default=False)
 _FAILED: Final = Parameter("onlyFailed", "boolean", "Whether only what has failed is restarted.", default=False)
@@ -50,10 +50,10 @@ _CREATED: Final = {201: "ChangedConnector", 400: "Error", 409: "Error"}
 
 
 class Connectors:
-    """The endpoints, each a method that may be called from any thread."""
+    """The endpoints, each a method that may be called from any thread. purge: as `Purging` does it."""
 
-    def __init__(self, herder: Herder, settings: RestSettings) -> None:
-        self._herder, self._settings = herder, settings
+    def __init__(self, herder: Herder, settings: RestSettings, purge: Callable[[str], object]) -> None:
+        self._herder, self._settings, self._purge = herder, settings, purge
 
     @endpoint("GET", "/connectors", "All connectors", {200: "Connectors"}, role=Role.VIEWER, query=(_EXPAND,))
     def all(self, call: Call) -> Reply:
@@ -129,10 +129,10 @@ class Connectors:
 
     @command("DELETE", ONE, "Remove it; its group's offsets stay", _DELETED, role=Role.ADMIN, query=(_PURGE,))
     def delete(self, call: Call) -> Reply:
-        """With `purge` what it left on this machine as well, and an answer that says what stays."""
+        """With `purge` what it left on each worker as well, and an answer that says what stays."""
         with as_rest_errors(NOT_FOUND):
             if call.flag("purge"):
-                return Reply({"left": list(self._herder.purge(call.connector))})
+                return Reply(self._purge(call.connector))
             self._herder.delete(call.connector)
         return Reply(status=204)
 

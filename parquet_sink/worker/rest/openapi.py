@@ -273,7 +273,7 @@ SCHEMAS: Final[Mapping[str, Mapping[str, Any]]] = {
             _map(_object({"info": _ref("Connector"), "status": _ref("Status")}, ("info", "status"))),
         ]
     },
-    "Purged": _object({"left": _list(_TEXT)}),
+    "Purged": _object({"left": _list(_TEXT), "warnings": _list(_TEXT)}),
     "TaskStatus": _object({"id": _WHOLE, **_STATED}, ("trace",)),
     "Status": _object(
         {

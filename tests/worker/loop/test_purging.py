@@ -1,4 +1,4 @@
-"""What a deleted connector left is removed, and nothing else."""
+"""What a connector left is removed before it is deleted, and nothing else."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,8 +8,10 @@ import pytest
 from parquet_sink.files import naming
 from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.parked.names import name_of
-from parquet_sink.worker.herder.errors import NotPurged, UnknownConnector
-from parquet_sink.worker.loop import herder
+from parquet_sink.worker.herder.errors import Elsewhere, NotPurged, UnknownConnector
+from parquet_sink.worker.herder.values import State, TargetState
+from parquet_sink.worker.rest import purging
+from parquet_sink.worker.rest.call import Reply
 from tests.messages import saying
 from tests.worker.loop.doubles import Query
 from tests.worker.loop.worker_doubles import Loop
@@ -21,8 +23,19 @@ def deleting(loop: Loop, launched: list[Query], monkeypatch: pytest.MonkeyPatch)
     loop.requests.create("one", {})
     loop.settle()
     clock = SimpleNamespace(monotonic=loop.clock, sleep=lambda seconds: loop.round())
-    monkeypatch.setattr(herder, "time", clock)
+    monkeypatch.setattr(purging, "time", clock)
     return loop
+
+
+def purge(loop: Loop) -> list[str]:
+    """What stays of connector one, of a worker that is alone."""
+
+    def nobody(elsewhere: Elsewhere, method: str, path: str) -> Reply:
+        raise AssertionError(path)
+
+    found = purging.Purging(loop.requests, nobody).purge("one")
+    assert found["warnings"] == []
+    return found["left"]
 
 
 def folder_of(loop: Loop) -> Path:
@@ -41,11 +54,12 @@ def test_its_folder_goes_with_it(deleting: Loop) -> None:
         (folder / name).touch()
     (folder / "orders" / "0" / "x").unlink()
     assert (folder / naming.STATE_FILE).exists()
-    assert deleting.requests.purge("one") == ()
+    assert purge(deleting) == []
+    deleting.settle()
     assert (folder.exists(), other.exists()) == (False, True)
     assert deleting.requests.names() == ()
     with pytest.raises(UnknownConnector):
-        deleting.requests.purge("one")
+        purge(deleting)
 
 
 def test_what_is_not_its_own_stays_and_is_told(deleting: Loop) -> None:
@@ -55,7 +69,7 @@ def test_what_is_not_its_own_stays_and_is_told(deleting: Loop) -> None:
     for path in kept:
         path.parent.mkdir(exist_ok=True)
         path.touch()
-    assert deleting.requests.purge("one") == tuple(str(path) for path in kept)
+    assert purge(deleting) == [str(path) for path in kept]
     assert sorted(path for path in folder.rglob("*") if path.is_file()) == kept
 
 
@@ -65,20 +79,32 @@ def test_parked_records_are_nowhere_else(deleting: Loop) -> None:
     parked.parent.mkdir(parents=True)
     parked.touch()
     with pytest.raises(NotPurged, match=saying("parked records", "parquet-sink parked replay", "Nothing was deleted")):
-        deleting.requests.purge("one")
-    assert deleting.requests.names() == ("one",)
+        purge(deleting)
+    assert deleting.requests.status("one").state is State.RUNNING
     assert parked.exists()
 
 
 def test_a_folder_that_another_uses_by_now_stays(deleting: Loop) -> None:
-    """Its lock tells; the connector is deleted all the same, which is said."""
+    """Its lock tells; the connector is stopped and not deleted, which is said."""
     folder = folder_of(deleting)
-    deleting.requests.set_target("one", herder.TargetState.STOPPED)
+    deleting.requests.set_target("one", TargetState.STOPPED)
     deleting.settle()
     with (
         ConnectorLock(str(folder.parent), "one"),
-        pytest.raises(NotPurged, match=saying("Connector one", "is deleted", "is not removed")),
+        pytest.raises(NotPurged, match=saying("Connector one", "is stopped", "not deleted", "is not removed")),
     ):
-        deleting.requests.purge("one")
+        purge(deleting)
     assert folder.exists()
-    assert deleting.requests.names() == ()
+    assert deleting.requests.status("one").state is State.STOPPED
+
+
+def test_what_does_not_end_is_not_removed(deleting: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A flush that takes too long; the request may be sent again."""
+    monkeypatch.setattr(purging, "STOP_S", 5.0)
+    deleting.drains = False
+    with pytest.raises(NotPurged, match=saying("Connector one", "is stopped", "not ended", "ask again")):
+        purge(deleting)
+    assert folder_of(deleting).exists()
+    deleting.drains = True
+    deleting.settle()
+    assert purge(deleting) == []

@@ -161,10 +161,10 @@ class FakeHerder:
         self._find(name)
         del self.kept[name]
 
-    def purge(self, name: str) -> tuple[str, ...]:
-        self.delete(name)
-        self.asked.append(("purge", name))
-        return ("/tmp/kept.parquet",)
+    def purge(self, name: str, *, only_look: bool = False) -> tuple[str, ...]:
+        self._find(name)
+        self.asked.append(("look" if only_look else "purge", name))
+        return () if only_look else ("/tmp/kept.parquet",)
 
     def set_target(self, name: str, target: TargetState) -> None:
         self.waits()

@@ -395,7 +395,7 @@ def test_a_purge_says_what_stays(api: Client, herder: FakeHerder) -> None:
     """An answer of its own; without the parameter it is Kafka Connect's."""
     herder.kept |= {"a": Kept({**GOOD}), "b": Kept({**GOOD})}
     got = api.ask("DELETE", "/connectors/a?purge=true")
-    assert (got.status, got.json) == (200, {"left": ["/tmp/kept.parquet"]})
-    assert herder.asked == [("purge", "a")]
+    assert (got.status, got.json) == (200, {"left": ["/tmp/kept.parquet"], "warnings": []})
+    assert herder.asked == [("look", "a"), ("purge", "a")]
     assert api.ask("DELETE", "/connectors/b").status == 204
     assert api.ask("DELETE", "/connectors/a?purge=true").status == 404
