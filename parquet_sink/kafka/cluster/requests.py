@@ -1,6 +1,7 @@
 """Requests of an admin client: waiting for answers, what the client logs, failures, brokers and missing rights."""
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
@@ -20,7 +21,7 @@ from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.causes import UNKNOWN
 from parquet_sink.kafka.client.log import ClientLog
-from parquet_sink.kafka.client.renewal import RENEW_S, Renewal
+from parquet_sink.kafka.client.renewal import Renewal
 from parquet_sink.kafka.client.rights import Right, missing, to_commit, to_read, to_see, to_see_group, to_write
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.process.threads import in_thread
@@ -61,7 +62,7 @@ class AdminRequests:
         self._client_log = client_log or ClientLog(kafka.whose)
         self._servers = str(kafka.client.get("bootstrap.servers", ""))
         self._prefix, self._renewal, self._build = prefix, Renewal(), build or client_options.build
-        self._admin = self._made()
+        self._admin, self._one_at_a_time = self._made(), threading.Lock()
         self._timeout_s = min(TIMEOUT_S, client_options.seconds(kafka, "default.api.timeout.ms", TIMEOUT_S))
 
     def _made(self) -> AdminClient:
@@ -84,8 +85,11 @@ class AdminRequests:
         try:
             found = self._waited_for(future, report_wait=report_wait)
         except KafkaException as error:
-            if self._renewal.is_due(error.args[0].code()):
-                log.debug("%s: no answer for %g s; a new client", self._client_log.whose, RENEW_S)
+            # After each that timed out: librdkafka (2.16) aborts the process when it finds the coordinator of a group,
+            # as after the loss of a broker, for a request that has timed out by then (librdkafka#4605, #5397). So no
+            # other request may keep the client that it was asked by.
+            if self._renewal.is_due(code := error.args[0].code()) or code == SILENT.code():
+                log.debug("%s: no answer; a new client", self._client_log.whose)
                 self._admin = self._made()
             raise
         finally:
@@ -119,13 +123,14 @@ class AdminRequests:
 
     def _members(self, group: str) -> "list[MemberDescription]":
         """Who is in a group; nobody where there is none. Raises KafkaException, KafkaRefused."""
-        (future,) = self._admin.describe_consumer_groups([group], request_timeout=self._timeout_s).values()
-        try:
-            return list(self._answer(future).members)
-        except KafkaException as error:
-            if error.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
-                return []
-            raise
+        with self._one_at_a_time:
+            (future,) = self._admin.describe_consumer_groups([group], request_timeout=self._timeout_s).values()
+            try:
+                return list(self._answer(future).members)
+            except KafkaException as error:
+                if error.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
+                    return []
+                raise
 
     def _failed(self, error: Any, what: str, topic: str | None = None) -> KafkaFailed:
         """topic: which the request was about, if it was about one."""

@@ -6,6 +6,7 @@ import weakref
 from concurrent.futures import Future
 
 import pytest
+from confluent_kafka import KafkaException
 
 from parquet_sink.errors import KafkaRefused
 from parquet_sink.kafka.client.causes import Cause
@@ -48,3 +49,17 @@ def test_a_client_outlives_its_request(monkeypatch: pytest.MonkeyPatch) -> None:
         time.sleep(0.01)
         gc.collect()
     assert time.monotonic() - began >= 2
+
+
+def test_a_client_is_given_up_with_a_request_that_timed_out() -> None:
+    """Nothing is asked by it any more, and it goes: librdkafka aborts when such a request finds its coordinator."""
+    asking = AdminRequests(KAFKA, build=lambda *given: Admin())
+    client, late = weakref.ref(asking._admin), Future[None]()
+    late.set_exception(KafkaException(requests.SILENT))
+    with pytest.raises(KafkaException):
+        asking._answer(late)
+    assert asking._admin is not client()
+    del late
+    while client() is not None:
+        time.sleep(0.01)
+        gc.collect()
