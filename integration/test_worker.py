@@ -22,6 +22,7 @@ from integration.worker_process import WorkerProcess
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.target.process import TargetProcess
 from parquet_sink.spark.query import TIDY_S
+from parquet_sink.worker.herder.values import WarningKind
 from tests.messages import assert_says
 
 
@@ -161,8 +162,8 @@ def test_a_topic_that_goes_away_is_waited_for(
     worker.do("PUT", "/connectors/pattern/config", {**config, "topics.regex": f"{goes}-.*"})
     worker.until_state("wrong", "FAILED")
     assert f"Topic {goes}-s does not exist" in worker.do("GET", "/connectors/wrong/status")["connector"]["trace"]
-    unmatched = "[topics.regex]. No topic matches"
-    worker.until(lambda: any(unmatched in one for one in _progress(worker, "pattern")["warnings"]))
+    unmatched = WarningKind.NO_TOPIC_MATCHES
+    worker.until(lambda: unmatched in [one["kind"] for one in _progress(worker, "pattern")["live_warnings"]])
     worker.until(lambda: len(_progress(worker, "files")["partitions"]) == 2)
     assert not _waiting(worker, "files")
     broker.delete_topic(goes)

@@ -3,13 +3,10 @@
 import shlex
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Final
 
 from parquet_sink.cli.connectors.printing import columns, cut
 from parquet_sink.config.report import counted, printable
 from parquet_sink.worker.herder.values import (
-    LATE,
-    UNMATCHED,
     ConnectorProgress,
     ConnectorStatus,
     LastError,
@@ -19,7 +16,6 @@ from parquet_sink.worker.herder.values import (
 )
 from parquet_sink.worker.loop.totals import format_age, format_size
 
-_LIVE: Final = (LATE, UNMATCHED)
 _TITLES = ("    TOPIC", "TOPIC-PARTITION", "LAG", "OLDEST", "RECORDS/S", "")
 
 
@@ -44,10 +40,12 @@ def connector_lines(one: ConnectorProgress, now_s: float, *, partitions: bool, n
         yield f"  last   {_upload_text(one.last_upload, now_s)}"
     if one.last_error is not None:
         yield from _error_lines(one.last_error, one.status.waits_for, now_s)
-    yield from (f"  {warning}" for warning in one.warnings if named or warning.startswith(_LIVE))
-    if not named and (count := sum(not warning.startswith(_LIVE) for warning in one.warnings)):
+    yield from (f"  Warning: {warning.message}" for warning in one.live_warnings)
+    if named:
+        yield from (f"  {warning}" for warning in one.warnings)
+    elif one.warnings:
         command = f"parquet-sink status {shlex.quote(printable(one.status.name))}"
-        yield f"  {counted(count, 'warning')} about its configuration: {command}"
+        yield f"  {counted(len(one.warnings), 'warning')} about its configuration: {command}"
     if partitions and one.partitions:
         yield from columns([_TITLES, *map(_partition_row, one.partitions)])
 

@@ -5,7 +5,15 @@ from dataclasses import replace
 import pytest
 
 from parquet_sink.cli.status_text import connector_lines
-from parquet_sink.worker.herder.values import ConnectorProgress, ConnectorStatus, Flushing, LastUpload, State
+from parquet_sink.worker.herder.values import (
+    ConnectorProgress,
+    ConnectorStatus,
+    Flushing,
+    LastUpload,
+    LiveWarning,
+    State,
+    WarningKind,
+)
 from tests.messages import assert_line_says
 
 STATUS = ConnectorStatus("one", State.RUNNING, "w:1", ())
@@ -13,15 +21,18 @@ STATUS = ConnectorStatus("one", State.RUNNING, "w:1", ())
 
 def test_what_it_was_warned_of_is_told() -> None:
     """Of its configuration how often, with the command that shows them; what goes on now is always there."""
-    live = ("Warning: the flush interval is exceeded", 'Warning [topics.regex]. No topic matches "x.*"; create one.')
+    live = (
+        LiveWarning(WarningKind.NO_TOPIC_MATCHES, 'no topic matches "x.*"'),
+        LiveWarning(WarningKind.FLUSH_INTERVAL_EXCEEDED, "the flush interval is exceeded"),
+    )
     warned = ("Warning [a]. It is unknown.", "Warning [topics.regex]. It has no effect.")
     name = replace(STATUS, name="a b")
-    progress = ConnectorProgress(name, 0, 0, 0, 0, None, None, (), warnings=(*warned, *live))
+    progress = ConnectorProgress(name, 0, 0, 0, 0, None, None, (), warnings=warned, live_warnings=live)
     *lines, count = list(connector_lines(progress, 1.0, partitions=False))
-    assert lines[-2:] == [f"  {warning}" for warning in live]
+    assert lines[-2:] == [f"  Warning: {warning.message}" for warning in live]
     assert_line_says(count, "2 warnings", "configuration", "parquet-sink status 'a b'")
     named = list(connector_lines(progress, 1.0, partitions=False, named=True))
-    assert named == [*lines[:-2], *(f"  {warning}" for warning in progress.warnings)]
+    assert named == [*lines, *(f"  {warning}" for warning in warned)]
 
 
 def test_what_is_being_flushed_is_told() -> None:

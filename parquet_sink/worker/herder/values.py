@@ -172,9 +172,19 @@ class Flushing:
     since_s: float
 
 
-UNMATCHED: Final = "Warning [topics.regex]. No topic matches"
-LATE: Final = "Warning: "
-"""What warnings of `ConnectorProgress` begin with that are not about its configuration."""
+class WarningKind(StrEnum):
+    """What a connector is warned of while it runs."""
+
+    FLUSH_INTERVAL_EXCEEDED = "flush_interval_exceeded"
+    NO_TOPIC_MATCHES = "no_topic_matches"
+
+
+@dataclass(frozen=True)
+class LiveWarning:
+    """What goes on now, is no failure, and is not waited for. message: it begins in lower case, and says what helps."""
+
+    kind: WarningKind
+    message: str
 
 
 @dataclass(frozen=True)
@@ -183,8 +193,8 @@ class ConnectorProgress:
 
     archived, not_archived: accepted files since the start that went to the archive, or will not, as far as that was
     known when they were accepted. archive_waiting: files that wait for it now. kind: sink or source. missing_topics:
-    those that it names and that are not there, as far as is known. warnings: what it was warned of and is so still.
-    flushing: None between two micro-batches.
+    those that it names and that are not there, as far as is known. warnings: of its configuration, as of
+    `ConnectorInfo`. live_warnings: what goes on now. flushing: None between two micro-batches.
     """
 
     status: ConnectorStatus
@@ -203,6 +213,7 @@ class ConnectorProgress:
     missing_topics: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     flushing: Flushing | None = None
+    live_warnings: tuple[LiveWarning, ...] = ()
 
 
 class FlushState(StrEnum):

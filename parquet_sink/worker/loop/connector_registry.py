@@ -281,7 +281,8 @@ class ConnectorRegistry:
             kind="sink" if loaded.settings is None else find_kind(loaded.settings.kind).type,
             missing_topics=snapshot.missing_topics,
             flushing=snapshot.flushing,
-            warnings=(*loaded.warnings, *snapshot.warnings),
+            warnings=loaded.warnings,
+            live_warnings=snapshot.live_warnings,
         )
 
 

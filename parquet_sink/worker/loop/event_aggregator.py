@@ -33,7 +33,14 @@ from parquet_sink.model.events import (
 )
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.receipts import Archiving, Receipt
-from parquet_sink.worker.herder.values import LATE, UNMATCHED, Flushing, LastError, LastUpload, PartitionProgress
+from parquet_sink.worker.herder.values import (
+    Flushing,
+    LastError,
+    LastUpload,
+    LiveWarning,
+    PartitionProgress,
+    WarningKind,
+)
 from parquet_sink.worker.loop.connector import Connector
 from parquet_sink.worker.loop.status import Status
 from parquet_sink.worker.loop.totals import FileTotals
@@ -101,13 +108,14 @@ class ConnectorSnapshot:
         return () if self.missing is None else self.missing.topics
 
     @property
-    def warnings(self) -> tuple[str, ...]:
-        """What heals by nobody's waiting, and is no failure."""
-        late = () if self.late is None else (f"{LATE}{self.late.described}",)
-        if self.missing is None or not self.missing.unmatched:
-            return late
-        pattern = quoted(self.missing.unmatched)
-        return (f"{UNMATCHED} {pattern}; create one, or correct the pattern.", *late)
+    def live_warnings(self) -> tuple[LiveWarning, ...]:
+        found = []
+        if self.missing is not None and self.missing.unmatched:
+            message = f"no topic matches [topics.regex] {quoted(self.missing.unmatched)}; create one, or correct it."
+            found.append(LiveWarning(WarningKind.NO_TOPIC_MATCHES, message))
+        if self.late is not None:
+            found.append(LiveWarning(WarningKind.FLUSH_INTERVAL_EXCEEDED, self.late.described))
+        return tuple(found)
 
 
 def next_try(wait_s: float) -> str:

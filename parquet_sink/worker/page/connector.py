@@ -125,7 +125,7 @@ class ConnectorScreens:
             "cure": cure,
             "healed": None if error is None or error.healed_s is None else now_s - error.healed_s,
             "error_ago": None if error is None else now_s - error.at_s,
-            "warnings": [text for text in one.warnings if not text.startswith(words.LATE)],
+            "warnings": words.other_warnings(one),
             "now_s": now_s,
             "acts": offered(visit.api, state, one.kind),
             "may": visit.api.may,

@@ -104,8 +104,7 @@ def trouble(one: ConnectorProgress, state: str) -> str:
     if state in ("retrying", "starting"):
         return one.status.waits_for
     if state == "late":
-        said = next((text for text in one.warnings if text.startswith(words.LATE)), "").removeprefix("Warning: ")
-        return said[:1].upper() + said[1:]
+        return words.late(one)
     healed = state != "failed" and (one.last_error is None or one.last_error.healed_s is not None)
     return "" if healed else (whole_trouble(one, state).splitlines() or [""])[0]
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from parquet_sink.worker.herder.values import ConnectorProgress, State
+from parquet_sink.worker.herder.values import ConnectorProgress, LiveWarning, State, WarningKind
 
 STATES: Final[Mapping[str, str]] = {
     "failed": "Failed",
@@ -47,8 +47,6 @@ _STATE: Final[Mapping[State, str]] = {
     State.STOPPED: "stopped",
     State.RUNNING: "running",
 }
-LATE: Final = "Warning: the flush interval"
-"""What a connector's warning of that begins with, see `FlushIntervalExceeded`."""
 
 
 def state_of(one: ConnectorProgress) -> str:
@@ -63,7 +61,25 @@ def state_of(one: ConnectorProgress) -> str:
         return found
     if one.status.waits_for:
         return "retrying"
-    return "late" if any(text.startswith(LATE) for text in one.warnings) else found
+    return "late" if late(one) else found
+
+
+def late(one: ConnectorProgress) -> str:
+    """What is said of a flush interval that is exceeded; empty when it is kept."""
+    return next((_sentence(found) for found in one.live_warnings if _is_late(found)), "")
+
+
+def other_warnings(one: ConnectorProgress) -> list[str]:
+    """All else that it is warned of."""
+    return [*one.warnings, *(_sentence(found) for found in one.live_warnings if not _is_late(found))]
+
+
+def _is_late(found: LiveWarning) -> bool:
+    return found.kind is WarningKind.FLUSH_INTERVAL_EXCEEDED
+
+
+def _sentence(found: LiveWarning) -> str:
+    return found.message[:1].upper() + found.message[1:]
 
 
 def number(value: float | None, digits: int = 0) -> str:

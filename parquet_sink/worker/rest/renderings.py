@@ -19,10 +19,12 @@ from parquet_sink.worker.herder.values import (
     FlushReport,
     LastError,
     LastUpload,
+    LiveWarning,
     PartitionProgress,
     State,
     StoredOffset,
     TaskStatus,
+    WarningKind,
     Workers,
 )
 from parquet_sink.worker_config.rest.roles import Role
@@ -127,6 +129,9 @@ def _connector(one: Mapping[str, Any]) -> ConnectorProgress:
         last_error=None if error is None else _made(LastError, error),
         flushing=None if flushing is None else _made(Flushing, flushing),
         partitions=tuple(_made(PartitionProgress, partition) for partition in one["partitions"]),
+        live_warnings=tuple(
+            _made(LiveWarning, found, kind=WarningKind(found["kind"])) for found in one.get("live_warnings", ())
+        ),
     )
 
 

@@ -29,7 +29,15 @@ from parquet_sink.model.events import (
 )
 from parquet_sink.model.ranges import Trying
 from parquet_sink.model.receipts import Archiving, Receipt
-from parquet_sink.worker.herder.values import ConnectorProgress, ConnectorStatus, Flushing, LastError, LastUpload, State
+from parquet_sink.worker.herder.values import (
+    ConnectorProgress,
+    ConnectorStatus,
+    Flushing,
+    LastError,
+    LastUpload,
+    State,
+    WarningKind,
+)
 from parquet_sink.worker.loop import event_aggregator
 from parquet_sink.worker.loop.event_aggregator import LOOK_S, LOOK_SHARE, EventAggregator
 from tests.factories import Clock
@@ -204,11 +212,12 @@ def test_a_pattern_without_a_match_is_a_warning(aggregator: EventAggregator) -> 
     """Nothing is waited for by name: it may be as it is meant."""
     aggregator.on_event(TopicsMissing("one", 100.0, (), "item.*"))
     snapshot = aggregator.snapshot("one")
-    [warning] = snapshot.warnings
-    assert_says(warning, "[topics.regex]", "No topic", '"item.*"')
+    [warning] = snapshot.live_warnings
+    assert warning.kind is WarningKind.NO_TOPIC_MATCHES
+    assert_says(warning.message, "[topics.regex]", "no topic", '"item.*"')
     assert snapshot.waits_for(100.0) == ""
     aggregator.on_event(TopicsMissing("one", 101.0))
-    assert snapshot.warnings == ()
+    assert snapshot.live_warnings == ()
 
 
 def test_what_was_set_aside_is_counted_and_told(aggregator: EventAggregator) -> None:
@@ -232,10 +241,11 @@ def test_a_connector_that_is_gone_is_forgotten(aggregator: EventAggregator) -> N
 def test_a_flush_interval_that_is_not_kept_is_a_warning(aggregator: EventAggregator) -> None:
     """Until it is kept again."""
     aggregator.on_event(FlushIntervalExceeded("one", 100.0, 300, 27.25, 3.0, 300, 26.1))
-    (warning,) = aggregator.snapshot("one").warnings
-    assert_says(warning, "Warning", "interval of 3 s", "exceeded", "300 topic-partitions", "27.2 s")
+    (warning,) = aggregator.snapshot("one").live_warnings
+    assert warning.kind is WarningKind.FLUSH_INTERVAL_EXCEEDED
+    assert_says(warning.message, "interval of 3 s", "exceeded", "300 topic-partitions", "27.2 s")
     aggregator.on_event(FlushIntervalExceeded("one", 103.0, 0, 0.0, 3.0, 300, 1.0))
-    assert aggregator.snapshot("one").warnings == ()
+    assert aggregator.snapshot("one").live_warnings == ()
 
 
 def test_what_is_being_flushed_is_known(aggregator: EventAggregator) -> None:

@@ -23,10 +23,12 @@ from parquet_sink.worker.herder.values import (
     ConnectorStatus,
     LastError,
     LastUpload,
+    LiveWarning,
     PartitionProgress,
     State,
     TargetState,
     TaskStatus,
+    WarningKind,
 )
 from parquet_sink.worker.page.hour import LastHour
 from parquet_sink.worker.page.site import make_pages
@@ -44,7 +46,7 @@ REFUSED = (
 )
 WAITS = "The target at https://example.com/push does not answer (connection refused); it is tried again in 8 s."
 LATE = (
-    "Warning: the flush interval of 30 s is exceeded: 3 topic-partitions waited up to 71.2 s to be flushed. Raise the "
+    "the flush interval of 30 s is exceeded: 3 topic-partitions waited up to 71.2 s to be flushed. Raise the "
     "interval, or give more Spark slots (--master, tasks.max) or cores; if uploads take long, look at the target."
 )
 
@@ -56,7 +58,7 @@ class Part:
     state: State = State.RUNNING
     waits: str = ""
     error: str = ""
-    warnings: tuple[str, ...] = ()
+    late: str = ""
     partitions: tuple[tuple[int, float | None, float], ...] = ((7, 4.2, 20.0),)
     trace: str = ""
 
@@ -103,8 +105,9 @@ class SceneHerder(FakeHerder):
         )
         error = LastError(part.error, now - 95) if part.error else None
         last = None if part.state is State.UNASSIGNED else LastUpload("orders", 0, 1000, 1199, 200, 48_213, now - 12)
+        late = (LiveWarning(WarningKind.FLUSH_INTERVAL_EXCEEDED, part.late),) if part.late else ()
         return ConnectorProgress(
-            *(self.status(name), 812, 162_400, 39_148_956, 0, last, error, partitions), warnings=part.warnings
+            *(self.status(name), 812, 162_400, 39_148_956, 0, last, error, partitions), live_warnings=late
         )
 
 
@@ -195,7 +198,7 @@ def every_state(folder: Path) -> SceneHerder:
     herder.add("orders", Part(partitions=busy))
     herder.add("invoices-refused", Part(State.FAILED, trace=REFUSED, error=REFUSED, partitions=((51_200, 512.0, 0.0),)))
     herder.add("shipments", Part(State.RESTARTING, waits=WAITS, error=WAITS, partitions=((1_930, 44.0, 0.0),)))
-    herder.add("clicks", Part(warnings=(LATE,), partitions=((480_210, 71.2, 5_120.0), (12, 1.0, 88.0))))
+    herder.add("clicks", Part(late=LATE, partitions=((480_210, 71.2, 5_120.0), (12, 1.0, 88.0))))
     herder.add(
         "returns",
         Part(State.UNASSIGNED, waits="Its start is being checked: brokers, topics and offsets.", partitions=()),
