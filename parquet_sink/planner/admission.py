@@ -6,9 +6,9 @@ range is bounded, so that a backlog of any size is worked off in micro-batches o
 and ends where files end if it can, so that a backlog makes full files.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from parquet_sink.files.rotation import NEARLY_FULL, Reason
 from parquet_sink.kafka.settings import FlushSettings
@@ -36,13 +36,15 @@ most, and not one at each tick."""
 class Range:
     """Offsets [start, end) of one topic-partition, and why they are due.
 
-    file_records: how many make a full file, about, and so where the range may be cut short; 0 for nowhere.
+    file_records: how many make a full file, about, and so where the range may be cut short; 0 for nowhere. along: it is
+    not due, and goes along with others if there is room.
     """
 
     start: int
     end: int
     reason: Reason
     file_records: int = field(default=0, compare=False)
+    along: bool = field(default=False, compare=False)
 
     def __len__(self) -> int:
         return self.end - self.start
@@ -57,6 +59,20 @@ class Range:
 
 Candidate = tuple[str, int, Range]
 """topic, partition, range"""
+
+
+class Unflushed(NamedTuple):
+    """Offsets [start, high) of a topic-partition that is not due, and when the first of them came, epoch milliseconds.
+
+    last_batch: the number of the micro-batch that took it last.
+    """
+
+    last_batch: int
+    topic: str
+    partition: int
+    start: int
+    high: int
+    oldest_ms: int | None
 
 
 def due_range(
@@ -96,11 +112,18 @@ def due_range(
     return Range(start, start + waiting, reason, whole if bytes_per_record else min(whole, MOST_RANGE_RECORDS))
 
 
-def along(found: Sequence[tuple[int, Candidate]], flush: FlushSettings) -> FlushSettings | None:
-    """The thresholds of topic-partitions that are not due, when one is due by age; None when none is."""
-    if all(span.reason is not Reason.INTERVAL for _, (_, _, span) in found):
-        return None
-    return replace(flush, commit_interval_ms=int(flush.commit_interval_ms * ALONG))
+def with_along(
+    due: Sequence[tuple[int, Candidate]], others: Iterable[Unflushed], flush: FlushSettings, now_ms: int
+) -> list[tuple[int, Candidate]]:
+    """Those that are due, and if one is due by age those of the others that are half as old."""
+    found = [*due]
+    if any(span.reason is Reason.INTERVAL for _, (_, _, span) in due):
+        earlier = replace(flush, commit_interval_ms=int(flush.commit_interval_ms * ALONG))
+        for last_batch, topic, partition, start, high, oldest_ms in others:
+            span = due_range(start, high, oldest_ms, None, earlier, now_ms)
+            if span is not None:
+                found.append((last_batch, (topic, partition, replace(span, along=True))))
+    return found
 
 
 def due_by_bytes(start: int, high: int, waiting_bytes: float, flush: FlushSettings) -> Range | None:
@@ -204,13 +227,14 @@ def select_batch(
     """Those that one micro-batch takes, cut to their shares of it; the rest waits for the next.
 
     Each comes with the number of the micro-batch that took its topic-partition last (0: none yet); the longest ago
-    comes first, so that none starves behind a backlog of others. What short ranges leave goes to long ones.
+    comes first, so that none starves behind a backlog of others; none goes along in the place of one that is due. What
+    short ranges leave goes to long ones.
     per_second, alone: as of `batch_records`.
     """
     budget = left = batch_records(flush.commit_interval_ms, slots, per_second, alone=alone)
     most = MOST_RANGE_RECORDS if per_second is None else max(budget, LEAST_RANGE_RECORDS)
     chosen: list[Candidate] = []
-    for _, candidate in sorted(due_now, key=lambda item: (item[0], item[1][:2])):
+    for _, candidate in sorted(due_now, key=lambda item: (item[1][2].along, item[0], item[1][:2])):
         if left <= 0:
             break
         chosen.append(candidate)

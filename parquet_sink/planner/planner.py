@@ -23,7 +23,7 @@ from parquet_sink.kafka.settings import DeadLetterSettings, PlanningSettings
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PlannedRange
-from parquet_sink.planner.admission import Candidate, along, due_range
+from parquet_sink.planner.admission import Candidate, Unflushed, due_range, with_along
 from parquet_sink.planner.clock_schedule import last_boundary_ms
 from parquet_sink.planner.context import PartitionOffsets, PlanningContext
 from parquet_sink.planner.discovery import MANY, Discovery
@@ -359,7 +359,7 @@ class Planner:
     def _found(self, ends: Mapping[PartitionKey, int], now_ms: int, *, paused: bool) -> list[tuple[int, Candidate]]:
         """The ranges that are due; each with the micro-batch that took its topic-partition last."""
         found: list[tuple[int, Candidate]] = []
-        others: list[tuple[PartitionKey, int, int, int | None]] = []
+        others: list[Unflushed] = []
         learned, sizes, flush = self._state.bytes_per_record(), self._state.sizes(), self._settings.flush
         boundary_ms = last_boundary_ms(now_ms, flush)
         for key, end in ends.items():
@@ -385,12 +385,8 @@ class Planner:
             if span is not None:
                 found.append((self._plans.last_batch(key), (*key, span)))
             else:
-                others.append((key, start, high, oldest))
-        if (earlier := along(found, flush)) is not None:
-            for key, start, high, oldest in others:
-                if (span := due_range(start, high, oldest, None, earlier, now_ms)) is not None:
-                    found.append((self._plans.last_batch(key), (*key, span)))
-        return found
+                others.append(Unflushed(self._plans.last_batch(key), *key, start, high, oldest))
+        return with_along(found, others, flush, now_ms)
 
     def _deadline(self) -> float:
         return self._now() + client_options.seconds(self._settings.kafka, "default.api.timeout.ms", PATIENCE_S)

@@ -1,7 +1,6 @@
 """Which topic-partitions are due, up to which offset, and why."""
 
 from itertools import pairwise
-from random import Random
 
 import pytest
 from hypothesis import given
@@ -19,7 +18,6 @@ from parquet_sink.planner.admission import (
     Candidate,
     Pace,
     Range,
-    along,
     batch_records,
     by_task,
     due_range,
@@ -108,34 +106,6 @@ def test_the_interval_fires_on_a_busy_topic_too() -> None:
     gaps = {later - earlier for (earlier, _), (later, _) in pairwise(flushed)}
     assert {reason for _, reason in flushed} == {Reason.INTERVAL}
     assert gaps == {5_500}
-
-
-@given(st.lists(st.integers(100, 6_000), min_size=1, max_size=20), st.randoms(use_true_random=False))
-def test_an_interval_has_two_micro_batches_at_most(gaps: list[int], chance: Random) -> None:
-    """However many topic-partitions trickle, each at times of its own; and nothing is older than a tick allows."""
-    tick, arrivals, high = 500, [Arrivals()] * len(gaps), [0] * len(gaps)
-    start, batches = high.copy(), list[int]()
-    for now in range(NOW, NOW + 60_000, tick):
-        for one, gap in enumerate(gaps):
-            high[one] += chance.random() < tick / gap
-            arrivals[one] = arrivals[one].after(start[one]).observed(high[one], now)
-        oldest = [one.oldest_ms(begin) for one, begin in zip(arrivals, start, strict=True)]
-        assert all(at is None or now - at <= FLUSH.commit_interval_ms for at in oldest)
-        due = due_of(start, high, oldest, FLUSH, now)
-        if due and (flush := along(due, FLUSH)) is not None:
-            due = due_of(start, high, oldest, flush, now)
-            batches.append(now)
-        for _, (_, one, span) in due:
-            start[one] = span.end
-    assert all(later - earlier >= FLUSH.commit_interval_ms // 2 for earlier, later in pairwise(batches))
-
-
-def due_of(
-    start: list[int], high: list[int], oldest: list[int | None], flush: FlushSettings, now: int
-) -> list[tuple[int, Candidate]]:
-    """Those of one topic that are due."""
-    spans = [due_range(*one, None, flush, now) for one in zip(start, high, oldest, strict=True)]
-    return [(0, ("orders", number, span)) for number, span in enumerate(spans) if span is not None]
 
 
 def test_the_interval_fires_on_an_idle_topic() -> None:

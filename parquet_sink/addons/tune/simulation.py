@@ -8,7 +8,7 @@ nothing can be due are not looked at, so that an idle hour costs nothing.
 
 import heapq
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor
 from typing import Final
@@ -20,13 +20,14 @@ from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.planner.admission import (
     Candidate,
-    along,
+    Unflushed,
     by_task,
     due_range,
     records_per_file,
     seen_ms,
     select_batch,
     tick_ms,
+    with_along,
 )
 from parquet_sink.planner.clock_schedule import last_boundary_ms, next_boundary_ms
 from parquet_sink.spark.slots import share
@@ -100,11 +101,10 @@ class SimulatedConnector:
         now = self.ticks.clock_ms(at)
         looked = at + self._durations.look_ms
         woken = self._woken(now)
-        found = self._found(woken, at, now, self._flush)
-        if (earlier := along(found, self._flush)) is not None:
-            others = [number for number, one in enumerate(self.partitions) if one.wake_ms < NEVER]
-            found += self._found(others, at, now, earlier)
-            woken = sorted({*woken, *(self._numbers[topic, part] for _, (topic, part, _) in found)})
+        due = [span for number in woken if (span := self._due(number, at, now)) is not None]
+        asleep = (number for number, one in enumerate(self.partitions) if one.wake_ms < NEVER)
+        found = with_along(due, (self._unflushed(number, at, now) for number in asleep), self._flush, int(now))
+        woken = sorted({*woken, *(self._numbers[topic, part] for _, (topic, part, _) in found)})
         chosen = select_batch(found, self._flush, self._slots, alone=len(self.partitions) == 1)
         self.cut = self.cut or len(chosen) < len(found) or _shorter(found, chosen)
         done = self._run(chosen, looked, slots) if chosen else at
@@ -126,20 +126,21 @@ class SimulatedConnector:
                 woken.append(number)
         return sorted(woken)
 
-    def _found(
-        self, numbers: Iterable[int], tick_ms: float, now_ms: float, flush: FlushSettings
-    ) -> list[tuple[int, Candidate]]:
-        return [due for number in numbers if (due := self._due(number, tick_ms, now_ms, flush)) is not None]
-
-    def _due(self, number: int, tick_ms: float, now_ms: float, flush: FlushSettings) -> tuple[int, Candidate] | None:
+    def _due(self, number: int, tick_ms: float, now_ms: float) -> tuple[int, Candidate] | None:
         """As the planner asks for each topic-partition (`Planner.tick`)."""
+        one, found = self.partitions[number], self._unflushed(number, tick_ms, now_ms)
+        before = None if found.oldest_ms is None else self._end_before(one, found.high, tick_ms, int(now_ms))
+        span = due_range(
+            *(found.start, found.high, found.oldest_ms, self._learned[found.topic], self._flush, int(now_ms)),
+            scheduled_end=before,
+        )
+        return None if span is None else (found.last_batch, (found.topic, found.partition, span))
+
+    def _unflushed(self, number: int, tick_ms: float, now_ms: float) -> Unflushed:
         one = self.partitions[number]
         seen_ms = self._seen_ms(one, tick_ms, one.start)
-        oldest = None if seen_ms > now_ms else int(seen_ms)
-        high, per_record = one.high(tick_ms + self._durations.look_ms), self._learned[one.load.topic]
-        before = None if oldest is None else self._end_before(one, high, tick_ms, int(now_ms))
-        span = due_range(one.start, high, oldest, per_record, flush, int(now_ms), scheduled_end=before)
-        return None if span is None else (one.last_batch, (one.load.topic, one.load.partition, span))
+        oldest, high = None if seen_ms > now_ms else int(seen_ms), one.high(tick_ms + self._durations.look_ms)
+        return Unflushed(one.last_batch, one.load.topic, one.load.partition, one.start, high, oldest)
 
     def _end_before(self, one: _Partition, high: int, tick_ms: float, now_ms: int) -> int | None:
         """Up to where records were seen before the last time at which files end by the clock."""
