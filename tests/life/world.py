@@ -31,7 +31,6 @@ from tests.life.promises import Hand, Promises
 from tests.life.records import Kind, Record, Registry
 from tests.life.target import Target
 from tests.life.turns import Turns
-from tests.worker.loop.doubles import AtOnce
 
 BEGIN_S = 1_700_000_000.0
 STATE_WRITES = (
@@ -84,7 +83,6 @@ class World:
             (task, "Deliverer", partial(task.Deliverer, **times, now=clock.now, jitter=lambda: 0.5)),
             (range_attempt, "PartitionClaim", partial(range_attempt.PartitionClaim, **times)),
             (decoders, "decoder_for", self.registry.around(decoders.decoder_for)),
-            (connector_module, "Thread", AtOnce),
             *self.turns.patches(),
         ]:
             patch.setattr(owner, name, double)

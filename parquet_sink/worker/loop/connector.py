@@ -14,7 +14,6 @@ from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from threading import Thread
 from typing import Any, Final, TypeVar
 
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
@@ -54,7 +53,8 @@ class Connector:
     """Owns the files and the streaming query of one connector. emit: takes its events, and raises nothing.
 
     waits: for brokers as long as its settings say also at the start. launch: starts queries, which takes a second or
-    more, in a thread that knows the Spark session. background: asks Kafka. started_again: an earlier query ended.
+    more, in a thread that knows the Spark session. background: asks Kafka, and ends queries. started_again: an earlier
+    query ended.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Connector:
         self._given_up = False
         self._stop_asked_s: float | None = None
         self._stop_by_s = 0.0
-        self._stopper: Thread | None = None
+        self._stopper: Future[None] | None = None
 
     @property
     def state(self) -> SqliteStore | None:
@@ -121,7 +121,7 @@ class Connector:
     def ended(self) -> bool:
         """Whether nothing of it runs any more, so that it may be closed."""
         late = time.monotonic() >= self._stop_by_s
-        over = self.status in {Status.DONE, Status.FAILED} and (late or not self._busy_in_background())
+        over = self.status in {Status.DONE, Status.FAILED} and (late or not self._in_background())
         return over and self.at_rest
 
     @property
@@ -131,9 +131,10 @@ class Connector:
         since_s = time.monotonic() if self._stop_asked_s is None else self._stop_asked_s
         return self._flow.at_rest(max(since_s + timeout_s - time.monotonic(), 0.0))
 
-    def _busy_in_background(self) -> bool:
-        stopping = self._stopper is not None and self._stopper.is_alive()
-        return stopping or (self._pending is not None and not self._pending[0].done())
+    def _in_background(self) -> "list[Future[Any]]":
+        """What is being done beside the loop: it may use the state."""
+        begun = (self._stopper, None if self._pending is None else self._pending[0])
+        return [one for one in begun if one is not None and not one.done()]
 
     @property
     def waits_for(self) -> tuple[str, float] | None:
@@ -358,20 +359,15 @@ class Connector:
                     self.settings.stop_timeout_ms / 1000,
                     self._flow.given_up,
                 )
-            self._stopper = self._end_in_thread()
+            self._stopper = self._background(self._end_query)
             self._stop_by_s = time.monotonic() + END_S
-        elif not self._stopper.is_alive() or time.monotonic() >= self._stop_by_s:
+        elif self._stopper.done() or time.monotonic() >= self._stop_by_s:
             self._settle()
 
     def _in_flight(self) -> bool:
         assert self.state is not None
         running = self._restart_at_s is None and self._query is not None and self._query.isActive
         return running and self._flow.in_flight(self.state)
-
-    def _end_in_thread(self) -> Thread:
-        thread = Thread(target=self._end_query, name=f"stop-{self.settings.name}", daemon=True)
-        thread.start()
-        return thread
 
     def _end_query(self) -> None:
         """Whatever goes wrong here: what is not committed is sent again."""
@@ -415,7 +411,7 @@ class Connector:
         log.debug("connector %s", self.settings.name, exc_info=error)
         self._fail(failure_of(error, self.settings.tmp_dir))
         self._given_up, self._stop_by_s = True, time.monotonic() + END_S
-        self._stopper = self._end_in_thread()
+        self._stopper = self._background(self._end_query)
 
     def _stopped(self) -> None:
         self.status = Status.DONE
@@ -429,4 +425,4 @@ class Connector:
     def close(self) -> None:
         self._given_up = True
         self._flow.close()
-        self._files.close(in_use=self._busy_in_background())
+        self._files.close(self._in_background())

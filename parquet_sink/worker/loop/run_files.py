@@ -1,7 +1,8 @@
 """What a running connector owns on this machine: its lock, its run folder, and its state store."""
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -61,12 +62,19 @@ class RunFiles:
                 self.state.set(field, value)
         self.handoff = handoff.write(self._settings, self._folder, self.state.ids, self.handoff.instance)
 
-    def close(self, *, in_use: bool = False) -> None:
+    def close(self, users: "Sequence[Future[Any]]" = ()) -> None:
         """Releases the lock and removes the run folder; the store's file stays.
 
-        in_use: a thread may be using the store, which would not survive its end; that one's end closes it.
+        users: threads that may be using the store, which would not survive its end: the last of them to end closes it.
         """
-        if self.state is not None and not in_use:
-            self.state.close()
+        if self.state is not None:
+            _after(users, self.state.close)
         self._lock.release()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _after(users: "Sequence[Future[Any]]", act: Callable[[], None]) -> None:
+    if users:
+        users[0].add_done_callback(lambda done: _after(users[1:], act))
+    else:
+        act()

@@ -10,7 +10,7 @@ from parquet_sink.worker.loop import connector as module
 from parquet_sink.worker.loop import group_commit, managed_connector, supervisor
 from parquet_sink.worker.loop.connector import Connector
 from tests.factories import Clock
-from tests.worker.loop.doubles import AtOnce, Group, Query
+from tests.worker.loop.doubles import Group, Query
 from tests.worker.loop.worker_doubles import Loop
 
 
@@ -34,7 +34,6 @@ def launched(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> list[Query]:
 
     monkeypatch.setattr(Connector, "_start_query", started)
     monkeypatch.setattr(group_commit, "GroupOffsets", Group)
-    monkeypatch.setattr(module, "Thread", AtOnce)
     Group.advanced, Group.committed, Group.error = [], {}, None
     return queries
 

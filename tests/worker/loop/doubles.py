@@ -1,6 +1,5 @@
-"""What stands in for Spark's queries, the consumer group and threads."""
+"""What stands in for Spark's queries and the consumer group."""
 
-from collections.abc import Callable
 from typing import Any
 
 from parquet_sink.kafka.group.committed import Committed, RangePlan, commit_metadata
@@ -49,13 +48,3 @@ class Group:
 
     def close(self) -> None:
         self.closed = True
-
-
-class AtOnce:
-    """A thread that has run to its end when it was started."""
-
-    def __init__(self, target: Callable[[], None], name: str, daemon: bool) -> None:
-        self.start = target
-
-    def is_alive(self) -> bool:
-        return False

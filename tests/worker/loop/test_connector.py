@@ -2,6 +2,7 @@
 
 import logging
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import closing
@@ -11,7 +12,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from parquet_sink.errors import AnotherInstance, KafkaFailed, failure_named
+from parquet_sink.errors import AnotherInstance, KafkaFailed, StorageFailed, failure_named
 from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.kafka.group.committed import RangePlan
 from parquet_sink.model.events import (
@@ -28,6 +29,7 @@ from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.spark import handoff
 from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import DRAINED, PAUSE, SETTLED, SLOTS, STARTED
+from parquet_sink.worker.loop import connector as module
 from parquet_sink.worker.loop.connector import Connector
 from parquet_sink.worker.loop.request_queue import at_once
 from parquet_sink.worker.loop.restarts import PAUSE_S, WINDOW_S, RestartPolicy
@@ -635,9 +637,9 @@ class Slow:
         self.waiting.append((act, future))
         return future
 
-    def go_on(self) -> None:
-        """All of it."""
-        while self.waiting:
+    def go_on(self, most: int = 9) -> None:
+        """So many of them at most."""
+        for _ in range(min(most, len(self.waiting))):
             act, future = self.waiting.pop(0)
             try:
                 future.set_result(act())
@@ -698,6 +700,94 @@ def test_a_stop_while_the_query_starts_ends_it(
     connector.close()
     background.go_on()
     assert launched[0].stopped
+
+
+def prepared(connector: Connector, query: list[Query]) -> None:
+    """It waits for Spark."""
+    connector.prepare()
+
+
+def half_way(connector: Connector, query: list[Query]) -> None:
+    """A start for which there is no room any more once the state is made."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(handoff, "write", failing(StorageFailed("No space left on device")))
+        connector.start(SPARK)
+    assert connector.status is Status.FAILED
+
+
+def failing(error: Exception) -> Callable[..., Any]:
+    """Raises it."""
+
+    def raise_it(*args: object) -> None:
+        raise error
+
+    return raise_it
+
+
+def restarting(connector: Connector, query: list[Query]) -> None:
+    """A query that is started again, with a state of its own."""
+    connector.start(SPARK)
+    state_files(connector).unlink()
+    connector.poll(SPARK)
+    module.time.sleep(PAUSE_S)
+    connector.poll(SPARK)
+    assert len(query) == 2
+
+
+def stopped(connector: Connector, query: list[Query]) -> None:
+    """A stop by request."""
+    connector.start(SPARK)
+    connector.request_stop()
+    wait_until_stopped(connector, module.time.sleep)
+
+
+def crashed(connector: Connector, query: list[Query]) -> None:
+    """An error that nobody foresaw."""
+    connector.start(SPARK)
+    connector.fail_unexpectedly(OSError(28, "No space left on device"))
+
+
+@pytest.mark.parametrize("life", [prepared, half_way, restarting, stopped, crashed])
+def test_a_connector_that_is_closed_has_no_file_open(
+    make: Callable[..., Connector], launched: list[Query], life: Callable[..., None]
+) -> None:
+    """However it ended: Python would warn of a database that nobody closed."""
+    connector = make()
+    life(connector, launched)
+    connector.close()
+    assert is_closed(connector)
+
+
+def is_closed(connector: Connector) -> bool:
+    """Whether its state cannot be asked any more."""
+    assert connector.state is not None
+    try:
+        connector.state.progress()
+    except sqlite3.ProgrammingError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("stops", [False, True])
+def test_a_state_that_is_in_use_is_closed_by_its_last_user(
+    slow: tuple[Connector, Slow], launched: list[Query], stops: bool
+) -> None:
+    """Who asks Kafka, or ends the query, when a connector is closed still has its state."""
+    connector, background = slow
+    connector.start(SPARK)
+    background.go_on()
+    connector.poll(SPARK)
+    launched[0].fail()
+    connector.poll(SPARK)
+    if stops:
+        connector.fail_unexpectedly(RuntimeError("x"))
+    assert len(background.waiting) == 1 + stops
+    connector.close()
+    assert not is_closed(connector)
+    while background.waiting:
+        assert not is_closed(connector)
+        background.go_on(1)
+    assert is_closed(connector)
 
 
 def test_a_pause_and_a_share_reach_the_planner(running: Connector) -> None:
