@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from signal import SIGTERM, Signals
+from signal import SIGHUP, SIGTERM, Signals
 from typing import IO, Final
 from uuid import uuid4
 
@@ -69,6 +69,16 @@ class Command:
 
     def until_said(self, words: str) -> None:
         self.until(lambda: words in self.said)
+
+    def until_caught(self) -> None:
+        """Until the program handles signals: before, while Python itself starts, they end the process."""
+        status = Path(f"/proc/{self.process.pid}/status")
+
+        def caught() -> bool:
+            [mask] = [line.split()[1] for line in status.read_text().splitlines() if line.startswith("SigCgt:")]
+            return bool(int(mask, 16) >> (SIGHUP - 1) & 1)  # the last one
+
+        self.until(caught)
 
     def send(self, number: Signals = SIGTERM) -> None:
         """To the program alone."""

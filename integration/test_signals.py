@@ -83,12 +83,13 @@ def test_a_signal_for_all_stops_in_order(
 
 
 @pytest.mark.in_turn
-@pytest.mark.parametrize(("number", "wait_s"), [(SIGTERM, 0.5), (SIGHUP, 1.5), (SIGINT, 4.0)])
+@pytest.mark.parametrize(("number", "wait_s"), [(SIGTERM, 0.0), (SIGHUP, 1.5), (SIGINT, 4.0)])
 def test_a_signal_during_the_start_ends_it(
     number: Signals, wait_s: float, sink: Sink, topic: TopicFactory, start: Callable[..., Command]
 ) -> None:
     """While modules load, while Java loads, while Spark or the connector starts: status 0, and nothing is left."""
     command = start(sink.properties(topic()))
+    command.until_caught()
     time.sleep(wait_s)
     command.signal_group(number)
     assert command.ended(30) == 0, command.said

@@ -82,15 +82,15 @@ def _add_arguments(name: str, command: CommandPlugin, parser: argparse.ArgumentP
         ) from error
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Runs a command; returns the exit status."""
+def main(argv: Sequence[str] | None = None, stop_request: StopRequest | None = None) -> int:
+    """Runs a command; returns the exit status. stop_request: it may have been made already, while modules loaded."""
     words = list(sys.argv[1:] if argv is None else argv)
     hosts = words[:1] in (["run"], ["worker"])
     forbid_core_dumps()
     if hosts:
         bound_arenas()
     complete(parser_for)
-    stop_request = StopRequest()
+    stop_request = StopRequest() if stop_request is None else stop_request
     with lenient_streams(), stop_request.handling() if hosts else nullcontext():
         found = commands_for(wanted(words))
         for problem in found.problems.values():

@@ -142,6 +142,28 @@ def test_a_signal_at_the_very_start_leaves_no_trace(number: signal.Signals) -> N
         assert "Traceback" not in said.partition("parquet_sink/__main__")[2], said
 
 
+def test_a_signal_while_modules_load_is_a_wish(tmp_path: Path) -> None:
+    """The program catches it before it loads what it runs: it ends by itself, with a status of its own."""
+    command = [sys.executable, "-X", "importtime", "-m", "parquet_sink", "run", str(tmp_path / "absent.properties")]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as program:
+        assert program.stderr is not None
+        loaded = iter(program.stderr)
+        next(line for line in loaded if line.split()[-1] == "parquet_sink.process.signals")
+        while not catches(program.pid, signal.SIGTERM):
+            time.sleep(0.001)
+        program.send_signal(signal.SIGTERM)
+        later = list(loaded)
+    assert program.returncode == 2
+    assert any(line.split()[-1:] == ["parquet_sink.cli.main"] for line in later)
+    assert any("stopping" in line for line in later)
+
+
+def catches(pid: int, number: signal.Signals) -> bool:
+    """Whether a process handles a signal."""
+    [mask] = [line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("SigCgt:")]
+    return bool(int(mask.split()[1], 16) >> (number - 1) & 1)
+
+
 def cannot_write(words: str) -> list[str]:
     """A command line whose standard error and output take nothing."""
     return ["/bin/sh", "-c", f'exec "$@" {words}', "sh", sys.executable, "-m", "parquet_sink"]
