@@ -140,7 +140,7 @@ def _status(one: Mapping[str, Any]) -> ConnectorStatus:
     return _made(ConnectorStatus, one, state=State(one["state"]), tasks=tasks)
 
 
-def _made(kind: type[T], content: Mapping[str, Any], **read: Any) -> T:
+def _made(kind: type[T], content: Mapping[str, Any], /, **read: Any) -> T:
     """A value of a class from fields of the same name, but for those that were read already."""
     known = {one.name for one in fields(kind) if one.default is MISSING or one.name in content}  # type: ignore[arg-type]
     return kind(**{name: read[name] if name in read else content[name] for name in known})
