@@ -31,7 +31,7 @@ CONNECTOR_KINDS: Final = "parquet_sink.connector_kinds"
 TARGETS: Final = "parquet_sink.targets"
 _CONNECT: Final = "org.apache.kafka.connect.transforms"
 _FILE: Final = "org.apache.kafka.connect.file"
-_TRANSFORM: Final = "parquet_sink.transform"
+_TRANSFORM: Final = "parquet_sink.addons.transforms"
 _CONVERT: Final = "parquet_sink.convert"
 _ENCODERS: Final = "parquet_sink.addons.sources.encoding.encoders"
 

@@ -50,9 +50,9 @@ def test_fixtures_reach_the_tests_below_them() -> None:
 
 def test_what_is_found_by_name_is_tested_by_its_folder() -> None:
     """A transform of the registry is imported by few; what stands in the folder of its tests comes after those."""
-    cast = found("parquet_sink/transform/fields/cast.py")
+    cast = found("parquet_sink/addons/transforms/fields/cast.py")
     beside = [one for one in cast if one.why.startswith("is in the folder")]
-    assert "tests/transform/fields/test_base.py" in {one.path for one in beside}
+    assert "tests/addons/transforms/fields/test_rows.py" in {one.path for one in beside}
     assert all(one.steps > other.steps for one in beside for other in cast if other.why.startswith("imports"))
 
 

@@ -48,7 +48,7 @@ from parquet_sink.transform.fields.plain import to_plain
 from parquet_sink.transform.keys import TRANSFORM_KEYS
 from parquet_sink.transform.protocol import Transform
 from parquet_sink.transform.records import DecodedRecords
-from tests.transform.fields.outcomes import exact_form
+from tests.addons.transforms.fields.outcomes import exact_form
 
 _KEYS: tuple[Key, ...] = TRANSFORM_KEYS
 _NULL = (None, None)

@@ -12,7 +12,7 @@ from typing import Final
 from parquet_sink.config.checks import printable_text
 from parquet_sink.config.key import ems
 from parquet_sink.config.report import quoted
-from parquet_sink.transform.whole.java_regex import NotKept, java_pattern, java_replacement
+from parquet_sink.transform.java_regex import NotKept, java_pattern, java_replacement
 
 MAP_KEY: Final = ems("target.table.map")
 _OPENING, _CLOSING = "([{", ")]}"

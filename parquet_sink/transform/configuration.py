@@ -70,8 +70,8 @@ def _step(name: str, found: _Found, predicates: Mapping[str, _Found], report: Re
 
 
 def _drops_all(type_: str) -> bool:
+    from parquet_sink.addons.transforms.whole.predicates import Filter
     from parquet_sink.transform.classes import find_transform  # loaded by now
-    from parquet_sink.transform.whole.predicates import Filter
 
     return find_transform(type_)[0] is Filter
 

@@ -15,7 +15,6 @@ TABLES = {
     "convert/registry": "is read for each side of a record",
     "targets": "has what several targets share",
     "transform": "is of transforms as a list, whose own keys are with their classes",
-    "transform/fields": "is shared by transforms of fields",
 }
 """Rooms with a module of keys beside their settings, and why."""
 OTHER_WORDS = {

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from parquet_sink.addons.transforms.whole.record_headers import DropHeaders
 from parquet_sink.config.checks import PRINTABLE
 from parquet_sink.config.key import Check, Key, Type
-from parquet_sink.transform.whole.record_headers import DropHeaders
 from tests.golden import keys
 
 TEXT = keys.FILE.read_text(encoding="utf-8")

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pytest
 
+from parquet_sink.addons.transforms.fields.mask_field import MaskField
 from parquet_sink.convert.decoded import Untyped
 from parquet_sink.convert.json.decoder import JsonTrees
 from parquet_sink.errors import TransformFailed
 from parquet_sink.model.records import VALUES_ONLY, RecordBatch, RecordParts
 from parquet_sink.transform.building import NamedPredicate, NamedTransform, is_ours
 from parquet_sink.transform.chain import Step, TransformChain
-from parquet_sink.transform.fields.mask_field import MaskField
 from parquet_sink.transform.records import DecodedRecords
 from tests.messages import saying
 from tests.transform.doubles import Identity

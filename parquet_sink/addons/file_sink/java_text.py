@@ -21,10 +21,10 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from parquet_sink.addons.transforms.fields.java.date_format import DateFormat
+from parquet_sink.addons.transforms.fields.java.numbers import of_float, of_float32
 from parquet_sink.convert.calendars import DAY_MS
 from parquet_sink.convert.decoded import Float32, InferredColumns, Piece, SchemaColumns
-from parquet_sink.transform.fields.java.date_format import DateFormat
-from parquet_sink.transform.fields.java.numbers import of_float, of_float32
 from parquet_sink.transform.fields.plain import to_plain
 
 Writer = Callable[[Any], str]

@@ -1,1 +1,1 @@
-"""Transforms of the fields of keys or values: the exact form for one record, and columns where records are columns."""
+"""What transforms of the fields of keys or values are built on, those of others too."""

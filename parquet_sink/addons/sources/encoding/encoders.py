@@ -12,13 +12,13 @@ from pyarrow import types
 
 from parquet_sink.addons.sources.encoding import connect_json, jackson
 from parquet_sink.addons.sources.encoding.faults import NotEncodable
+from parquet_sink.addons.transforms.fields.java.numbers import of_float, of_float32
 from parquet_sink.convert.calendars import chosen_text
 from parquet_sink.convert.connect_values.settings import SimpleHeaderConverter
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json.settings import JsonConverter
 from parquet_sink.convert.plain.settings import ByteArrayConverter, StringConverter
 from parquet_sink.convert.settings import Converter, Encoder
-from parquet_sink.transform.fields.java.numbers import of_float, of_float32
 
 
 def encoder_for(settings: Converter) -> Encoder:

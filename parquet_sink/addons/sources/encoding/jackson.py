@@ -68,7 +68,7 @@ def _whole(value: int) -> str:
 
 def number(value: float, *, of_32_bits: bool = False) -> str:
     """`Double.toString`, or `Float.toString`; what is not a number is text."""
-    from parquet_sink.transform.fields.java import numbers  # loads NumPy, which positions do without
+    from parquet_sink.addons.transforms.fields.java import numbers  # loads NumPy, which positions do without
 
     found = numbers.of_float32(value) if of_32_bits else numbers.of_float(value)
     return found if math.isfinite(value) else text(found)

@@ -12,12 +12,12 @@ from typing import Final
 
 import pyarrow as pa
 
+from parquet_sink.addons.transforms.fields.java.numbers import of_float32
 from parquet_sink.convert.decoded import Float32, Piece, SchemaColumns, Untyped
 from parquet_sink.errors import SourceFailed
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.source_records import SourceHeader, SourceRecord
 from parquet_sink.transform.chain import TransformChain
-from parquet_sink.transform.fields.java.numbers import of_float32
 from parquet_sink.transform.fields.plain import to_plain
 from parquet_sink.transform.headers import Header, Headers, HeaderValue, of_tree
 from parquet_sink.transform.records import DecodedRecords, as_trees

@@ -1,0 +1,1 @@
+"""Single message transforms and predicates as Kafka Connect and Debezium have them."""
