@@ -33,6 +33,7 @@ _CONNECT: Final = "org.apache.kafka.connect.transforms"
 _FILE: Final = "org.apache.kafka.connect.file"
 _TRANSFORM: Final = "parquet_sink.addons.transforms"
 _CONVERT: Final = "parquet_sink.convert"
+_FORMATS: Final = "parquet_sink.addons.formats"
 _ENCODERS: Final = "parquet_sink.addons.sources.encoding.encoders"
 
 
@@ -90,11 +91,11 @@ BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
     },
     CONVERTERS: {
         "org.apache.kafka.connect.json.JsonConverter": f"{_CONVERT}.json.settings:JsonConverter",
-        "io.confluent.connect.avro.AvroConverter": f"{_CONVERT}.avro.settings:AvroConverter",
-        "io.confluent.connect.protobuf.ProtobufConverter": f"{_CONVERT}.protobuf.settings:ProtobufConverter",
-        "io.confluent.connect.json.JsonSchemaConverter": f"{_CONVERT}.json_schema.settings:JsonSchemaConverter",
-        "io.apicurio.registry.utils.converter.AvroConverter": f"{_CONVERT}.avro.settings:ApicurioAvroConverter",
-        "com.celonis.kafka.connect.ems.converter.XmlConverter": f"{_CONVERT}.xml.settings:XmlConverter",
+        "io.confluent.connect.avro.AvroConverter": f"{_FORMATS}.avro.settings:AvroConverter",
+        "io.confluent.connect.protobuf.ProtobufConverter": f"{_FORMATS}.protobuf.settings:ProtobufConverter",
+        "io.confluent.connect.json.JsonSchemaConverter": f"{_FORMATS}.json_schema.settings:JsonSchemaConverter",
+        "io.apicurio.registry.utils.converter.AvroConverter": f"{_FORMATS}.avro.settings:ApicurioAvroConverter",
+        "com.celonis.kafka.connect.ems.converter.XmlConverter": f"{_FORMATS}.xml.settings:XmlConverter",
         "org.apache.kafka.connect.storage.StringConverter": f"{_CONVERT}.plain.settings:StringConverter",
         **{
             f"org.apache.kafka.connect.converters.{name}Converter": f"{_CONVERT}.plain.settings:{name}Converter"

@@ -43,9 +43,10 @@ KEYS = (
     "parquet_sink.targets.s3.settings",
 )
 """Keys and their checks, of rooms that are not pure themselves."""
+CONVERT = ("parquet_sink.convert", "parquet_sink.addons.formats")
 CONVERT_SHELL = frozenset(
-    f"parquet_sink.convert.{name}"
-    for name in ("decoders", "protobuf.compile", "registry.client", "registry.folder", "registry.http")
+    {"parquet_sink.addons.formats.protobuf.compile"}
+    | {f"parquet_sink.convert.{name}" for name in ("decoders", "registry.client", "registry.folder", "registry.http")}
 )
 """Where decoders are kept in a process, schemas come over the network, and protoc is run; all else there is pure."""
 CONFIG_SHELL = frozenset({"parquet_sink.config.files"})
@@ -174,7 +175,7 @@ def impurities(module: str) -> frozenset[str]:
 
 def pure_modules() -> list[str]:
     """What the design calls pure."""
-    convert = [name for name in MODULES if within(name, ("parquet_sink.convert",)) and name not in CONVERT_SHELL]
+    convert = [name for name in MODULES if within(name, CONVERT) and name not in CONVERT_SHELL]
     shape = [name for name in MODULES if within(name, ("parquet_sink.rows",))]
     config = [name for name in MODULES if within(name, ("parquet_sink.config",)) and name not in CONFIG_SHELL]
     connectors = [
@@ -193,8 +194,8 @@ def allowed(module: str) -> dict[str, set[str]]:
     packages = {"importlib.metadata", "importlib.metadata.entry_points"}
     found["parquet_sink.plugins"] = packages  # a converter that is not built in is looked for among those installed
     found["parquet_sink.process.native"] = {"os"}  # a variable turns off what is in C; the result is the same
-    if module.startswith("parquet_sink.convert.protobuf."):  # they read what protoc made of a schema
-        found["parquet_sink.convert.protobuf.compile"] = {"open", "os", "subprocess", "tempfile"}
+    if module.startswith("parquet_sink.addons.formats.protobuf."):  # they read what protoc made of a schema
+        found["parquet_sink.addons.formats.protobuf.compile"] = {"open", "os", "subprocess", "tempfile"}
     return found
 
 
@@ -312,7 +313,7 @@ def test_every_import_of_the_package_exists() -> None:
 HEAVY = (
     *("pyarrow.parquet", "requests", "orjson", "rich", "duckdb", "pandas", "starlette", "tenacity"),
     *("urllib3", "confluent_kafka.schema_registry", "httpx2", "fastavro", "google.protobuf", "grpc_tools"),
-    *("defusedxml", "cryptography", "parquet_sink.convert", "parquet_sink.rows"),
+    *("defusedxml", "cryptography", "parquet_sink.convert", "parquet_sink.rows", "parquet_sink.addons.formats"),
 )
 """Modules, or packages with all that is in them. NumPy is not among them: PyArrow itself loads it.
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from parquet_sink.addons.formats.avro.settings import AvroConverter
 from parquet_sink.config.secret import Secret, dump_with_secrets, load_with_secrets
-from parquet_sink.convert.avro.settings import AvroConverter
 from parquet_sink.convert.plain.settings import StringConverter
 from parquet_sink.convert.registry.settings import RegistrySettings
 from parquet_sink.files.settings import FileSettings

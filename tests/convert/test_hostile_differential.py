@@ -19,11 +19,11 @@ import pyarrow as pa
 import pytest
 from google.protobuf import json_format, message_factory
 
-from parquet_sink.convert.avro import decoder as avro_decoder
+from parquet_sink.addons.formats.avro import decoder as avro_decoder
+from parquet_sink.addons.formats.json_schema import decoder as json_schema
+from parquet_sink.addons.formats.protobuf import decoder as protobuf_decoder
+from parquet_sink.addons.formats.protobuf.compile import compile_schema
 from parquet_sink.convert.decoded import Decoder
-from parquet_sink.convert.json_schema import decoder as json_schema
-from parquet_sink.convert.protobuf import decoder as protobuf_decoder
-from parquet_sink.convert.protobuf.compile import compile_schema
 from parquet_sink.convert.registry.registered import RegisteredSchema
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.model.records import RecordBatch

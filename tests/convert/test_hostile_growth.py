@@ -7,15 +7,15 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pytest
 
-from parquet_sink.convert.avro import decoder as avro_decoder
+from parquet_sink.addons.formats.avro import decoder as avro_decoder
+from parquet_sink.addons.formats.json_schema import decoder as json_schema
+from parquet_sink.addons.formats.protobuf import decoder as protobuf_decoder
+from parquet_sink.addons.formats.protobuf import expansion as protobuf_cells
+from parquet_sink.addons.formats.protobuf.compile import compile_schema
 from parquet_sink.convert.decoded import Decoder, SchemaColumns
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json import envelope
-from parquet_sink.convert.json_schema import decoder as json_schema
-from parquet_sink.convert.protobuf import decoder as protobuf_decoder
-from parquet_sink.convert.protobuf import expansion as protobuf_cells
-from parquet_sink.convert.protobuf.compile import compile_schema
 from parquet_sink.convert.registry import registered
 from parquet_sink.convert.registry.registered import RegisteredSchema
 from parquet_sink.convert.settings import ConverterSettings

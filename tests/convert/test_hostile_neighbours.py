@@ -10,18 +10,18 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from parquet_sink.convert.avro import decoder as avro_decoder
+from parquet_sink.addons.formats.avro import decoder as avro_decoder
+from parquet_sink.addons.formats.json_schema import decoder as json_schema
+from parquet_sink.addons.formats.protobuf import decoder as protobuf_decoder
+from parquet_sink.addons.formats.xml.decoder import XmlDecoder
+from parquet_sink.addons.formats.xml.settings import XmlConverter
 from parquet_sink.convert.decoded import Decoder, SchemaColumns
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json import envelope
 from parquet_sink.convert.json.decoder import JsonTrees
-from parquet_sink.convert.json_schema import decoder as json_schema
-from parquet_sink.convert.protobuf import decoder as protobuf_decoder
 from parquet_sink.convert.registry.registered import RegisteredDecoder, RegisteredSchema, SchemaKind
 from parquet_sink.convert.settings import ConverterSettings
-from parquet_sink.convert.xml.decoder import XmlDecoder
-from parquet_sink.convert.xml.settings import XmlConverter
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.rows.row_builder import RowBuilder

@@ -24,11 +24,11 @@ import pyarrow as pa
 import pytest
 from google.protobuf import json_format, message_factory
 
+from parquet_sink.addons.formats.protobuf import compile as protobuf_compile
 from parquet_sink.connectors.loading import load
 from parquet_sink.convert.decoded import Decoder
 from parquet_sink.convert.decoders import key_decoder_for
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.protobuf import compile as protobuf_compile
 from parquet_sink.convert.registry.registered import RegisteredSchema, SchemaKind
 from parquet_sink.convert.settings import Converter
 from parquet_sink.errors import InvalidRecord

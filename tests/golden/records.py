@@ -14,7 +14,7 @@ from typing import Any, Final
 import fastavro
 from google.protobuf import message_factory
 
-from parquet_sink.convert.protobuf.compile import compile_schema
+from parquet_sink.addons.formats.protobuf.compile import compile_schema
 from parquet_sink.convert.registry.registered import RegisteredSchema, SchemaKind
 
 CONNECT: Final = "org.apache.kafka.connect"
