@@ -15,8 +15,8 @@ import pytest
 from integration import certificates
 from integration.scripted_target import answer, cut
 from integration.scripted_worker import ScriptedWorker
+from parquet_sink.addons.commands.connectors import life_cycle
 from parquet_sink.addons.devkit.ports import free_port
-from parquet_sink.cli.connectors import life_cycle
 from parquet_sink.cli.main import main
 from parquet_sink.cli.worker_api import api as worker_api
 from parquet_sink.config.secret import Secret

@@ -67,7 +67,7 @@ def _bare(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing of this machine's environment; a clock that stands."""
     for name in ("URL", "USER", "PASSWORD", "CLIENT_FILE"):
         monkeypatch.delenv(f"PARQUET_SINK_{name}", raising=False)
-    monkeypatch.setattr("parquet_sink.cli.status.time", SimpleNamespace(time=lambda: NOW_S))
+    monkeypatch.setattr("parquet_sink.addons.commands.status.time", SimpleNamespace(time=lambda: NOW_S))
 
 
 @pytest.fixture

@@ -25,22 +25,30 @@ class BuiltIn:
 
 Run = BuiltIn("parquet_sink.cli.run", "run connectors: Kafka Connect's standalone form")
 Worker = BuiltIn("parquet_sink.cli.worker", "run connectors that come and go by REST: Kafka Connect's worker")
-Workers = BuiltIn("parquet_sink.cli.workers", "the workers of a group: who leads, and what each has and why")
+Workers = BuiltIn(
+    "parquet_sink.addons.commands.workers", "the workers of a group: who leads, and what each has and why"
+)
 Connectors = BuiltIn(
-    "parquet_sink.cli.connectors.command",
+    "parquet_sink.addons.commands.connectors.command",
     "a worker's connectors over its REST API: list, create, change, pause, restart, offsets",
 )
-Status = BuiltIn("parquet_sink.cli.status", "how a worker's connectors stand: lag, age, last upload, error")
+Status = BuiltIn("parquet_sink.addons.commands.status", "how a worker's connectors stand: lag, age, last upload, error")
 Check = BuiltIn("parquet_sink.cli.check", "validate connector files; with --connect try broker and target")
-Explain = BuiltIn("parquet_sink.cli.explain", "what a key of connector and worker files means: type, default, limits")
+Explain = BuiltIn(
+    "parquet_sink.addons.commands.explain", "what a key of connector and worker files means: type, default, limits"
+)
 Help = BuiltIn("parquet_sink.cli.help", "help on a command, or on one of its actions")
-Try = BuiltIn("parquet_sink.cli.try_record", "show what becomes of one record, step by step; nothing is sent")
+Try = BuiltIn(
+    "parquet_sink.addons.commands.try_record", "show what becomes of one record, step by step; nothing is sent"
+)
 Test = BuiltIn(
     "parquet_sink.addons.cases.command", "compare what becomes of records with what is expected; nothing is sent"
 )
-Parked = BuiltIn("parquet_sink.cli.parked.command", "parked records: list, show, send again, drop")
-History = BuiltIn("parquet_sink.cli.history", "what connectors sent, when, and where a record is")
-Archive = BuiltIn("parquet_sink.cli.archive", "what the archive of a connector has, and whether that is what was sent")
+Parked = BuiltIn("parquet_sink.addons.commands.parked.command", "parked records: list, show, send again, drop")
+History = BuiltIn("parquet_sink.addons.commands.history", "what connectors sent, when, and where a record is")
+Archive = BuiltIn(
+    "parquet_sink.addons.commands.archive", "what the archive of a connector has, and whether that is what was sent"
+)
 Replay = BuiltIn(
     "parquet_sink.addons.replay.command.command",
     "send again what was delivered, or elsewhere, compared with the first time",

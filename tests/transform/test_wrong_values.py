@@ -8,6 +8,7 @@ from math import isnan
 import pyarrow as pa
 import pytest
 
+from parquet_sink.addons.commands.trial import trial
 from parquet_sink.config.values import Values
 from parquet_sink.convert.custom import OneByOne
 from parquet_sink.convert.decoded import Tree
@@ -16,7 +17,6 @@ from parquet_sink.errors import ConnectorError, ConverterFailed, TransformFailed
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.rows.run import Run
 from parquet_sink.task.record_steps import StopAtRejected, steps_for
-from parquet_sink.task.trial import trial
 from parquet_sink.transform.fields.base import FieldTransform, TypedChange
 from parquet_sink.transform.protocol import RecordFault, Side
 from parquet_sink.transform.records import Origin

@@ -10,6 +10,7 @@ from typing import Any, Final
 import pyarrow.parquet as pq
 
 from parquet_sink.addons.cases.records import CaseRecord
+from parquet_sink.addons.commands.trial import column_text, of_array
 from parquet_sink.config.secret import Secret
 from parquet_sink.convert.registry.converter import RegistryConverter
 from parquet_sink.convert.registry.folder import SCHEME
@@ -26,7 +27,6 @@ from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.outcome import Health, Outcome, ProbeResult, Verdict
 from parquet_sink.task.record_steps import steps_for
 from parquet_sink.task.task import TaskFlush
-from parquet_sink.task.trial import column_text, of_array
 
 Came = dict[str, Any]
 """`files`, `rejected`, and `failed` where the connector would stop: as JSON has them."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from parquet_sink.cli.status_text import connector_lines
+from parquet_sink.addons.commands.status_text import connector_lines
 from parquet_sink.errors import failure_named
 from parquet_sink.model.events import (
     ConnectorFailed,

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from parquet_sink.cli.parked.reports import listing, warn_of_skipped
+from parquet_sink.addons.commands.parked.reports import listing, warn_of_skipped
 from parquet_sink.config.report import counted
 from parquet_sink.files import naming
 from parquet_sink.files.accumulator import FinishedFile

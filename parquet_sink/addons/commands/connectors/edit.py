@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from parquet_sink.cli.connectors.configurations import problem_lines, waited
-from parquet_sink.cli.connectors.life_cycle import Outcome, each
-from parquet_sink.cli.connectors.printing import status_text
+from parquet_sink.addons.commands.connectors.configurations import problem_lines, waited
+from parquet_sink.addons.commands.connectors.life_cycle import Outcome, each
+from parquet_sink.addons.commands.connectors.printing import status_text
 from parquet_sink.cli.worker_api.api import WorkerApi
 from parquet_sink.config.file_syntax import parse_file
 from parquet_sink.config.files import read_named

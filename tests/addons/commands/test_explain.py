@@ -2,7 +2,7 @@
 
 import pytest
 
-from parquet_sink.cli.explain import FILE, WORKER_FILE, beside, complete, example_of, found, places
+from parquet_sink.addons.commands.explain import FILE, WORKER_FILE, beside, complete, example_of, found, places
 from parquet_sink.cli.main import main
 from parquet_sink.config.key import Key
 from parquet_sink.config.provider import Resolved

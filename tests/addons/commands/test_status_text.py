@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from parquet_sink.cli.status_text import connector_lines
+from parquet_sink.addons.commands.status_text import connector_lines
 from parquet_sink.worker.herder.values import (
     ConnectorProgress,
     ConnectorStatus,

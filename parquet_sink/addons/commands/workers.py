@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from parquet_sink.cli.connectors.printing import columns, cut, print_json, print_lines
+from parquet_sink.addons.commands.connectors.printing import columns, cut, print_json, print_lines
 from parquet_sink.cli.worker_api.api import open_worker, understanding
 from parquet_sink.cli.worker_api.settings import add_options
 from parquet_sink.config.report import counted, printable

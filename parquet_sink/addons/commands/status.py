@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from parquet_sink.cli.connectors.printing import print_json, print_lines
+from parquet_sink.addons.commands.connectors.printing import print_json, print_lines
+from parquet_sink.addons.commands.status_text import all_well, connector_lines
 from parquet_sink.cli.options import complete_name
-from parquet_sink.cli.status_text import all_well, connector_lines
 from parquet_sink.cli.worker_api.api import WorkerApi, open_worker, understanding
 from parquet_sink.cli.worker_api.settings import add_options, duration_s
 from parquet_sink.errors import InvalidConfiguration, SinkError, WorkerRefused

@@ -8,13 +8,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from parquet_sink.cli.try_record import lines, to_json
+from parquet_sink.addons.commands.trial import NOT_DECODABLE, NOT_DECODED, Shown, Trial, as_json, of_array, trial
+from parquet_sink.addons.commands.try_record import lines, to_json
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json import decoder as json_decoder
 from parquet_sink.convert.registry.registered import RegisteredDecoder, RegisteredSchema
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.task.record_steps import RecordSteps, StopAtRejected, steps_for
-from parquet_sink.task.trial import NOT_DECODABLE, NOT_DECODED, Shown, Trial, as_json, of_array, trial
 from tests.connectors.ems.connector_files import E, settings_of
 from tests.messages import assert_says
 

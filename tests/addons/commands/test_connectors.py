@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from parquet_sink.cli.connectors.life_cycle import wait_until
+from parquet_sink.addons.commands.connectors.life_cycle import wait_until
 from parquet_sink.cli.main import main
 from parquet_sink.cli.worker_api.api import WorkerApi
 from parquet_sink.cli.worker_api.settings import ApiSettings, settings_of

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
-from parquet_sink.cli.connectors.printing import columns, cut
+from parquet_sink.addons.commands.connectors.printing import columns, cut
 from parquet_sink.config.report import counted, printable
 from parquet_sink.worker.herder.values import (
     ConnectorProgress,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from parquet_sink.cli.connectors.printing import print_json, print_lines
+from parquet_sink.addons.commands.connectors.printing import print_json, print_lines
 from parquet_sink.cli.worker_api.api import WorkerApi
 from parquet_sink.config.report import counted
 from parquet_sink.errors import SinkError, WorkerRefused

@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from parquet_sink.addons.commands.parked import replay as parked_drop
+from parquet_sink.addons.commands.parked.replay import progress_lines
 from parquet_sink.cli.main import main
-from parquet_sink.cli.parked import replay as parked_drop
-from parquet_sink.cli.parked.replay import progress_lines
 from parquet_sink.history.sqlite import read_history
 from parquet_sink.model.rejected import Rejected, Stage
 from parquet_sink.parked.folder import ParkedFolder

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from parquet_sink.cli.connectors.printing import columns, cut, print_json, print_lines
+from parquet_sink.addons.commands.connectors.printing import columns, cut, print_json, print_lines
 from parquet_sink.cli.worker_api.api import WorkerApi
 from parquet_sink.errors import WorkerRefused
 from parquet_sink.worker.herder.values import ConnectorProgress

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from parquet_sink.cli.connectors.life_cycle import Outcome, each, wait_until
-from parquet_sink.cli.connectors.printing import print_json, print_lines, print_trouble, status_text
+from parquet_sink.addons.commands.connectors.life_cycle import Outcome, each, wait_until
+from parquet_sink.addons.commands.connectors.printing import print_json, print_lines, print_trouble, status_text
 from parquet_sink.cli.worker_api.api import WorkerApi
 from parquet_sink.config.file_syntax import parse_file
 from parquet_sink.config.files import LARGEST_BYTES, read_new_connector

@@ -96,7 +96,7 @@ def _selection(args: argparse.Namespace) -> "Selection":
 
 
 def _run_of_worker(args: argparse.Namespace) -> int:
-    from parquet_sink.cli.parked import reports
+    from parquet_sink.addons.commands.parked import reports
     from parquet_sink.cli.worker_api.api import open_worker
     from parquet_sink.cli.worker_api.jobs import run_job
     from parquet_sink.cli.worker_api.remote import (
@@ -128,7 +128,7 @@ def _run_of_worker(args: argparse.Namespace) -> int:
 
 def _run_one(args: argparse.Namespace, settings: SinkSettings) -> bool:
     """Whether all went well. One connector's trouble does not keep others from their turn."""
-    from parquet_sink.cli.parked import replay, reports  # after the files were found right
+    from parquet_sink.addons.commands.parked import replay, reports  # after the files were found right
     from parquet_sink.parked.listing import ParkedRecords, parked
 
     selection, folder = _selection(args), settings.parked_folder

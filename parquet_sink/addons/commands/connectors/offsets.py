@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from parquet_sink.cli.connectors.printing import columns, print_json, print_lines
+from parquet_sink.addons.commands.connectors.printing import columns, print_json, print_lines
 from parquet_sink.cli.worker_api.api import WorkerApi
 from parquet_sink.config.report import printable
 from parquet_sink.errors import InvalidConfiguration, WorkerRefused

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from integration.scripted_worker import ScriptedWorker
-from parquet_sink.cli.connectors import edit
+from parquet_sink.addons.commands.connectors import edit
 from parquet_sink.cli.main import main
 from tests.messages import assert_says
 from tests.worker.rest.fake_herder import FakeHerder, Kept

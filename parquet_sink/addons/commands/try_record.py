@@ -18,7 +18,7 @@ from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.validate.preflight import inspect
 
 if TYPE_CHECKING:
-    from parquet_sink.task.trial import Seen, Shown, Trial
+    from parquet_sink.addons.commands.trial import Seen, Shown, Trial
 
 REJECTED: Final = 1
 """Exit status when the record cannot become a row."""
@@ -72,8 +72,8 @@ def run(args: argparse.Namespace) -> int:
         print(warning, file=sys.stderr)
     (settings,) = checked.require()
     record = _record(args, settings)
+    from parquet_sink.addons.commands.trial import timestamp_text, trial
     from parquet_sink.task.record_steps import StopAtRejected, steps_for
-    from parquet_sink.task.trial import timestamp_text, trial
 
     found = trial(record, steps_for(settings, StopAtRejected()), settings.shape)
     table = settings.table_of(record.topic)
@@ -225,7 +225,7 @@ def _value(shown: "Shown | None") -> str:
 
 
 def _type_behind(shown: "Shown | None") -> str:
-    from parquet_sink.task.trial import NOT_DECODED
+    from parquet_sink.addons.commands.trial import NOT_DECODED
 
     if shown is None or not shown.type:
         return ""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
-from parquet_sink.cli.connectors.printing import print_json, print_lines, print_trouble, status_text
+from parquet_sink.addons.commands.connectors.printing import print_json, print_lines, print_trouble, status_text
 from parquet_sink.cli.worker_api.api import WorkerApi
 from parquet_sink.errors import SetupError, SinkError, WorkerRefused
 from parquet_sink.worker.herder.values import State

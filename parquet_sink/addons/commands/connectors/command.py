@@ -195,7 +195,7 @@ def _add_offsets(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """0 when all was done, 1 when the worker refused something or it did not come to be; 2 wrong options."""
     check_options(args)
-    from parquet_sink.cli.connectors import configurations, edit, flush, life_cycle, listing, offsets
+    from parquet_sink.addons.commands.connectors import configurations, edit, flush, life_cycle, listing, offsets
     from parquet_sink.cli.worker_api.api import open_worker, understanding
 
     does = {
