@@ -80,7 +80,7 @@ docs-site: $(VENV)/docs-ready ## build the pages as a site with search, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --site-dir site
 
 pictures: $(READY) ## take the pictures of docs/how-to/page.md, in Chromium (apt-get install chromium, or CHROMIUM=)
-	$(BIN)/python -m tests.worker.page.pictures docs/pictures
+	$(BIN)/python -m tests.addons.page.pictures docs/pictures
 
 jars: $(READY) ## fetch Kafka's jars into the user's cache, and make the CDS archives of Java's classes there, once
 	@$(BIN)/python -m parquet_sink.addons.devkit.jars > /dev/null

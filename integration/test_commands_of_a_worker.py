@@ -22,8 +22,8 @@ from integration.worker_process import WorkerProcess
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.target.process import TargetProcess
 from parquet_sink.cli.main import main
+from tests.addons.page import browser
 from tests.messages import assert_says
-from tests.worker.page import browser
 
 LONG = "x" * 60
 

@@ -137,6 +137,9 @@ ENCODERS: Final[Mapping[str, str]] = {
 }
 """By the name of a built-in converter, where sources have what writes by its settings."""
 
+PAGE: Final = "parquet_sink.addons.page.site:WorkersPage"
+"""What a worker that serves REST shows to browsers."""
+
 
 class PluginUnusable(ValueError):
     """No plug-in of that name can be used. The text says why and names the cure."""

@@ -19,7 +19,7 @@ WITH_SQL = "parquet_sink.addons.sql."
 """What runs with the extra `sql` only."""
 WITH_S3 = "parquet_sink.targets.s3."
 """What runs with the extra `s3` only."""
-WITH_WORKER = ("parquet_sink.worker.rest.", "parquet_sink.worker.metrics.", "parquet_sink.worker.page.")
+WITH_WORKER = ("parquet_sink.worker.rest.", "parquet_sink.worker.metrics.", "parquet_sink.addons.page.")
 """What runs with the extra `worker` only."""
 WITH_TRACES = "parquet_sink.worker.metrics.traces"
 """What runs with the extra `traces` only."""

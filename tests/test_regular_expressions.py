@@ -41,7 +41,7 @@ NOT_WRITTEN_OUT: Final[Mapping[str, str]] = {
     "addons/devkit/demo/stage.py": "one of the two that stand above it",
     "addons/replay/survey.py": "topics.regex",
     "notify/settings.py": "topics.regex",
-    "worker/page/frame.py": "paths of screens, which are ours",
+    "addons/page/frame.py": "paths of screens, which are ours",
 }
 """Where a pattern is not written out; a user's own meets names of topics, of 249 characters at most."""
 Key = tuple[str, int]

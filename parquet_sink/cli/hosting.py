@@ -9,13 +9,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import quote
 
 from parquet_sink.cli.beside import hosted
 from parquet_sink.connectors.check import Checked
 from parquet_sink.connectors.loading import Loaded, load
 from parquet_sink.errors import SetupError, install
+from parquet_sink.plugins import PAGE, named
 from parquet_sink.process.signals import StopRequest
 from parquet_sink.validate.preflight import inspect
 from parquet_sink.worker.herder.store import ConfigStore
@@ -28,8 +29,7 @@ if TYPE_CHECKING:
     from parquet_sink.worker.herder.protocol import Herder
     from parquet_sink.worker.loop.events import Listener
     from parquet_sink.worker.metrics.exposition import Metrics
-    from parquet_sink.worker.page.hour import LastHour
-    from parquet_sink.worker.rest.app import Peers
+    from parquet_sink.worker.rest.app import Pages, Peers
     from parquet_sink.worker.rest.server import Listening
     from parquet_sink.worker_config.distributed import DistributedSettings
 
@@ -38,6 +38,14 @@ _ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_E
 _PROTOCOLS: Final = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 HTTP: Final = "http/protobuf"
 log = logging.getLogger(__name__)
+
+
+class _Page(Protocol):
+    """What browsers are shown, which the registry names. listener: takes the worker's events."""
+
+    listener: "Listener"
+
+    def over(self, herder: "Herder") -> "Pages": ...
 
 
 @dataclass(frozen=True)
@@ -103,14 +111,14 @@ def host(plan: Plan, store: ConfigStore, known: Mapping[str, Loaded], listeners:
     local = LocalHerder(registry, queue, brokers_of(plan.worker))
     own = isolated(plan.worker.listeners)
     receiving = [*listeners, *trace_listeners(), *own, Isolated("the figures of connectors", lambda: aggregator)]
-    metrics = hours = None
+    metrics = None
+    page: _Page | None = None
     if listening is not None:
         from parquet_sink.worker.metrics.exposition import Metrics
-        from parquet_sink.worker.page.hour import LastHour
 
         metrics = Metrics(local)
-        hours = LastHour()
-        receiving += [Isolated("the metrics", lambda: metrics), Isolated("the page", lambda: hours)]
+        page = _page()
+        receiving += [Isolated("the metrics", lambda: metrics), Isolated("the page", lambda: page.listener)]
     hosting = Host(
         registry,
         known,
@@ -127,15 +135,15 @@ def host(plan: Plan, store: ConfigStore, known: Mapping[str, Loaded], listeners:
         hands_over=(lambda: False) if cluster is None else cluster.hands_over,
         stop_request=plan.stop_request,
     )
-    if listening is None or metrics is None or hours is None:
+    if listening is None or metrics is None or page is None:
         return hosting.run()
     if cluster is None:
-        with _served(local, plan, listening, metrics, hours):
+        with _served(local, plan, listening, metrics, page):
             return hosting.run()
     group = cluster.running(registry, local, queue)
     with group as herder:
         metrics.herder = herder
-        with _served(herder, plan, listening, metrics, hours, cluster):
+        with _served(herder, plan, listening, metrics, page, cluster):
             return hosting.run(expected=len(herder.names()))  # all of them, when no other worker is left
 
 
@@ -179,11 +187,10 @@ def _served(
     plan: Plan,
     listening: "Listening",
     metrics: "Metrics",
-    hours: "LastHour",
+    page: "_Page",
     peers: "Peers | None" = None,
 ) -> Iterator[None]:
     """The REST API and the page within. peers: the other workers of the group. Raises SetupError."""
-    from parquet_sink.worker.page.site import make_pages
     from parquet_sink.worker.rest.app import make_admin_app, make_app
     from parquet_sink.worker.rest.server import RestServer
 
@@ -192,7 +199,7 @@ def _served(
     def validate(config: Mapping[str, str]) -> Loaded:
         return load_one(config, config.get("name", ""))
 
-    pages = make_pages(herder, hours)
+    pages = page.over(herder)
     app = make_app(herder, plan.worker, listening.settings, metrics.exposition, validate, peers, pages)
     server = RestServer(app, make_admin_app(herder, listening.settings, peers), listening)
     server.start()
@@ -201,6 +208,12 @@ def _served(
     finally:
         pages.close()
         server.stop()
+
+
+def _page() -> _Page:
+    """What `plugins.PAGE` names."""
+    made: _Page = named(PAGE)()
+    return made
 
 
 def log_lines() -> "Listener":

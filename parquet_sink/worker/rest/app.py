@@ -292,6 +292,9 @@ class Pages(Protocol):
     def routes(self, endpoints: Sequence[Endpoint], peers: Peers) -> Sequence[BaseRoute]:
         """They are looked at before those of the endpoints."""
 
+    def close(self) -> None:
+        """Ends what is sent to browsers."""
+
 
 def make_app(
     herder: Herder,

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from parquet_sink.addons.page.charts import kind_of
 from parquet_sink.history.records import Origin, UploadRecord
 from parquet_sink.history.store import percentiles
 from parquet_sink.model.events import ConnectorStarting, Event, FileAccepted, FileFailed, FilePassedOver, RangePostponed
-from parquet_sink.worker.page.charts import kind_of
 
 SLOT_S: Final = 300
 SLOTS: Final = 12

@@ -24,10 +24,8 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
 from parquet_sink import __version__
-from parquet_sink.config.report import printable
-from parquet_sink.worker.herder.errors import Elsewhere
-from parquet_sink.worker.page import charts, words
-from parquet_sink.worker.page.transport import (
+from parquet_sink.addons.page import charts, words
+from parquet_sink.addons.page.transport import (
     HEADERS,
     NOTICE,
     HtmlRoute,
@@ -36,6 +34,8 @@ from parquet_sink.worker.page.transport import (
     notice_in,
     static_file,
 )
+from parquet_sink.config.report import printable
+from parquet_sink.worker.herder.errors import Elsewhere
 from parquet_sink.worker.rest.app import NoPeers, Peers, log_request
 from parquet_sink.worker.rest.call import (
     Endpoint,
@@ -359,7 +359,7 @@ def _error(status: int, message: str) -> View:
 def environment() -> Environment:
     """Templates of this package: everything is escaped, and a name that is not there is an error."""
     env = Environment(
-        loader=PackageLoader("parquet_sink.worker.page"),
+        loader=PackageLoader("parquet_sink.addons.page"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

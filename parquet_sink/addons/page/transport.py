@@ -83,7 +83,7 @@ def notice_in(value: str | None) -> dict[str, Any] | None:
 async def static_file(request: Request) -> Response:
     """A file of the page; the version in its address changes with the program's."""
     name = request.path_params["name"]
-    found = files("parquet_sink.worker.page") / "static" / name
+    found = files("parquet_sink.addons.page") / "static" / name
     media_type = _TYPES.get(f".{name.rpartition('.')[2]}")
     if "/" in name or "%" in name or media_type is None or not found.is_file():
         return response_of(Reply({"error_code": 404, "message": "HTTP 404 Not Found"}, 404))

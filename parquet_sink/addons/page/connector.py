@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
+from parquet_sink.addons.page import words
+from parquet_sink.addons.page.acts import offered
+from parquet_sink.addons.page.charts import timeline
+from parquet_sink.addons.page.facts import Facts
+from parquet_sink.addons.page.frame import File, Shown, View, Visit, link, shows
+from parquet_sink.addons.page.overview import oldest, trouble, whole_trouble
 from parquet_sink.config.properties import as_properties
 from parquet_sink.process.lru_cache import LruCache
 from parquet_sink.worker.herder.protocol import Herder
 from parquet_sink.worker.herder.values import ConnectorProgress
-from parquet_sink.worker.page import words
-from parquet_sink.worker.page.acts import offered
-from parquet_sink.worker.page.charts import timeline
-from parquet_sink.worker.page.facts import Facts
-from parquet_sink.worker.page.frame import File, Shown, View, Visit, link, shows
-from parquet_sink.worker.page.overview import oldest, trouble, whole_trouble
 from parquet_sink.worker.rest.call import RestError, as_rest_errors
 
 ONE: Final = "/ui/connectors/{connector}"

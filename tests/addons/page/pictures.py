@@ -1,6 +1,6 @@
 """`make pictures`: takes the pictures of docs/how-to/page.md, each screen light and dark.
 
-python -m tests.worker.page.pictures docs/pictures
+python -m tests.addons.page.pictures docs/pictures
 """
 
 import shutil
@@ -9,8 +9,8 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from tests.worker.page import scene
-from tests.worker.page.browser import chromium, launched, visiting
+from tests.addons.page import scene
+from tests.addons.page.browser import chromium, launched, visiting
 
 SCREENS: Final = {
     "connectors": "/ui",

@@ -3,14 +3,14 @@
 import time
 from collections.abc import Callable
 
+from parquet_sink.addons.page.actions import Actions
+from parquet_sink.addons.page.connector import ConnectorScreens
+from parquet_sink.addons.page.facts import Facts
+from parquet_sink.addons.page.forms import Forms
+from parquet_sink.addons.page.frame import Pages, View, Visit, shows
+from parquet_sink.addons.page.hour import LastHour
+from parquet_sink.addons.page.overview import Overview
 from parquet_sink.worker.herder.protocol import Herder
-from parquet_sink.worker.page.actions import Actions
-from parquet_sink.worker.page.connector import ConnectorScreens
-from parquet_sink.worker.page.facts import Facts
-from parquet_sink.worker.page.forms import Forms
-from parquet_sink.worker.page.frame import Pages, View, Visit, shows
-from parquet_sink.worker.page.hour import LastHour
-from parquet_sink.worker.page.overview import Overview
 
 
 class WorkersScreen:
@@ -23,6 +23,17 @@ class WorkersScreen:
     def all(self, visit: Visit) -> View:
         found = self._herder.workers()
         return View("workers.html", {"workers": found.workers, "waiting": found.waiting, "group": found.group})
+
+
+class WorkersPage:
+    """The page of one worker. listener: takes that worker's events."""
+
+    def __init__(self) -> None:
+        self.listener = LastHour()
+
+    def over(self, herder: Herder) -> Pages:
+        """The screens."""
+        return make_pages(herder, self.listener)
 
 
 def make_pages(herder: Herder, hours: LastHour, clock: Callable[[], float] = time.time) -> Pages:

@@ -10,13 +10,13 @@ from urllib.parse import urlencode
 
 import pytest
 
+from parquet_sink.addons.page.frame import COOKIE, TOKEN
 from parquet_sink.config.secret import Secret
 from parquet_sink.worker.herder.values import ConnectorProgress, StoredOffset, TargetState
-from parquet_sink.worker.page.frame import COOKIE, TOKEN
 from parquet_sink.worker_config.rest.roles import Role
 from parquet_sink.worker_config.rest.settings import RestSettings
+from tests.addons.page import scene
 from tests.messages import assert_line_says
-from tests.worker.page import scene
 from tests.worker.rest.serving import GOOD, LOOPBACK, Client, Got
 
 HTML: Final = {"Accept": "text/html", "Cookie": f"{COOKIE}=t"}

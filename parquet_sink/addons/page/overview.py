@@ -7,12 +7,12 @@ from urllib.parse import quote
 
 from jinja2 import Environment
 
+from parquet_sink.addons.page import words
+from parquet_sink.addons.page.facts import Facts
+from parquet_sink.addons.page.frame import View, Visit, shows
 from parquet_sink.process.lru_cache import LruCache
 from parquet_sink.worker.herder.protocol import Herder
 from parquet_sink.worker.herder.values import ConnectorProgress
-from parquet_sink.worker.page import words
-from parquet_sink.worker.page.facts import Facts
-from parquet_sink.worker.page.frame import View, Visit, shows
 
 _MOST_ROWS: Final = 4_000
 """Rows whose HTML is kept: most are as they were a second ago."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.worker.page import scene
+from tests.addons.page import scene
 from tests.worker.rest.serving import Client
 
 

@@ -7,6 +7,8 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from parquet_sink.addons.page.hour import LastHour
+from parquet_sink.addons.page.site import make_pages
 from parquet_sink.config.machine import Machine
 from parquet_sink.connectors.loading import load
 from parquet_sink.history.records import Origin, UploadOutcome, UploadRecord
@@ -30,8 +32,6 @@ from parquet_sink.worker.herder.values import (
     TaskStatus,
     WarningKind,
 )
-from parquet_sink.worker.page.hour import LastHour
-from parquet_sink.worker.page.site import make_pages
 from parquet_sink.worker.rest.app import Peers, make_admin_app, make_app
 from parquet_sink.worker.rest.server import RestServer, open_listeners
 from parquet_sink.worker_config.rest.settings import RestSettings

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from parquet_sink.worker.page import frame, transport
-from parquet_sink.worker.page.frame import Done, Pages, View, Visit, does, shows
+from parquet_sink.addons.page import frame, transport
+from parquet_sink.addons.page.frame import Done, Pages, View, Visit, does, shows
 from parquet_sink.worker.rest.app import make_app
 from parquet_sink.worker.rest.server import RestServer, open_listeners
 from parquet_sink.worker_config.rest.settings import RestSettings
 from parquet_sink.worker_config.worker import Worker
-from tests.worker.page import scene
+from tests.addons.page import scene
 from tests.worker.rest.fake_herder import FakeHerder
 from tests.worker.rest.serving import GOOD, LOOPBACK, Client, Got, by_keys
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from markupsafe import Markup, escape
 
-from parquet_sink.worker.page import words
+from parquet_sink.addons.page import words
 
 KINDS: Final = ("records", "size", "interval", "other", "failed")
 """How files are told apart in charts."""

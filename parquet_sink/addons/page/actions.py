@@ -7,11 +7,11 @@ from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
 
+from parquet_sink.addons.page import words
+from parquet_sink.addons.page.acts import ACTS, Act
+from parquet_sink.addons.page.connector import ONE, ConnectorScreens, address, rest
+from parquet_sink.addons.page.frame import Done, Shown, View, Visit, does, shows
 from parquet_sink.worker.herder.values import OFFSET, PARTITION, TOPIC
-from parquet_sink.worker.page import words
-from parquet_sink.worker.page.acts import ACTS, Act
-from parquet_sink.worker.page.connector import ONE, ConnectorScreens, address, rest
-from parquet_sink.worker.page.frame import Done, Shown, View, Visit, does, shows
 from parquet_sink.worker.rest.call import RestError
 
 _as_json: Final = partial(json.dumps, ensure_ascii=False)

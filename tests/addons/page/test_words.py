@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.worker.page import words
-from tests.worker.page import scene
+from parquet_sink.addons.page import words
+from tests.addons.page import scene
 
 
 def test_states_are_told_apart(tmp_path: Path) -> None:

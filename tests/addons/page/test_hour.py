@@ -1,10 +1,10 @@
 """Files of the last hour: by events, by the history of the time before, and forgotten after it."""
 
+from parquet_sink.addons.page.hour import SLOT_S, SLOTS, LastHour
 from parquet_sink.model.events import ConnectorStarting, FileAccepted, FileFailed
 from parquet_sink.model.receipts import Receipt
-from parquet_sink.worker.page.hour import SLOT_S, SLOTS, LastHour
+from tests.addons.page.scene import uploads
 from tests.factories import Clock
-from tests.worker.page.scene import uploads
 
 NOW_S = 1_800_000_100.0
 

@@ -6,13 +6,13 @@ from hashlib import sha256
 from typing import Any, Final
 from urllib.parse import quote
 
+from parquet_sink.addons.page.connector import ONE, ConnectorScreens, address, rest, stored
+from parquet_sink.addons.page.frame import Done, Shown, View, Visit, does, shows
 from parquet_sink.config.properties import as_properties, parse_properties
 from parquet_sink.connectors.class_keys import keys_of
 from parquet_sink.connectors.connector_class import DEFAULT_CLASS
 from parquet_sink.connectors.hidden import hide
 from parquet_sink.errors import InvalidConfiguration
-from parquet_sink.worker.page.connector import ONE, ConnectorScreens, address, rest, stored
-from parquet_sink.worker.page.frame import Done, Shown, View, Visit, does, shows
 from parquet_sink.worker.rest.call import RestError, require
 from parquet_sink.worker_config.rest.roles import Role
 

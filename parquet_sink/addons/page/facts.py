@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
+from parquet_sink.addons.page.frame import link
+from parquet_sink.addons.page.hour import SLOT_S, SLOTS, LastHour
 from parquet_sink.config.key import ems
 from parquet_sink.config.properties import as_properties
 from parquet_sink.errors import SinkError
@@ -32,8 +34,6 @@ from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.worker.herder.errors import Elsewhere, HerderError
 from parquet_sink.worker.herder.protocol import Herder
 from parquet_sink.worker.herder.values import ConnectorProgress
-from parquet_sink.worker.page.frame import link
-from parquet_sink.worker.page.hour import SLOT_S, SLOTS, LastHour
 from parquet_sink.worker.rest.call import Call, Endpoint, Reply, RestError, as_rest_errors
 from parquet_sink.worker.rest.in_process import Api
 from parquet_sink.worker_config.rest.roles import Role

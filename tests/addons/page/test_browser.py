@@ -8,10 +8,10 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, expect
 
+from tests.addons.page import browser as browsers
+from tests.addons.page import scene
+from tests.addons.page.browser import SCREENS, visiting
 from tests.thorough import examples
-from tests.worker.page import browser as browsers
-from tests.worker.page import scene
-from tests.worker.page.browser import SCREENS, visiting
 
 WITHOUT = "no Chromium: apt-get install chromium, or name one in CHROMIUM"
 pytestmark = pytest.mark.skipif(browsers.chromium() is None, reason=WITHOUT)
