@@ -52,7 +52,7 @@ def test_what_is_found_by_name_is_tested_by_its_folder() -> None:
     """A transform of the registry is imported by few; what stands in the folder of its tests comes after those."""
     cast = found("parquet_sink/addons/transforms/fields/cast.py")
     beside = [one for one in cast if one.why.startswith("is in the folder")]
-    assert "tests/addons/transforms/fields/test_rows.py" in {one.path for one in beside}
+    assert "tests/addons/transforms/fields/test_java.py" in {one.path for one in beside}
     assert all(one.steps > other.steps for one in beside for other in cast if other.why.startswith("imports"))
 
 

@@ -70,10 +70,9 @@ def _step(name: str, found: _Found, predicates: Mapping[str, _Found], report: Re
 
 
 def _drops_all(type_: str) -> bool:
-    from parquet_sink.addons.transforms.whole.predicates import Filter
     from parquet_sink.transform.classes import find_transform  # loaded by now
 
-    return find_transform(type_)[0] is Filter
+    return getattr(find_transform(type_)[0], "drops_all", False)
 
 
 def _all(kind: _Kind, values: Values, report: Report) -> dict[str, _Found]:

@@ -63,6 +63,7 @@ class TransformClass(Protocol):
     """What `transforms.N.type` names: a class, or whatever else is called like one. Its docstring is in the reference.
 
     keys: what `transforms.N.` may stand before, named without that; each is parsed and checked by itself like any key.
+    One that drops every record where it has no predicate says so in a class variable `drops_all`, and users are warned.
     """
 
     keys: Sequence[Key]

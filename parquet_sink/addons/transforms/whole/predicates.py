@@ -85,10 +85,11 @@ class RecordIsTombstone:
 
 
 class Filter:
-    """Drops the records that its predicate chooses; all of them without one."""
+    """Drops the records that its predicate chooses; all of them without one, of which a configuration is warned."""
 
     keys: ClassVar[tuple[Key, ...]] = ()
     needs = VALUES_ONLY
+    drops_all: ClassVar[bool] = True
 
     def __init__(self, values: Values, side: Side) -> None:
         """As `transform.protocol.TransformClass` says."""
