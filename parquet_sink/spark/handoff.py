@@ -18,7 +18,7 @@ from parquet_sink.files import naming
 from parquet_sink.files.storage import prepare_connector
 from parquet_sink.model.instance import Instance
 from parquet_sink.settings.connector import ConnectorSettings
-from parquet_sink.state.sqlite import FileIds
+from parquet_sink.state.database import FileIds
 
 S = TypeVar("S", bound=ConnectorSettings)
 S_co = TypeVar("S_co", bound=ConnectorSettings, covariant=True)

@@ -40,7 +40,8 @@ from parquet_sink.rows.settings import ShapeSettings
 from parquet_sink.settings.record_sink import RecordSinkSettings
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.state import store
-from parquet_sink.state.sqlite import FAILURE, LEARNED_TABLES, RUN_TABLES
+from parquet_sink.state.database import LEARNED_TABLES, RUN_TABLES
+from parquet_sink.state.sqlite import FAILURE
 from parquet_sink.targets.s3 import objects
 from parquet_sink.targets.s3 import target as s3_target
 from parquet_sink.task.record_steps import classes_of

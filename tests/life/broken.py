@@ -10,7 +10,7 @@ from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.storage import remove_unsent
 from parquet_sink.planner.range_plans import RangePlans
 from parquet_sink.planner.start_offsets import StartOffsets
-from parquet_sink.state.sqlite import Database
+from parquet_sink.state.database import Database
 from parquet_sink.targets import uploader
 from parquet_sink.task.range_flush import RangeFlush
 from parquet_sink.task.task import TaskFlush

@@ -11,7 +11,8 @@ import pytest
 from parquet_sink.errors import RunFilesLost, failure_named
 from parquet_sink.model.events import ConnectorRunning, Event, OffsetCommitted
 from parquet_sink.model.ranges import Accepted, LearnedSchema, PartitionProgress, PlannedRange
-from parquet_sink.state.sqlite import COMPANIONS, SqliteStore, learned_of
+from parquet_sink.state.database import COMPANIONS
+from parquet_sink.state.sqlite import SqliteStore, learned_of
 from parquet_sink.state.store import REPORTED, SLOTS, STOP
 from tests.messages import saying
 

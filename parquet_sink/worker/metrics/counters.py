@@ -127,6 +127,9 @@ class Counters:
             "flush_interval_exceeded", "Ranges that had waited for more than twice the flush interval when taken up."
         )
         self.dropped = self._counter("dropped_events", "Events lost before they were counted: totals are too low.")
+        self._add_histograms()
+
+    def _add_histograms(self) -> None:
         self.freshness = self._histogram(
             "freshness_seconds",
             "Age of a file's oldest record, by Kafka's timestamp, when the file was accepted.",
