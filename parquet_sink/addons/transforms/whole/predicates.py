@@ -85,7 +85,7 @@ class RecordIsTombstone:
 
 
 class Filter:
-    """Drops the records that its predicate chooses; all of them without one, of which a configuration is warned."""
+    """Drops the records that its predicate chooses; all of them without one."""
 
     keys: ClassVar[tuple[Key, ...]] = ()
     needs = VALUES_ONLY
