@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -131,7 +132,7 @@ class Scene:
             delivered = self.until(self.delivers())
             # what came after the loss is delivered, too
             after = self.until(self.delivers())
-        written = [self.group.until(lambda: self.writes.write(worker), RECOVERY_S) for worker in self.group.workers]  # noqa: B023
+        written = [self.group.until(partial(self.writes.write, worker), RECOVERY_S) for worker in self.group.workers]
         print(f"{what}, broker {number}: delivered {delivered:.1f} s, {after:.1f} s, written {written}")
         print(f"refused: {Counter(self.writes.refused)}")
         self.until(lambda: set(self.states().values()) == {"RUNNING"} and len(self.states()) == 2)

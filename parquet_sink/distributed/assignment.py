@@ -18,7 +18,7 @@ from typing import Final
 FORM: Final = 1
 """The version of our own records' form: the highest that this program reads, and writes where all in the group do."""
 AT_ONCE: Final = 1
-"""How many connectors a worker is on its way to begin with that another one hands over: meanwhile the rest run on."""
+"""How many connectors move to a worker from another living one at a time; the rest run on where they are."""
 NOBODY: Final = ""
 """Stands for no worker: a placement without source may begin at once, one without worker is only to be released."""
 

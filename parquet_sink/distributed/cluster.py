@@ -149,7 +149,7 @@ class Cluster:
         asked_s, group, owned = self._stop_request.requested_at_s, self._group, self._owned
         if asked_s is None or group is None or owned is None or self._failure is not None:
             return False
-        return time.monotonic() - asked_s < HAND_OVER_S and owned.any and group.others_stay
+        return time.monotonic() - asked_s < HAND_OVER_S and owned.has_any and group.others_stay
 
     def spark_is_up(self) -> None:
         """What this worker is given begins at once from now on: it joins, where it waited for that."""

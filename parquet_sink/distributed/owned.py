@@ -60,7 +60,7 @@ class OwnedConnectors:
         """The member as which an earlier life of this worker was in the group, which is known to have ended."""
 
     @property
-    def any(self) -> bool:
+    def has_any(self) -> bool:
         """Whether it runs one, or lets one end."""
         return bool(self._owned)
 

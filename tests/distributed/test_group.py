@@ -238,7 +238,7 @@ def test_a_stopping_worker_hands_over_one_connector_after_the_other(group: Group
     names = ["one", "two", "three", "four", "five", "six"]
     create(group, *names)
     leaving = group.workers["b"]
-    assert leaving.owned.any
+    assert leaving.owned.has_any
     leaving.owned.leave()
     least = len(names)
     for _ in range(60):
@@ -247,7 +247,7 @@ def test_a_stopping_worker_hands_over_one_connector_after_the_other(group: Group
         assert group.workers["a"].owned.group.others_stay is False
     assert group.running() == {name: ["a"] for name in names}
     assert least == len(names) - 1
-    assert not leaving.owned.any
+    assert not leaving.owned.has_any
 
 
 def test_what_waits_to_be_handed_over_is_said_to_run(group: Group) -> None:
