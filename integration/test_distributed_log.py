@@ -140,6 +140,28 @@ def test_a_new_leader_ends_the_former_ones_right_to_write(broker: Broker, topic:
         assert [*reader.state.connectors] == ["a", "b"]
 
 
+class _LateFlush(Producer):
+    """Looks once everything waits to be told."""
+
+    def flush(self, timeout: float = -1) -> int:
+        time.sleep(1)
+        return super().flush(timeout)
+
+
+def test_a_former_leader_is_told_whichever_thread_hears_of_it(
+    broker: Broker, topic: TopicFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its client tells whoever polls; the writer hears of its lost records while the client raises why."""
+    monkeypatch.setattr(log, "_serve", lambda client, discarded: discarded.wait(60))
+    monkeypatch.setattr(log, "Producer", _LateFlush)
+    name = topic(config=COMPACTED)
+    former = opened(broker, name)
+    with closing(opened(broker, name)):
+        with pytest.raises(Deposed, match=saying("another worker now", "Nothing was written")) as deposed:
+            former.write({**connector("late"), **connector("later")})
+        assert not deposed.value.may_be_written
+
+
 def test_a_record_that_is_refused_takes_its_transaction_with_it(broker: Broker, topic: TopicFactory) -> None:
     """Nothing of it is written, also once the leader opened its writer again."""
     name = topic(config={**COMPACTED, "max.message.bytes": "2000"})

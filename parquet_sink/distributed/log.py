@@ -278,9 +278,23 @@ class _ServedProducer:
         del self.client
 
 
+_RAISED: Final = (KafkaException, SystemError)
+"""What a client's calls raise once it was fenced. It raises that before it tells of records that were not delivered,
+and Python makes a SystemError of a callback that runs meanwhile."""
+
+
+def _told(raised: KafkaException | SystemError) -> KafkaError:
+    """Raises what is no client's error."""
+    cause = raised.__cause__ if isinstance(raised, SystemError) else raised
+    if not isinstance(cause, KafkaException):
+        raise raised
+    error: KafkaError = cause.args[0]
+    return error
+
+
 def _serve(client: Producer, discarded: threading.Event) -> None:
     while not discarded.is_set():
-        with suppress(KafkaException):  # of a transaction: whoever began it is told
+        with suppress(*_RAISED):  # of a transaction: whoever began it is told
             client.poll(SERVE_S)
     client.purge(blocking=False)
 
@@ -364,8 +378,8 @@ class ConfigWriter:
                 return SILENT, asked
             asked = not lost
             client.commit_transaction(self._timeout_s)
-        except KafkaException as error:
-            return error.args[0], asked
+        except _RAISED as error:
+            return _told(error), asked
         return None
 
     def _failure(self, error: KafkaError, *, may_be_written: bool) -> KafkaFailed:
