@@ -182,7 +182,7 @@ def _is_told(message: str) -> bool:
 @pytest.mark.in_turn
 def test_brokers_that_are_silent_are_waited_for(own: Broker, caplog: pytest.LogCaptureFixture) -> None:
     """A reader goes on when they are back, and says once that they were not; a write says that nothing was written."""
-    caplog.set_level(logging.INFO, log.__name__)
+    caplog.set_level(logging.INFO, "parquet_sink")
     own.create_topic("configs", 1, COMPACTED)
     with closing(opened(own, "configs")) as slow, closing(config_reader(own, "configs")) as reader:
         slow.write(connector("a"))
