@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import field
+from functools import cached_property
 from typing import ClassVar, Final, Literal
 
 from parquet_sink import __version__
@@ -89,7 +90,7 @@ class RecordSinkSettings(TopicSinkSettings):
         """Any topic can be read."""
         return None
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """Stands for the settings, and the version, that records of a range come out by."""
         converters = [one and one.recorded() for one in (self.value, self.key, self.header)]

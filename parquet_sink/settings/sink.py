@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import field
+from functools import cached_property
 from typing import ClassVar, Literal, TypeGuard
 
 from parquet_sink import __version__
@@ -122,7 +123,7 @@ class SinkSettings(TopicSinkSettings):
         reason = self.tables.why_unusable(topic)
         return None if reason is None else f"Invalid [{MAP_KEY}]. {reason}"
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """Stands for the settings, and the version, that the files of a range depend on, by the names of their keys.
 

@@ -6,7 +6,7 @@ import sys
 import orjson
 import pyarrow as pa
 
-from parquet_sink.convert.json import fast, native
+from parquet_sink.convert.json import fast
 
 POINT = pa.struct([("x", pa.float64()), ("p", pa.struct([("t", pa.string())]))])
 SCHEMA = pa.schema([("i", pa.int64()), ("f", pa.float64()), ("s", pa.string()), ("b", pa.bool_()), ("o", POINT)])
@@ -43,7 +43,7 @@ def main(seed: int) -> None:
         else:
             whole += 1
         array = pa.array(values, pa.binary())
-        found = native.read(array, SCHEMA)
+        found = fast.read_in_c(array, SCHEMA)
         if found is not None:
             read += 1
             found.validate(full=True)

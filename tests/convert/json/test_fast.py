@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from parquet_sink.convert.json import native
+from parquet_sink.convert.json import fast
 from parquet_sink.convert.json.fast import has_empty_object, read
 from parquet_sink.process.native import SWITCH
 
@@ -16,7 +16,7 @@ GOOD = [b'{"a":1,"s":"x"}', b'{"s":"}\\n{","o":{"x":1.5}}', b'{"n":null,"a":\n2}
 @pytest.fixture(autouse=True, params=["0", "1"])
 def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Arrow's, and the one in C before it."""
-    if request.param == "1" and native.extension() is None:
+    if request.param == "1" and fast.extension() is None:
         pytest.skip("it was not built")
     monkeypatch.setenv(SWITCH, request.param)
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.convert.json import fast, native
+from parquet_sink.convert.json import fast
 from parquet_sink.process.native import SWITCH
 from tests.thorough import examples
 
-pytestmark = pytest.mark.skipif(native.extension() is None, reason="it was not built")
+pytestmark = pytest.mark.skipif(fast.extension() is None, reason="it was not built")
 SCHEMA = pa.schema(
     [
         ("i", pa.int64()),
@@ -33,7 +33,7 @@ def turned_on(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def read(values: list[bytes], schema: pa.Schema = SCHEMA) -> pa.RecordBatch | None:
     """What is read in C."""
-    return native.read(pa.array(values, pa.binary()), schema)
+    return fast.read_in_c(pa.array(values, pa.binary()), schema)
 
 
 def by_arrow(values: list[bytes], schema: pa.Schema = SCHEMA) -> pa.RecordBatch:
@@ -138,7 +138,7 @@ def test_plain_values_are_read(value: bytes) -> None:
 def test_part_of_an_array_is_read() -> None:
     """Values before and behind it do not count."""
     values = pa.array([b"x", b'{"i":1}', b'{"i":2}', b"y"], pa.binary()).slice(1, 2)
-    found = native.read(values, SCHEMA)
+    found = fast.read_in_c(values, SCHEMA)
     assert found is not None
     assert found.column("i").to_pylist() == [1, 2]
 
