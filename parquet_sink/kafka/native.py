@@ -13,10 +13,9 @@ consumers of its own, whose names must come out; any doubt leaves the reading to
 import logging
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, Final
 
-from parquet_sink.process.native import SWITCH, is_turned_off
+from parquet_sink.process.native import SWITCH, is_turned_off, not_built
 
 log = logging.getLogger(__name__)
 
@@ -27,9 +26,7 @@ def not_there() -> str:
     """Why there is nothing to try; "" when there is. It loads no Kafka client."""
     if is_turned_off():
         return f"the environment has {SWITCH}=0"
-    if find_spec(EXTENSION) is None:
-        return f"{EXTENSION} was not built: install a C compiler, then parquet-sink again"
-    return ""
+    return not_built(EXTENSION)
 
 
 def why_not() -> str:

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import json as pyarrow_json
 
-from parquet_sink.process.native import is_turned_off
+from parquet_sink.process.native import JSON, is_turned_off
 
 _MAX_BYTES = 2**30
 _NEWLINE = pa.scalar(b"\n", pa.binary())  # made once: making it looks for modules that may not be there
@@ -171,7 +171,7 @@ def read_in_c(values: pa.BinaryArray, schema: pa.Schema) -> pa.RecordBatch | Non
 def extension() -> Any | None:
     """The module in C, where it was built."""
     try:
-        return import_module("parquet_sink.convert.json._native_json")
+        return import_module(JSON)
     except ImportError:
         return None
 
