@@ -1,7 +1,7 @@
 /* Reads many JSON objects of a known schema into flat buffers, or gives up: then Arrow's reader takes them.
  *
  * It is strict: whatever is not plainly one JSON object with fields of the schema, each at most once and of its type,
- * makes it give up on all values. `native.py` has the Python side, `fast.py` what the answer must be.
+ * makes it give up on all values. `fast.py` has the Python side, and says what the answer must be.
  */
 #define _GNU_SOURCE
 #define Py_LIMITED_API 0x030B0000
@@ -18,7 +18,7 @@
 #include <xlocale.h>
 #endif
 
-enum { NOTHING, INTEGER, FRACTION, BOOLEAN, TEXT, OBJECT }; /* kinds of columns; native.py has the same */
+enum { NOTHING, INTEGER, FRACTION, BOOLEAN, TEXT, OBJECT }; /* kinds of columns; fast.py has the same */
 enum { READ, OTHER, NO_MEMORY };                            /* how reading ends; OTHER: it is for Arrow's reader */
 enum { MOST_DEPTH = 200 };
 
