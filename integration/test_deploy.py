@@ -2,13 +2,17 @@
 
 import json
 import re
+import shutil
 import ssl
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping
+from functools import partial
 from http.client import HTTPSConnection
 from pathlib import Path
+from typing import Any
 
 import kubernetes_validate
 import pytest
@@ -20,15 +24,20 @@ from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.ports import free_port
 from tests.docs import deployments
 
+HAS = re.compile("connector orders: .*has it now")
 USER = {"Authorization": "Basic b3BlcmF0b3I6c2VjcmV0"}  # operator:secret
 
 
 def pod(
-    root: Path, ports: Mapping[str, int], deployment: deployments.Deployment | None = None, more: str = ""
+    root: Path,
+    ports: Mapping[str, int],
+    deployment: deployments.Deployment | None = None,
+    more: str = "",
+    made: Path | None = None,
 ) -> list[str]:
     """Puts the files of the pod below a folder, its ports elsewhere; the words of its command.
 
-    deployment: None for the one worker. more: lines of the worker file.
+    deployment: None for the one worker. more: lines of the worker file. made: certificates; None: they are made.
     """
     deployment = deployment or deployments.kubernetes()
 
@@ -41,9 +50,8 @@ def pod(
         place = Path(here(path))
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(here(text), encoding="utf-8")
-    made = root / "certificates"
-    made.mkdir()
-    (root / "etc" / "rest" / "server.pem").write_text((certificates.make(made) / "good.pem").read_text())
+    made = made or certificates.make(Path(tempfile.mkdtemp(dir=root)))
+    (root / "etc" / "rest" / "server.pem").write_text((made / "good.pem").read_text())
     (root / "etc" / "rest" / "ca.pem").write_text((made / "ca.pem").read_text())
     worker_file = Path(here(deployment.command[-1]))
     worker_file.write_text(worker_file.read_text(encoding="utf-8") + more)
@@ -110,31 +118,76 @@ def test_the_command_of_the_deployment(tmp_path: Path) -> None:
         worker.close()
 
 
-@pytest.mark.in_turn
-def test_the_command_of_the_stateful_set(tmp_path: Path, broker: Broker) -> None:
-    """A pod of the group is ready, leads it under the name that its pod has for the others, and has what is made."""
+def pod_of_the_set(root: Path, broker: Broker, more: str = "", made: Path | None = None) -> tuple[Command, int]:
+    """The command of a pod of the StatefulSet, started, and its port for others."""
     (server,) = broker.bootstrap_servers.split(",")
     ports = {"kafka-bootstrap.kafka:9092": int(server.rpartition(":")[2]), "8083": free_port(), "8443": free_port()}
     deployment = deployments.kubernetes_workers()
     factors = "".join(f"{what}.storage.replication.factor=1\n" for what in ("config", "status", "offset"))
-    worker = Command(tmp_path, pod(tmp_path, ports, deployment, factors), deployment.environment)
-    container, port = deployments.container(deployments.WORKERS), ports["8443"]
+    *words, file = pod(root, ports, deployment, factors + more, made)
+    own = shutil.copy(file, f"{file}-{ports['8443']}")  # several pods have all other files at the same places
+    return Command(root, [*words, own], deployment.environment), ports["8443"]
+
+
+def workers(port: int) -> list[dict[str, Any]]:
+    """As a pod tells them; none when it does not answer."""
+    status, content = answered(port, "GET", "/workers", USER)
+    return json.loads(content)["workers"] if status == 200 else []
+
+
+@pytest.mark.in_turn
+def test_the_command_of_the_stateful_set(tmp_path: Path, broker: Broker) -> None:
+    """A pod of the group is ready, leads it under the name that its pod has for the others, and has what is made."""
+    worker, port = pod_of_the_set(tmp_path, broker)
     try:
-        path = container["readinessProbe"]["httpGet"]["path"]
+        path = deployments.container(deployments.WORKERS)["readinessProbe"]["httpGet"]["path"]
         worker.until(lambda: asked(port, "GET", path) == 200, 120)
-        worker.until(lambda: b'"leads":true' in answered(port, "GET", "/workers", USER)[1])
+        worker.until(lambda: [one["leads"] for one in workers(port)] == [True])
         body = (tmp_path / "orders.json").read_text()
         worker.until(lambda: asked(port, "POST", "/connectors", USER, body) == 201)
-        worker.until(lambda: bool(re.search("connector orders: .*has it now", worker.said)))
-        (found,) = json.loads(answered(port, "GET", "/workers", USER)[1])["workers"]
+        worker.until(lambda: bool(HAS.search(worker.said)))
+        (found,) = workers(port)
         name = f"parquet-sink-0.parquet-sink-workers.default.svc:{port}"
         assert (found["worker_id"], found["url"]) == (name, f"https://{name}")
         began = time.monotonic()
         worker.send()
         assert worker.ended() == 0
-        assert time.monotonic() - began < deployment.grace_s
+        assert time.monotonic() - began < deployments.kubernetes_workers().grace_s
     finally:
         worker.close()
+
+
+@pytest.mark.in_turn
+def test_pods_of_the_stateful_set_share_connectors(tmp_path: Path, broker: Broker) -> None:
+    """They ask each other by TLS: one that does not lead passes a write on; what a stopped one had the other takes."""
+    made = certificates.make(Path(tempfile.mkdtemp(dir=tmp_path)))
+    here = f"group.id={tmp_path.name}\nrest.advertised.host.name=127.0.0.1\n"  # in place of the name of the pod
+    here += "".join(f"{what}.storage.topic={tmp_path.name}-{what}\n" for what in ("config", "status", "offset"))
+    pods = {port: command for command, port in (pod_of_the_set(tmp_path, broker, here, made) for _ in range(2))}
+    try:
+        for port, command in pods.items():
+            command.until(partial(_sees_two_and_a_leader, port))
+        follower = next(port for port in pods if f"127.0.0.1:{port}" not in _leader(port))
+        body = (tmp_path / "orders.json").read_text()
+        pods[follower].until(lambda: asked(follower, "POST", "/connectors", USER, body) in {201, 409})
+        pods[follower].until(lambda: any(HAS.search(command.said) for command in pods.values()))
+        owner = next(port for port, command in pods.items() if HAS.search(command.said))
+        (other,) = pods.keys() - {owner}
+        pods[owner].send()
+        pods[other].until(lambda: bool(HAS.search(pods[other].said)))
+        assert pods[owner].ended() == 0
+        pods[other].until(lambda: [one["worker_id"] for one in workers(other)] == [f"127.0.0.1:{other}"])
+    finally:
+        for command in pods.values():
+            command.close()
+
+
+def _sees_two_and_a_leader(port: int) -> bool:
+    return sorted(one["leads"] for one in workers(port)) == [False, True]
+
+
+def _leader(port: int) -> str:
+    return next(one["url"] for one in workers(port) if one["leads"])
 
 
 @pytest.mark.slow
