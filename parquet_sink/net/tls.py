@@ -2,12 +2,13 @@
 
 import os
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.process.per_process import PerProcess
 
 CA_KEY: Final = "connect.ems.tls.ca.file"
 ENVIRONMENT_CA: Final = ("REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")
@@ -88,18 +89,28 @@ def problems(ca_file: str | None, environment: Mapping[str, str]) -> Iterator[st
 def tls_context(authorities: Authorities | None, own: OwnCertificate | None = None) -> ssl.SSLContext:
     """A context that verifies certificate and host name, by these authorities alone or else by the system's.
 
-    Raises InvalidConfiguration, naming the source, when a file cannot be used.
+    Without a certificate of one's own it is shared in this process: to read all authorities of a machine takes 40 ms of
+    CPU, at each start of a connector. Raises InvalidConfiguration, naming the source, when a file cannot be used.
     """
+    if own is None:
+        return _shared.get((authorities, _version(authorities)))
     context = _trusting(authorities)
-    if own is not None:
-        password = own.password.reveal() if own.password else ""
-        try:  # a password, be it empty: OpenSSL would ask for it on the terminal
-            context.load_cert_chain(own.certificate_file, own.key_file, password)
-        except (OSError, ValueError) as error:
-            files = " and ".join(filter(None, (own.certificate_file, own.key_file)))
-            cause = describe(error, "a certificate with its key", locked=True)
-            raise _unusable(own.source, files, cause, "Correct it") from error
+    password = own.password.reveal() if own.password else ""
+    try:  # a password, be it empty: OpenSSL would ask for it on the terminal
+        context.load_cert_chain(own.certificate_file, own.key_file, password)
+    except (OSError, ValueError) as error:
+        files = " and ".join(filter(None, (own.certificate_file, own.key_file)))
+        cause = describe(error, "a certificate with its key", locked=True)
+        raise _unusable(own.source, files, cause, "Correct it") from error
     return context
+
+
+def _version(authorities: Authorities | None) -> Sequence[object]:
+    """Another one when the file changed, or what is in the folder: a new context is made then."""
+    usual = ssl.get_default_verify_paths()
+    places = (usual.cafile, usual.capath) if authorities is None else (authorities.place,)
+    found = [os.stat(place) for place in places if place is not None and os.path.exists(place)]
+    return tuple((one.st_mtime_ns, one.st_size, one.st_ino) for one in found)
 
 
 def _trusting(authorities: Authorities | None) -> ssl.SSLContext:
@@ -117,3 +128,8 @@ def _trusting(authorities: Authorities | None) -> ssl.SSLContext:
 
 def _unusable(source: str, files: str, cause: str, cure: str) -> InvalidConfiguration:
     return InvalidConfiguration([f"Invalid [{source}]. {files} cannot be used: {cause}. {cure}."])
+
+
+_shared: Final[PerProcess[tuple[Authorities | None, object], ssl.SSLContext]] = PerProcess(
+    lambda key: _trusting(key[0])
+)

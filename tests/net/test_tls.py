@@ -1,9 +1,11 @@
 """Whom a target's certificate must come from."""
 
+import shutil
 import ssl
 from pathlib import Path
 
 import pytest
+from requests import certs
 
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.net.tls import target_authorities, tls_context
@@ -36,3 +38,20 @@ def test_tls_is_always_verified() -> None:
     """The system's store is the default, with certificate and name checked."""
     context = tls_context(target_authorities(None, {}))
     assert (context.verify_mode, context.check_hostname) == (ssl.CERT_REQUIRED, True)
+
+
+def test_authorities_are_read_once_for_each_version(tmp_path: Path) -> None:
+    """Who asks again has the same context, until the file changes: then what it has now counts, and is told of."""
+    file = tmp_path / "ca.pem"
+    shutil.copy(certs.where(), file)
+    ours = target_authorities(str(file), {})
+    first = tls_context(ours)
+    assert tls_context(ours) is first
+    assert tls_context(None) is tls_context(None) is not first
+
+    file.write_text("hello")
+    with pytest.raises(InvalidConfiguration, match=saying(str(file), "certificates in PEM form")):
+        tls_context(ours)
+    file.unlink()
+    with pytest.raises(InvalidConfiguration, match=saying(str(file), "no such file")):
+        tls_context(ours)
