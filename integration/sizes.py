@@ -4,11 +4,11 @@ import os
 import sys
 
 
-def size(name: str, default: int) -> int:
-    """A positive number from the environment. Ends the program when it is something else."""
+def size(name: str, default: int, least: int = 1) -> int:
+    """A number of at least `least` from the environment. Ends the program when it is something else."""
     given = os.environ.get(name) or str(default)
-    if not (given.isascii() and given.isdigit() and int(given)):
-        sys.exit(f"{name}={given}: give a whole number above 0")
+    if not (given.isascii() and given.isdigit() and int(given) >= least):
+        sys.exit(f"{name}={given}: give a whole number of at least {least}")
     return int(given)
 
 

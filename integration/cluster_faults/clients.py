@@ -20,7 +20,6 @@ from integration.cluster_faults.workers import ASK_S, Workers
 from parquet_sink.distributed.state import ConfigState
 from parquet_sink.worker.herder.values import TargetState
 
-CLIENTS: Final = 3
 PAUSE_S: Final = 2.0
 """The most between two requests of a client."""
 KEY: Final = "connect.ems.commit.records"
@@ -34,9 +33,9 @@ _ACTIONS: Final = {TargetState.STARTED: "resume", TargetState.PAUSED: "pause", T
 
 
 class Clients:
-    """A few, each in a thread of its own. loaded, others: configurations by name; those of the load are there.
+    """Some, each in a thread of its own. loaded, others: configurations by name; those of the load are there.
 
-    history: what was asked and told. answers: how often each status came to a write; 0 stands for none.
+    many: how many. history: what was asked and told. answers: how often each status came to a write; 0 stands for none.
     """
 
     def __init__(
@@ -45,13 +44,14 @@ class Clients:
         loaded: Mapping[str, Mapping[str, str]],
         others: Mapping[str, Mapping[str, str]],
         seed: int,
+        many: int,
     ) -> None:
         self._workers, self._loaded, self._configs = workers, loaded, {**loaded, **others}
         self._values = count(_FIRST_VALUE)
         self.history = [_made(name, config[KEY]) for name, config in loaded.items()]
         self.answers: Counter[int] = Counter()
         self._ends = threading.Event()
-        chances = [random.Random(f"{seed}-{number}") for number in range(CLIENTS)]
+        chances = [random.Random(f"{seed}-{number}") for number in range(many)]
         self._threads = [threading.Thread(target=self._run, args=(one,), name="client") for one in chances]
 
     def start(self) -> None:

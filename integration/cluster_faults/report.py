@@ -14,7 +14,7 @@ from integration.oracle.trial import Course
 class Plan:
     """Sizes of a run. per_second: records of each connector. session_ms: session.timeout.ms of the workers.
 
-    interval_ms: how old records become at most.
+    interval_ms: how old records become at most. clients: that change connectors by REST meanwhile.
     """
 
     minutes: int
@@ -24,6 +24,7 @@ class Plan:
     per_second: int
     session_ms: int
     interval_ms: int = 2_000
+    clients: int = 3
 
 
 @dataclass

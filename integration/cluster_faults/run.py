@@ -60,9 +60,10 @@ class ClusterFaults:
     def run(self) -> None:
         """Raises Failed, AssertionError, TimeoutError."""
         configs = self._start()
-        changed = list(configs)[CHANGED - 1 :: CHANGED]
+        changed = list(configs)[CHANGED - 1 :: CHANGED] if self._plan.clients else []
         others = {name: self._of_nothing(name) for name in (f"other-{number}" for number in range(OTHERS))}
-        asking = Clients(self.workers, {name: configs[name] for name in changed}, others, self._plan.seed)
+        plan = self._plan
+        asking = Clients(self.workers, {name: configs[name] for name in changed}, others, plan.seed, plan.clients)
         asking.start()
         nemesis, began = Nemesis(self.workers, self._plan.session_ms / 1_000, self._wait), time.monotonic()
         for kind, number in rounds(self._chance):
