@@ -127,7 +127,7 @@ def to_end(
     """Of connectors that run on this worker and are not its any more: those that it ends now.
 
     Those that others are to have end one after the other (AT_ONCE), so that none rests longer than it takes to move.
-    begun: those whose next owner said that it has begun with them.
+    begun: those whose next owner said that it has begun with them, or that are awaited no longer.
     """
     known = _names(assignment, worker_id, member_id)
     moving = {

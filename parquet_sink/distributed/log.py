@@ -40,7 +40,7 @@ LOOK_S: Final = 10.0
 SOON_S: Final = 1.0
 MISSES: Final = 3
 """Looks in a row that have to agree that a topic is gone: a broker that starts may not know it yet."""
-ANEW: Final = "Stop all workers, see to it that the topic has what it is to have, and start them again."
+_CURE: Final = "Stop all workers, restore the topic's records, and start the workers."
 WRITE_S: Final = 10.0
 """How long a transaction may take. One that its writer left open is aborted by the brokers after this time."""
 SERVE_S: Final = 0.5
@@ -188,7 +188,7 @@ class TopicReader(Generic[S]):
             return
         self._misses, self._id = 0, self._id or found
         if found not in {self._id, ""}:
-            raise KafkaFailed(f"Topic {self._topic} was deleted and created again while workers ran. {ANEW}")
+            raise KafkaFailed(f"Topic {self._topic} was deleted and created again while workers ran. {_CURE}")
         if added := [number for _, number in there.partitions if number not in self._next]:
             self._consumer.incremental_assign([TopicPartition(self._topic, one, OFFSET_BEGINNING) for one in added])
             with self._changed:
@@ -198,7 +198,7 @@ class TopicReader(Generic[S]):
     def _missed(self, now_s: float) -> None:
         """There is no such topic, says a broker."""
         self._misses, self._look_at_s = self._misses + 1, now_s + SOON_S
-        gone = TopicGone(f"Topic {self._topic} does not exist. {ANEW}")
+        gone = TopicGone(f"Topic {self._topic} does not exist. {_CURE}")
         self._trouble.met(gone)
         if self._next and self._misses >= MISSES:
             raise gone
@@ -228,7 +228,7 @@ class TopicReader(Generic[S]):
         if error.code() in client_options.OUT_OF_RANGE:
             raise KafkaFailed(
                 f"Topic {self._topic} was recreated while workers ran, or lost records of topic-partition "
-                f"{message.partition()} ({error.str()}). {ANEW}"
+                f"{message.partition()} ({error.str()}). {_CURE}"
             )
         if error.code() not in client_errors.UNKNOWN:
             self._trouble.met(self._trouble.failure(error))
@@ -363,20 +363,15 @@ class ConfigWriter:
 
         The client asks for no commit of a transaction of which a record was not delivered, and says why.
         """
-        lost: list[KafkaError] = []
+        told: list[KafkaError | None] = []
         asked = False
-
-        def delivered(error: KafkaError | None, message: Message) -> None:
-            if error is not None:
-                lost.append(error)
-
         try:
             client.begin_transaction()
             for key, value in records.items():
-                client.produce(self._topic, value, key, 0, on_delivery=delivered)
+                client.produce(self._topic, value, key, 0, on_delivery=lambda error, _: told.append(error))
             if client.flush(self._timeout_s):
                 return SILENT, asked
-            asked = not lost
+            asked = not any(told)
             client.commit_transaction(self._timeout_s)
         except _RAISED as error:
             return _told(error), asked

@@ -29,6 +29,8 @@ from parquet_sink.worker.loop.status import Status
 ASK_S: Final = 90.0
 AGAIN_S: Final = 5.0
 """After which a record is sent again that is not in its topic."""
+TURN_S: Final = 30.0
+"""How long the others that move wait for one that does not begin where it is now: its brokers may not answer there."""
 log = logging.getLogger(__name__)
 
 
@@ -55,6 +57,7 @@ class OwnedConnectors:
     ) -> None:
         self.group, self._registry, self._local, self._queue, self._load = group, registry, local, queue, load
         self._owned: dict[str, _Owned] = {}
+        self._ended_s: dict[str, float] = {}
         self._sent: dict[bytes, tuple[bytes | None, float]] = {}
         self.earlier: str | None = None
         """The member as which an earlier life of this worker was in the group, which is known to have ended."""
@@ -94,6 +97,7 @@ class OwnedConnectors:
 
     def _begin(self, name: str, stored: StoredConnector, member_id: str, config: ConfigState) -> None:
         self._owned[name] = _Owned(member_id, config.offset_of(records.RESTART, name))
+        self._ended_s.pop(name, None)
         log.info("connector %s: this worker has it now", name)
         said = self.group.status.state.connectors.get(name)
         elsewhere = said is not None and said.worker_id != self.group.worker_id
@@ -116,8 +120,11 @@ class OwnedConnectors:
             if not one.leaves and not (name in mine and name in config.connectors and one.member_id == member_id)
         }
         may_wait = {name for name in others & config.connectors.keys() if self._owned[name].member_id == member_id}
-        begins = begun(config.assignment, self.group.status.state)
-        ending = to_end(config.assignment, self.group.worker_id, member_id, may_wait, begins) | (others - may_wait)
+        assignment, now_s = config.assignment, time.monotonic()
+        self._ended_s = {name: at_s for name, at_s in self._ended_s.items() if name in assignment.placements}
+        over = {name for name, at_s in self._ended_s.items() if now_s - at_s >= TURN_S}
+        over |= begun(assignment, self.group.status.state)
+        ending = to_end(assignment, self.group.worker_id, member_id, may_wait, over) | (others - may_wait)
         for name, one in self._owned.items():
             if name in ending:
                 one.leaves = True
@@ -134,6 +141,7 @@ class OwnedConnectors:
             for name in ending:
                 if name not in busy:
                     del self._owned[name]
+                    self._ended_s[name] = time.monotonic()
 
     def _release(self, member_id: str, assignment: Assignment) -> None:
         """Says of what it runs no more that another worker may have it, as the assignment asks, until that is read."""

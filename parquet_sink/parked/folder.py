@@ -133,7 +133,7 @@ class ParkedFolder:
         cure = f"Raise {MAX_BYTES}, or name a dead-letter topic"
         if used:
             cure = (
-                "Look at them with parquet-sink parked list, mend the cause, and send them with parquet-sink parked "
+                "Look at them with parquet-sink parked list, correct the cause, and send them with parquet-sink parked "
                 f"replay, or give them up with parquet-sink parked drop; or raise {MAX_BYTES}"
             )
         raise ParkedFull(

@@ -225,6 +225,6 @@ class FrameFlush:
     def _invalid(self, error: InvalidRecord) -> str:
         return (
             f"{self._frame.described}, row {error.offset}: {error.reason}. Correct the connector file if it asks for "
-            f"something else than the row has; otherwise mend or filter such rows in the program. "
+            f"something else than the row has; otherwise correct or filter such rows in the program. "
             f"{self._frame.repeated}"
         )

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from parquet_sink.distributed import assignment, leader, records
+from parquet_sink.distributed import assignment, leader, owned, records
 from parquet_sink.distributed import group as known_group
 from parquet_sink.distributed.herder import DistributedHerder
 from parquet_sink.worker.herder.errors import (
@@ -248,6 +248,21 @@ def test_a_stopping_worker_hands_over_one_connector_after_the_other(group: Group
     assert group.running() == {name: ["a"] for name in names}
     assert least == len(names) - 1
     assert not leaving.owned.has_any
+
+
+@pytest.mark.parametrize(("turn_s", "rests"), [(30.0, 2), (0.0, 4)])
+def test_one_that_does_not_begin_elsewhere_holds_the_others_up_for_a_time(
+    group: Group, monkeypatch: pytest.MonkeyPatch, turn_s: float, rests: int
+) -> None:
+    """Two workers give two connectors each to one that joins and begins none: of each one rests, then both."""
+    monkeypatch.setattr(owned, "TURN_S", turn_s)
+    names = [f"connector-{number}" for number in range(12)]
+    create(group, *names)
+    joined = group.add("c")
+    joined.membership.hear()
+    joined.frozen = True
+    group.step(40)
+    assert len(group.running()) == len(names) - rests
 
 
 def test_what_waits_to_be_handed_over_is_said_to_run(group: Group) -> None:
