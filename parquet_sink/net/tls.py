@@ -3,6 +3,7 @@
 import os
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -93,7 +94,7 @@ def tls_context(authorities: Authorities | None, own: OwnCertificate | None = No
     CPU, at each start of a connector. Raises InvalidConfiguration, naming the source, when a file cannot be used.
     """
     if own is None:
-        return _shared.get((authorities, _version(authorities)))
+        return _shared.get((authorities, tuple(_version(authorities))))
     context = _trusting(authorities)
     password = own.password.reveal() if own.password else ""
     try:  # a password, be it empty: OpenSSL would ask for it on the terminal
@@ -109,8 +110,12 @@ def _version(authorities: Authorities | None) -> Sequence[object]:
     """Another one when the file changed, or what is in the folder: a new context is made then."""
     usual = ssl.get_default_verify_paths()
     places = (usual.cafile, usual.capath) if authorities is None else (authorities.place,)
-    found = [os.stat(place) for place in places if place is not None and os.path.exists(place)]
-    return tuple((one.st_mtime_ns, one.st_size, one.st_ino) for one in found)
+    found = list[object]()
+    for place in filter(None, places):
+        with suppress(OSError):  # it is not there: who reads it says so
+            one = os.stat(place)
+            found.append((one.st_mtime_ns, one.st_size, one.st_ino))
+    return found
 
 
 def _trusting(authorities: Authorities | None) -> ssl.SSLContext:
