@@ -30,7 +30,7 @@ def files_run() -> Iterator[set[str]]:
         yield found
     finally:
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
+        threading.setprofile(None)
 
 
 def test_a_records_journey_is_short(spark_task: SparkTask) -> None:
