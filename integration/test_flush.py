@@ -59,12 +59,14 @@ def _files(worker: WorkerProcess, name: str, reason: str) -> bool:
     return f'parquet_sink_files_total{{connector="{name}",reason="{reason}"}} 2.0' in worker.ask("GET", "/metrics").text
 
 
-def _begun(worker: WorkerProcess, sink: Sink, topic: str, count: int) -> None:
-    """A connector that has looked at its empty topic, then records that wait in it."""
-    _waiting(worker, sink.broker, sink.properties(topic, commit_interval_ms=HOUR_MS), count)
+def _begun(worker: WorkerProcess, sink: Sink, topic: str, count: int, partitions: int = 1) -> None:
+    """A connector that has looked at its empty topic, then records that wait in all its topic-partitions."""
+    _waiting(worker, sink.broker, sink.properties(topic, commit_interval_ms=HOUR_MS), count, partitions)
 
 
-def _waiting(worker: WorkerProcess, broker: Broker, config: Mapping[str, str], count: int) -> None:
+def _waiting(
+    worker: WorkerProcess, broker: Broker, config: Mapping[str, str], count: int, partitions: int = 1
+) -> None:
     """Likewise, of a connector of any class."""
     name, topic = config["name"], config["topics"]
     worker.do("POST", "/connectors", {"name": name, "config": config})
@@ -72,7 +74,8 @@ def _waiting(worker: WorkerProcess, broker: Broker, config: Mapping[str, str], c
     worker.until(
         lambda: any(one["partitions"] for one in worker.do("GET", "/progress") if one["status"]["name"] == name)
     )
-    broker.produce(topic, numbered(count))
+    for partition in range(partitions):
+        broker.produce(topic, numbered(count)[partition::partitions], partition)
     worker.until(lambda: _lag(worker, name) == count)
 
 
@@ -81,7 +84,7 @@ def test_what_waits_goes_out_when_it_is_asked_for(
 ) -> None:
     """Within an interval of an hour: all, one topic-partition, nothing; refused while paused and stopped."""
     name = topic(2)
-    _begun(worker, sink, name, 10)
+    _begun(worker, sink, name, 10, partitions=2)
     assert sink.rows() == []
     status, out = command(worker, "flush", sink.name, "--topic-partition", f"{name}:1", "--wait")
     assert (status, "flushed: 1 file, " in out) == (0, True), out
@@ -110,7 +113,7 @@ def test_lines_that_wait_go_out(
     name, file = topic(2), tmp_path / "out.txt"
     keys = {"connector.class": "FileStreamSink", "file": str(file), "value.converter": "StringConverter"}
     ours = {"connect.ems.commit.interval.ms": str(HOUR_MS), "connect.ems.tmp.dir": str(sink.tmp_dir)}
-    _waiting(worker, broker, {"name": sink.name, "topics": name, **keys, **ours}, 10)
+    _waiting(worker, broker, {"name": sink.name, "topics": name, **keys, **ours}, 10, partitions=2)
     assert not file.exists() or file.read_text() == ""
     status, out = command(worker, "flush", sink.name, "--wait", "--json")
     report = json.loads(out)
