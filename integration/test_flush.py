@@ -64,9 +64,7 @@ def _begun(worker: WorkerProcess, sink: Sink, topic: str, count: int, partitions
     _waiting(worker, sink.broker, sink.properties(topic, commit_interval_ms=HOUR_MS), count, partitions)
 
 
-def _waiting(
-    worker: WorkerProcess, broker: Broker, config: Mapping[str, str], count: int, partitions: int = 1
-) -> None:
+def _waiting(worker: WorkerProcess, broker: Broker, config: Mapping[str, str], count: int, partitions: int = 1) -> None:
     """Likewise, of a connector of any class."""
     name, topic = config["name"], config["topics"]
     worker.do("POST", "/connectors", {"name": name, "config": config})
