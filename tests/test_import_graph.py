@@ -106,30 +106,37 @@ def modules() -> dict[str, Path]:
 MODULES = modules()
 
 
-@cache
-def tree(module: str) -> ast.Module:
-    """The source of a module, parsed."""
-    return ast.parse(MODULES[module].read_text(encoding="utf-8"))
-
-
 def not_imported(node: ast.AST) -> bool:
     """Whether it is `if TYPE_CHECKING:` or `if __name__ == "__main__":`, of which a module's importers have nothing."""
     return isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "__name__ == '__main__'")
 
 
-def nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """All nodes below, those within functions included, those for the type checker or a program alone left out."""
-    for child in ast.iter_child_nodes(node):
-        if not not_imported(child):
-            yield child
-            yield from nodes(child)
+@cache
+def told(path: Path) -> tuple[tuple[ast.AST, bool], ...]:
+    """Imports and calls of a file, those within functions included; of each whether the module's importers have it.
+
+    A file is parsed once, and its tree is not kept: both take seconds.
+    """
+    found: list[tuple[ast.AST, bool]] = []
+    waiting: list[tuple[ast.AST, bool]] = [(ast.parse(path.read_text(encoding="utf-8")), True)]
+    while waiting:
+        node, had = waiting.pop()
+        if isinstance(node, ast.Import | ast.ImportFrom | ast.Call):
+            found.append((node, had))
+        waiting += [(child, had and not not_imported(child)) for child in ast.iter_child_nodes(node)]
+    return tuple(found)
+
+
+def nodes(module: str) -> Iterator[ast.AST]:
+    """Imports and calls of a module, those for the type checker or a program alone left out."""
+    return (node for node, had in told(MODULES[module]) if had)
 
 
 @cache
 def imports(module: str) -> frozenset[str]:
     """What a module imports anywhere: dotted names, `from a import b` as `a` and `a.b`."""
     found: set[str] = set()
-    for node in nodes(tree(module)):
+    for node in nodes(module):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -167,9 +174,7 @@ def within(name: str, packages: tuple[str, ...]) -> bool:
 def impurities(module: str) -> frozenset[str]:
     """Whatever ties a module to the world outside: imports, and calls of built-in functions."""
     found = {name for name in imports(module) if within(name, tuple(IMPURE)) or name in IMPURE_NAMES}
-    calls = {
-        node.func.id for node in nodes(tree(module)) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-    }
+    calls = {node.func.id for node in nodes(module) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
     return frozenset(found | (calls & IMPURE_CALLS))
 
 
@@ -288,7 +293,7 @@ def test_no_circles_among_modules() -> None:
 def named_modules(path: Path) -> set[str]:
     """The modules that stand in import statements: of `from a.b import c` either a.b.c or a.b."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node, _ in told(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -297,6 +302,7 @@ def named_modules(path: Path) -> set[str]:
     return found
 
 
+@cache
 def is_module(name: str) -> bool:
     """Whether a dotted name is a module or package of this repository."""
     path = ROOT.parent.joinpath(*name.split("."))
