@@ -65,6 +65,7 @@ def test_a_thousand_offsets_are_committed_whatever_the_brokers_limit(strict: Bro
         group.close()
 
 
+@pytest.mark.in_turn
 def test_clients_that_forgot_all_brokers_are_replaced(
     strict: Broker, door: Brokerless, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -257,6 +258,7 @@ def beside(first: Broker, folder: Path) -> Broker:
     return Broker(port=port, data_dir=folder, properties=own)
 
 
+@pytest.mark.in_turn
 def test_the_quick_ends_follow_the_leaders(strict: Broker, tmp_path: Path) -> None:
     """Of a broker that ends they are not known; those that it led are known again once they have another leader."""
     second = beside(strict, tmp_path / "second-of-quick")
