@@ -32,7 +32,7 @@ def tell(node: WorkerController, turn: int | None = None) -> None:
 
 
 def of_the_turn(seconds: Mapping[str, float], turn: int) -> set[str]:
-    """A third of these tests, by what they take: unit tests for themselves, since not all processes have them."""
+    """A quarter of these tests, by what they take: unit tests for themselves, since not all processes have them."""
     chosen = set()
     for of_unit in (True, False):
         dealt = [0.0] * TURNS

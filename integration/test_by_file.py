@@ -103,12 +103,12 @@ def test_other_tests_than_those_of_the_others_end_the_run() -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 20])
-def test_tests_that_take_turns_are_run_by_one_of_three_commits(count: int) -> None:
-    """Each once, in whatever order they are collected; each third takes as long, and one is run without git."""
+def test_tests_that_take_turns_are_run_by_one_of_four_commits(count: int) -> None:
+    """Each once, in whatever order they are collected; each quarter takes as long, and one is run without git."""
     ids = [f"{folder}/test_long.py::test_{number}" for number in range(count) for folder in ("integration", "tests")]
     seconds = {one: int(one.rpartition("_")[2]) % 4 * 30 + 10 for one in ids}
     again = dict(sorted(seconds.items(), reverse=True))
-    turns = {turn_of(commit) for commit in ("a", "b", "c")}
+    turns = {turn_of(commit) for commit in "abcd"}
     assert turns == set(range(TURNS))
     assert sorted(one for turn in turns for one in of_the_turn(again, turn)) == sorted(ids)
     others = {one: s for one, s in seconds.items() if not one.startswith(UNIT_IDS)}

@@ -22,13 +22,13 @@ def examples(number: int) -> int:
     return number if THOROUGH else min(number, max(round(number * SHARE), FEWEST))
 
 
-TURNS: Final = 3
+TURNS: Final = 4
 IN_TURN: Final = "in_turn"
-"""The mark of long tests, of which each commit runs a third: the next commit probably has others."""
+"""The mark of long tests, of which each commit runs a quarter: the next commit probably has others."""
 
 
 def turn_of(commit: str) -> int:
-    """From 0: which third that is. commit: its id in hexadecimal, '' where there is none."""
+    """From 0: which quarter that is. commit: its id in hexadecimal, '' where there is none."""
     return int(commit or "0", 16) % TURNS
 
 
