@@ -39,9 +39,9 @@ class TopicFactory(Protocol):
 
 
 LONGEST = (
-    *("documents", "distributed", "connect_group", "cli", "kafka_planner", "demo", "signals", "steps", "worker"),
-    *("canary", "connect_rest", "canary_group", "rolling_upgrade", "cluster", "file_source", "broker"),
-    *("broker_security", "commands_of_a_worker", "file_sink", "run_basic", "run_kafka", "run_bad_input"),
+    *("documents", "distributed", "connect_group", "kafka_planner", "file_source", "rolling_upgrade", "cli", "demo"),
+    *("signals", "steps", "worker", "canary", "connect_rest", "canary_group", "cluster", "run_kafka"),
+    *("commands_of_a_worker", "broker", "broker_security", "run_basic", "run_bad_input", "file_sink"),
     *("run_formats_bad", "run_parked", "flush", "membership", "run_formats", "ranges_ahead", "fence"),
     *("run_files_lost", "s3_answers"),
 )
