@@ -2,9 +2,11 @@
 
 import gc
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.database import DirectoryBasedExampleDatabase
 
 from tests.backwards import pytest_make_collect_report
 from tests.thorough import examples
@@ -13,7 +15,10 @@ __all__ = ["pytest_make_collect_report"]  # a hook of pytest
 
 # No test asserts on time: a busy machine is no defect.
 LENIENT = [HealthCheck.too_slow]
-settings.register_profile("house", deadline=None, max_examples=examples(100), suppress_health_check=LENIENT)
+FAILED = DirectoryBasedExampleDatabase(Path(__file__).parents[1] / ".hypothesis" / "examples")  # of this copy alone
+settings.register_profile(
+    "house", deadline=None, max_examples=examples(100), suppress_health_check=LENIENT, database=FAILED
+)
 settings.load_profile("house")
 
 

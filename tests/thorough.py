@@ -10,6 +10,10 @@ from typing import Final
 
 from hypothesis import HealthCheck
 
+from parquet_sink.process.cache import cache_folder
+
+os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(cache_folder() / "hypothesis"))
+"""What hypothesis finds in a module's source is kept for all copies of the repository on this machine."""
 THOROUGH: Final = os.environ.get("THOROUGH", "") not in {"", "0"}
 SHARE: Final = 0.2
 FEWEST: Final = 6
