@@ -1,11 +1,12 @@
-/* Reads records of one topic-partition from librdkafka into flat buffers, without a Python object for each.
+/* Reads records of one topic-partition from librdkafka into flat buffers, without a Python object for each; and
+ * describes topics, without three objects for each topic-partition.
  *
  * Nothing is linked: the functions are looked up in the library that confluent-kafka brings and has loaded. They read
  * the topic-partition's own queue of a consumer that confluent-kafka made. Logs, errors of the client, and callbacks
  * stay in the consumer's main queue, which confluent-kafka serves. `native.py` checks all of this before it is used,
  * `native_batches.py` has the Python side.
  *
- * Declarations below are those of librdkafka's rdkafka.h that are the same in all versions 1.x and 2.x.
+ * Declarations below are those of librdkafka's rdkafka.h that are the same in all versions from 2.3 on.
  */
 #define Py_LIMITED_API 0x030B0000
 #define PY_SSIZE_T_CLEAN
@@ -19,6 +20,8 @@
 typedef struct rd_kafka_s rd_kafka_t;
 typedef struct rd_kafka_queue_s rd_kafka_queue_t;
 typedef struct rd_kafka_headers_s rd_kafka_headers_t;
+typedef struct rd_kafka_event_s rd_kafka_event_t;
+typedef struct rd_kafka_error_s rd_kafka_error_t;
 typedef struct {
     int err;
     void *topic;
@@ -44,6 +47,27 @@ static struct {
     int (*headers)(const rd_kafka_message_t *, rd_kafka_headers_t **);
     int (*header_at)(const rd_kafka_headers_t *, size_t, const char **, const void **, size_t *);
     const char *(*error_text)(const rd_kafka_message_t *);
+    void *(*topics_named)(const char **, size_t);
+    void (*topics_destroy)(void *);
+    void *(*options_new)(rd_kafka_t *, int);
+    int (*options_timeout)(void *, int, char *, size_t);
+    void (*options_destroy)(void *);
+    rd_kafka_queue_t *(*queue_new)(rd_kafka_t *);
+    void (*describe)(rd_kafka_t *, void *, void *, rd_kafka_queue_t *);
+    rd_kafka_event_t *(*poll)(rd_kafka_queue_t *, int);
+    int (*event_error)(rd_kafka_event_t *);
+    const char *(*event_error_text)(rd_kafka_event_t *);
+    const void *(*event_described)(rd_kafka_event_t *);
+    void (*event_destroy)(rd_kafka_event_t *);
+    const void **(*described_topics)(const void *, size_t *);
+    const char *(*topic_name)(const void *);
+    const rd_kafka_error_t *(*topic_error)(const void *);
+    void *(*topic_id)(const void *);
+    const void **(*topic_partitions)(const void *, size_t *);
+    int (*partition_number)(const void *);
+    const char *(*id_text)(void *);
+    int (*error_code)(const rd_kafka_error_t *);
+    const char *(*error_string)(const rd_kafka_error_t *);
 } rd;
 
 enum { MOST_PENDING = 1000 }; /* messages taken from librdkafka at once */
@@ -457,6 +481,27 @@ static PyObject *load(PyObject *Py_UNUSED(module), PyObject *args)
         {"rd_kafka_message_headers", &rd.headers},
         {"rd_kafka_header_get_all", &rd.header_at},
         {"rd_kafka_message_errstr", &rd.error_text},
+        {"rd_kafka_TopicCollection_of_topic_names", &rd.topics_named},
+        {"rd_kafka_TopicCollection_destroy", &rd.topics_destroy},
+        {"rd_kafka_AdminOptions_new", &rd.options_new},
+        {"rd_kafka_AdminOptions_set_request_timeout", &rd.options_timeout},
+        {"rd_kafka_AdminOptions_destroy", &rd.options_destroy},
+        {"rd_kafka_queue_new", &rd.queue_new},
+        {"rd_kafka_DescribeTopics", &rd.describe},
+        {"rd_kafka_queue_poll", &rd.poll},
+        {"rd_kafka_event_error", &rd.event_error},
+        {"rd_kafka_event_error_string", &rd.event_error_text},
+        {"rd_kafka_event_DescribeTopics_result", &rd.event_described},
+        {"rd_kafka_event_destroy", &rd.event_destroy},
+        {"rd_kafka_DescribeTopics_result_topics", &rd.described_topics},
+        {"rd_kafka_TopicDescription_name", &rd.topic_name},
+        {"rd_kafka_TopicDescription_error", &rd.topic_error},
+        {"rd_kafka_TopicDescription_topic_id", &rd.topic_id},
+        {"rd_kafka_TopicDescription_partitions", &rd.topic_partitions},
+        {"rd_kafka_TopicPartitionInfo_partition", &rd.partition_number},
+        {"rd_kafka_Uuid_base64str", &rd.id_text},
+        {"rd_kafka_error_code", &rd.error_code},
+        {"rd_kafka_error_string", &rd.error_string},
         {"rd_kafka_version", &rd.version}, /* last: set only when all others are */
     };
     for (size_t i = 0; library != NULL && i < sizeof functions / sizeof *functions; i++) {
@@ -495,7 +540,99 @@ static PyObject *client_name(PyObject *Py_UNUSED(module), PyObject *consumer)
     return PyUnicode_DecodeUTF8(name, (Py_ssize_t)strlen(name), "replace");
 }
 
+/* The numbers of a topic's partitions. */
+static PyObject *numbers_of(const void *topic)
+{
+    size_t count = 0;
+    const void **partitions = rd.topic_partitions(topic, &count);
+    PyObject *numbers = PyList_New((Py_ssize_t)count);
+    for (size_t i = 0; numbers != NULL && i < count; i++) {
+        PyObject *number = PyLong_FromLong(rd.partition_number(partitions[i]));
+        if (number == NULL || PyList_SetItem(numbers, (Py_ssize_t)i, number) < 0)
+            Py_CLEAR(numbers);
+    }
+    return numbers;
+}
+
+/* One topic as `described` in descriptions.py takes it: (code, text, id, numbers). */
+static PyObject *described_topic(const void *topic)
+{
+    const rd_kafka_error_t *error = rd.topic_error(topic);
+    int code = error == NULL ? 0 : rd.error_code(error);
+    if (code != 0)
+        return Py_BuildValue("(izs[])", code, rd.error_string(error), "");
+    const char *id = rd.id_text(rd.topic_id(topic));
+    return Py_BuildValue("(issN)", 0, "", id == NULL ? "" : id, numbers_of(topic));
+}
+
+static PyObject *described_event(rd_kafka_event_t *event)
+{
+    if (rd.event_error(event) != 0 || rd.event_described(event) == NULL)
+        return Py_BuildValue("(iz)", rd.event_error(event), rd.event_error_text(event));
+    size_t count = 0;
+    const void **topics = rd.described_topics(rd.event_described(event), &count);
+    PyObject *found = PyDict_New();
+    for (size_t i = 0; found != NULL && i < count; i++) {
+        PyObject *one = described_topic(topics[i]);
+        if (one == NULL || PyDict_SetItemString(found, rd.topic_name(topics[i]), one) < 0)
+            Py_CLEAR(found);
+        Py_XDECREF(one);
+    }
+    return found;
+}
+
+/* Waits for the answer without Python's lock; NULL when none came in time, or there is no memory. */
+static rd_kafka_event_t *ask_unlocked(rd_kafka_t *client, const char **names, size_t count, int timeout_ms)
+{
+    enum { ANY_REQUEST = 0, GRACE_MS = 1000 };
+    void *topics = rd.topics_named(names, count), *options = rd.options_new(client, ANY_REQUEST);
+    rd_kafka_queue_t *queue = rd.queue_new(client);
+    rd_kafka_event_t *event = NULL;
+    char why[256];
+    if (options != NULL && rd.options_timeout(options, timeout_ms, why, sizeof why) == 0) {
+        rd.describe(client, topics, options, queue);
+        event = rd.poll(queue, timeout_ms + GRACE_MS);
+    }
+    if (options != NULL)
+        rd.options_destroy(options);
+    rd.topics_destroy(topics);
+    rd.queue_destroy(queue);
+    return event;
+}
+
+/* Topics by name: {topic: (code, text, id, numbers)}; (code, text) where the request failed; None without an answer. */
+static PyObject *describe(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *admin, *topics;
+    int timeout_ms;
+    if (!PyArg_ParseTuple(args, "OO!i", &admin, &PyList_Type, &topics, &timeout_ms))
+        return NULL;
+    rd_kafka_t *client = rd.version == NULL ? NULL : client_of(admin);
+    Py_ssize_t count = PyList_Size(topics);
+    PyObject *held = PyList_AsTuple(topics); /* keeps the names */
+    const char **names = held == NULL ? NULL : calloc((size_t)count + 1, sizeof *names);
+    int usable = client != NULL && names != NULL;
+    for (Py_ssize_t i = 0; usable && i < count; i++)
+        usable = (names[i] = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(held, i), NULL)) != NULL;
+    PyObject *found = NULL;
+    if (usable) {
+        rd_kafka_event_t *event;
+        Py_BEGIN_ALLOW_THREADS
+        event = ask_unlocked(client, names, (size_t)count, timeout_ms);
+        Py_END_ALLOW_THREADS
+        found = event == NULL ? Py_NewRef(Py_None) : described_event(event);
+        if (event != NULL)
+            rd.event_destroy(event);
+    } else if (!PyErr_Occurred()) {
+        PyErr_SetString(PyExc_ValueError, "no client that can be asked");
+    }
+    free(names);
+    Py_XDECREF(held);
+    return found;
+}
+
 static PyMethodDef functions[] = {
+    {"describe", describe, METH_VARARGS, "describe(admin, topics, timeout_ms): what the cluster says of topics"},
     {"load", load, METH_VARARGS, "load(path): librdkafka's version; -1 when something is not there"},
     {"client_name", client_name, METH_O, "client_name(consumer): as librdkafka has it, or None"},
     {NULL, NULL, 0, NULL},

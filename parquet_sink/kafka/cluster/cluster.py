@@ -13,16 +13,13 @@ from confluent_kafka import (
     IsolationLevel,
     KafkaError,
     KafkaException,
-    TopicCollection,
     TopicPartition,
 )
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
-    AdminClient,
     ConfigResource,
     ListOffsetsResultInfo,
     OffsetSpec,
     ResourceType,
-    TopicDescription,
     TopicMetadata,
 )
 
@@ -31,6 +28,7 @@ from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.client.options import Build
+from parquet_sink.kafka.cluster.descriptions import Described, described, described_in_c, numbers
 from parquet_sink.kafka.cluster.requests import SILENT, AdminRequests
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.partitions import PartitionKey
@@ -49,6 +47,9 @@ ASKED_QUICKLY: Final = 250
 """Likewise of `quick_ends`: 3 µs each, 6 with 1,000, and 40 in one call."""
 QUICK_S: Final = 2.0
 """How long a call of `quick_ends` may take."""
+WIDE: Final = 1_000
+"""Of a connector with more topic-partitions topics are described in C: to find out whether that can be done takes as
+long as to describe so many."""
 NO_ID: Final = "A" * 22
 """Zero, in the text form of Kafka's ids: before Kafka 2.8 topics have none."""
 _URL_SAFE: Final = str.maketrans("+/", "-_")
@@ -88,7 +89,7 @@ class KafkaCluster(AdminRequests):
         self._reasons: dict[PartitionKey, str] = {}
         self.epochs: dict[PartitionKey, int] = {}
         self._pattern = re.compile(kafka.topics_regex) if kafka.topics_regex else None
-        self._warned_of_ids = False
+        self._warned_of_ids = self._is_wide = False
         self._quick: Consumer | None = None
 
     def topic_partitions(self, *, allow_missing: bool = False) -> list[PartitionKey]:
@@ -111,9 +112,11 @@ class KafkaCluster(AdminRequests):
         """What is there of the connector's topics; one request where it names them. Raises BrokerAway, KafkaFailed."""
         if self._pattern is not None:
             keys = self.topic_partitions()
+            self._is_wide = len(keys) > WIDE
             return Topics(keys, self.topic_ids(sorted({topic for topic, _ in keys})))
         named = self._described(self._kafka.topics)
         keys = sorted(key for topic, about in named.items() for key in self._of(topic, about, allow_missing=True))
+        self._is_wide = len(keys) > WIDE
         return Topics(keys, self._ids(named))
 
     def topic_ids(self, topics: Sequence[str]) -> dict[str, str]:
@@ -123,7 +126,7 @@ class KafkaCluster(AdminRequests):
         """
         return self._ids(self._described(topics)) if topics else {}
 
-    def _ids(self, asked: "Mapping[str, Future[TopicDescription]]") -> dict[str, str]:
+    def _ids(self, asked: "Mapping[str, Future[Described]]") -> dict[str, str]:
         found = {topic: self._id(topic, about) for topic, about in asked.items()}
         without = sorted(topic for topic, found_id in found.items() if found_id == "")
         if without and not self._warned_of_ids:
@@ -156,7 +159,7 @@ class KafkaCluster(AdminRequests):
                 found[resource.name] = "compact" in str(entry.value)
         return found
 
-    def _id(self, topic: str, about: "Future[TopicDescription]") -> str | None:
+    def _id(self, topic: str, about: "Future[Described]") -> str | None:
         """None when there is no such topic; "" when it is not known."""
         try:
             found = str(self._answer(about).topic_id)
@@ -169,24 +172,25 @@ class KafkaCluster(AdminRequests):
             raise self._failed(error.args[0], f"Topic {topic}", topic) from None
         return "" if found == NO_ID else found.translate(_URL_SAFE)
 
-    def _described(self, topics: Sequence[str]) -> "dict[str, Future[TopicDescription]]":
+    def _described(self, topics: Sequence[str]) -> "dict[str, Future[Described]]":
         """Asks for the topics by name, which never creates one.
 
         The client asks the broker that it knows as the controller, for minutes also one that is gone; a list of all
         topics names the current one.
         """
-        answers = described(self._admin, topics, min(CONTROLLER_S, self._timeout_s))
+        describe = described_in_c if self._is_wide else described
+        answers = describe(self._admin, topics, min(CONTROLLER_S, self._timeout_s))
         try:
             self._answer(next(iter(answers.values())))
         except KafkaException as error:
             if error.args[0].code() in client_errors.PASSING:
                 self._all_topics()
-                return described(self._admin, topics, self._timeout_s)
+                return describe(self._admin, topics, self._timeout_s)
         return answers
 
-    def _of(self, topic: str, about: "Future[TopicDescription]", allow_missing: bool) -> list[PartitionKey]:
+    def _of(self, topic: str, about: "Future[Described]", allow_missing: bool) -> list[PartitionKey]:
         try:
-            return [(topic, info.id) for info in self._answer(about).partitions]
+            return [(topic, number) for number in numbers(self._answer(about))]
         except KafkaException as error:
             if allow_missing and error.args[0].code() in client_errors.UNKNOWN:
                 return []
@@ -320,11 +324,3 @@ class KafkaCluster(AdminRequests):
 
 def _pieces(keys: Sequence[PartitionKey], most: int) -> Iterator[Sequence[PartitionKey]]:
     return (keys[at : at + most] for at in range(0, len(keys), most))
-
-
-def described(admin: AdminClient, topics: Sequence[str], timeout_s: float) -> "dict[str, Future[TopicDescription]]":
-    """Asks for topics by name, which never creates one."""
-    answers: dict[str, Future[TopicDescription]] = admin.describe_topics(
-        TopicCollection(list(topics)), request_timeout=timeout_s
-    )
-    return answers
