@@ -14,6 +14,7 @@ from integration.raw_producer import send_with_header
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.errors import OffsetsLost
 from parquet_sink.kafka import batch_builder, native, native_batches
+from parquet_sink.kafka.cluster.descriptions import described, described_in_c, numbers
 from parquet_sink.kafka.range_reader import RangeReader
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.records import RecordBatch, RecordParts
@@ -211,3 +212,25 @@ def test_events_stop_as_before(
     admin.delete_records([TopicPartition(name, 0, 20)])[TopicPartition(name, 0)].result(20)
     with pytest.raises(OffsetsLost):
         both(name, 10, 40, PARTS[0])
+
+
+def test_topics_are_described_as_confluent_kafka_describes_them(broker: Broker, topic: TopicFactory) -> None:
+    """Ids and partitions, also of topics that are not there and that cannot be; and where no broker answers."""
+    assert native.why_not() == ""
+    names = [topic(partitions=7), topic(partitions=1), "not-there", "no name!"]
+    for servers, timeout_s in ((broker.bootstrap_servers, 10.0), ("127.0.0.1:1", 0.5)):
+        admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
+        found = []
+        for describe in (described, described_in_c):
+            answers = describe(admin, names, timeout_s)
+            failures = {name: one.exception(20.0) for name, one in answers.items()}
+            found.append(
+                {
+                    name: (str(one.result().topic_id), numbers(one.result()))
+                    if (error := failures[name]) is None
+                    else error.args[0].code()
+                    for name, one in answers.items()
+                }
+            )
+        by_client, in_c = found
+        assert in_c == by_client

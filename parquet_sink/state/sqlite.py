@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from parquet_sink.errors import StorageFailed
@@ -40,6 +41,9 @@ Answer = TypeVar("Answer")
 class SqliteRun(Database):
     """What belongs to one run."""
 
+    _progress: Mapping[str, PartitionProgress] = MappingProxyType({})
+    """As read last: of thousands of topic-partitions most stand as they did."""
+
     def get(self, field: Field[T]) -> T:
         """The value last set, else the field's default."""
         row = self._db.execute("select body from field where name = ?", (field.name,)).fetchone()
@@ -60,7 +64,9 @@ class SqliteRun(Database):
     def progress(self) -> list[PartitionProgress]:
         """Of every topic-partition, in order of topic and number."""
         rows = self._db.execute("select body from progress order by topic, partition")
-        return [PartitionProgress(**json.loads(body)) for (body,) in rows]
+        known = self._progress
+        self._progress = {body: known.get(body) or PartitionProgress(**json.loads(body)) for (body,) in rows}
+        return list(self._progress.values())
 
     def begin_batch(self, keys: Sequence[PartitionKey]) -> None:
         """A micro-batch begins with a range of each of these topic-partitions: nothing is reported of them yet."""

@@ -4,7 +4,7 @@ A `worker.loop.events.Listener`; it is written and read by the worker's loop alo
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -32,6 +32,7 @@ from parquet_sink.model.events import (
     TopicsMissing,
 )
 from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.model.ranges import PartitionProgress as Standing
 from parquet_sink.model.receipts import Archiving, Receipt
 from parquet_sink.worker.herder.values import (
     Flushing,
@@ -49,8 +50,8 @@ OVERALL: Final = ("", -1)
 """In the place of a topic-partition: all of the connector."""
 LOOK_S: Final = 1.0
 """How often it is looked how topic-partitions stand."""
-LOOK_SHARE: Final = 50
-"""Less often where that would be so much of a core: 15 µs for each topic-partition."""
+LOOK_SHARE: Final = 100
+"""Less often where that would be so much of a core: 15 µs for each topic-partition, 2 for one that stands still."""
 
 
 @dataclass
@@ -59,7 +60,8 @@ class ConnectorSnapshot:
 
     missing: topics that are not there, as far as that is known. late: while the flush interval is not kept. under_way:
     ranges of the micro-batch that runs. trouble: the topic-partition of the last error, OVERALL for one of the
-    connector, None for one that nothing heals, such as records that were set aside.
+    connector, None for one that nothing heals, such as records that were set aside. still: topic-partitions that stand
+    still, as they were read and as they are shown: most of very many.
     """
 
     totals: FileTotals
@@ -67,6 +69,7 @@ class ConnectorSnapshot:
     last_error: LastError | None = None
     trouble: PartitionKey | None = None
     partitions: tuple[PartitionProgress, ...] = ()
+    still: dict[PartitionKey, tuple[Standing, PartitionProgress]] = field(default_factory=dict)
     archive_waiting: int = 0
     topics: set[str] = field(default_factory=set)
     unavailable: str = ""
@@ -199,15 +202,31 @@ class EventAggregator:
         snapshot = self.snapshot(connector.settings.name)
         snapshot.archive_waiting = connector.waiting_files()
         accepted = {(one.topic, one.partition): one.next_offset for one in connector.state.accepted()}
-        snapshot.partitions = tuple(
-            PartitionProgress(one.topic, one.partition, one.lag, one.oldest_s, one.rate, one.away)
-            for one in snapshot.totals.partitions(connector.state.progress(), accepted, now_s)
-        )
-        there = {(one.topic, one.partition) for one in snapshot.partitions}
-        snapshot.postponed = {key: wait for key, wait in snapshot.postponed.items() if key in there}
+        snapshot.partitions = _shown(snapshot, connector.state.progress(), accepted, now_s)
+        if snapshot.postponed:
+            there = {(one.topic, one.partition) for one in snapshot.partitions}
+            snapshot.postponed = {key: wait for key, wait in snapshot.postponed.items() if key in there}
 
     def close(self, connectors: Sequence[Connector]) -> None:
         """Nothing is shown, so nothing ends."""
+
+
+def _shown(
+    snapshot: ConnectorSnapshot, progress: Sequence[Standing], accepted: Mapping[PartitionKey, int], now_s: float
+) -> tuple[PartitionProgress, ...]:
+    """How each topic-partition stands; one that stands still is not looked at again until it is read as another."""
+    before, snapshot.still = snapshot.still, {}
+    found = []
+    for read in progress:
+        key, still = (read.topic, read.partition), snapshot.totals.is_still(read)
+        last = before.get(key) if still else None
+        if last is None or last[0] is not read:
+            (one,) = snapshot.totals.partitions([read], accepted, now_s)
+            last = read, PartitionProgress(one.topic, one.partition, one.lag, one.oldest_s, one.rate, one.away)
+        if still:
+            snapshot.still[key] = last
+        found.append(last[1])
+    return tuple(found)
 
 
 def _under_way(snapshot: ConnectorSnapshot, event: Event) -> None:

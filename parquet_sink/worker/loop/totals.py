@@ -76,6 +76,10 @@ class FileTotals:
         window_s = min(max(now_s - self.since_s, 1.0), RATE_WINDOW_S)
         return sum(records for _, records in recent) / window_s
 
+    def is_still(self, progress: PartitionProgress) -> bool:
+        """Whether nothing of a topic-partition waits, and nothing of it was accepted in the last RATE_WINDOW_S."""
+        return progress.end <= progress.start and not self._recent.get((progress.topic, progress.partition))
+
     def partitions(
         self, progress: Sequence[PartitionProgress], accepted: Mapping[PartitionKey, int], now_s: float
     ) -> list[PartitionView]:

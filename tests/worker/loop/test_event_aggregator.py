@@ -1,7 +1,9 @@
 """What events tell of a connector, for whoever asks."""
 
+from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -27,14 +29,17 @@ from parquet_sink.model.events import (
     RecordsSetAside,
     TopicsMissing,
 )
-from parquet_sink.model.ranges import Trying
+from parquet_sink.model.ranges import Accepted, Trying
+from parquet_sink.model.ranges import PartitionProgress as Standing
 from parquet_sink.model.receipts import Archiving, Receipt
+from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.worker.herder.values import (
     ConnectorProgress,
     ConnectorStatus,
     Flushing,
     LastError,
     LastUpload,
+    PartitionProgress,
     State,
     WarningKind,
 )
@@ -78,11 +83,42 @@ def test_a_look_that_takes_long_is_made_less_often(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(event_aggregator, "time", SimpleNamespace(thread_time=cpu))
     aggregator = EventAggregator(clock)
     monkeypatch.setattr(aggregator, "_look", look)
-    for _ in range(300):
+    for _ in range(600):
         aggregator.refresh([SimpleNamespace()])  # type: ignore[list-item]
         clock.sleep(LOOK_S / 10)
     assert len(looks) == 6
     assert min(later - one for one, later in pairwise(looks)) >= 0.1 * LOOK_SHARE - 0.01
+
+
+def test_what_stands_still_is_read_and_shown_once(tmp_path: Path) -> None:
+    """Of very many topic-partitions most do; what moves, is accepted or is deleted is seen at the next look."""
+    clock, store = Clock(100.0), SqliteStore.for_new_run(tmp_path / "state")
+    aggregator = EventAggregator(clock)
+    connector: Any = SimpleNamespace(
+        state=store, status=None, settings=SimpleNamespace(name="one"), waiting_files=lambda: 0
+    )
+
+    def looked() -> tuple[PartitionProgress, ...]:
+        clock.sleep(LOOK_S * 10)
+        aggregator.refresh([connector])
+        return aggregator.snapshot("one").partitions
+
+    with closing(store):
+        store.record_progress([Standing("orders", number, 20, 20, None) for number in range(4)])
+        first, again = looked(), looked()
+        assert all(one is other for one, other in zip(first, again, strict=True))
+        store.record_progress([Standing("orders", 1, 20, 25, 100_000), Standing("orders", 2, 20, 20, None, away=True)])
+        aggregator.on_event(FileAccepted("one", 125.0, "orders", 3, replace(RECEIPT, accepted_at=125.0)))
+        store.forget_partition("orders", 0)
+        assert [(one.partition, one.lag, one.oldest_s, one.records_per_s > 0, one.away) for one in looked()] == [
+            (1, 5, 30.0, False, False),
+            (2, 0, None, False, True),
+            (3, 0, None, True, False),
+        ]
+        assert [(one.lag, one.records_per_s) for one in looked()] == [(5, 0.0), (0, 0.0), (0, 0.0)]
+        assert aggregator.snapshot("one").partitions[0].oldest_s == 40.0
+        store.record_accepted([Accepted("orders", 1, 25, 20, 25, "records")])
+        assert [one.lag for one in looked()] == [0, 0, 0]
 
 
 def test_what_became_of_files_at_an_archive(aggregator: EventAggregator) -> None:
