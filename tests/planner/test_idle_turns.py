@@ -11,7 +11,7 @@ from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.planner import idle_turns, planner
 from parquet_sink.planner.admission import tick_ms
-from parquet_sink.planner.idle_turns import AT_ONCE, IDLE_AFTER, MOST_MS, IdleTurns
+from parquet_sink.planner.idle_turns import AT_ONCE, IDLE_AFTER, IDLE_AT_START, MOST_MS, IdleTurns
 from parquet_sink.planner.planner import CHECK_S, GroupMonitor
 from tests.factories import Clock
 
@@ -110,6 +110,17 @@ def test_one_that_does_not_end_where_we_stand_is_asked_with_all_care(answer: int
     if answer is not None:
         turns.asked({("orders", 3): answer}, starts, 600)
         assert (("orders", 3) in turns.turn(starts, 1_100)) == (answer > 5)
+
+
+def test_what_never_had_records_is_idle_sooner() -> None:
+    """Not what had some once: it is asked with all care for longer."""
+    turns, keys = IdleTurns(flush_of(60_000), lambda asked: dict.fromkeys(asked, 5)), keys_of(2 * AT_ONCE)
+    starts, had = dict.fromkeys(keys, 5), keys[0]
+    turns.asked({had: 6}, starts, 0)
+    for _ in range(IDLE_AT_START):
+        assert turns.turn(starts, 0) == keys
+        turns.asked(dict.fromkeys(keys, 5), starts, 0)
+    assert turns.turn(starts, 0) == [had]
 
 
 def test_those_that_are_gone_are_forgotten() -> None:
