@@ -174,15 +174,11 @@ def test_large_records_come_in_batches_of_their_own(
 
 
 def test_a_hundred_thousand_records(
-    topic: TopicFactory, producer: Producer, both: Callable[..., list[RecordBatch]]
+    topic: TopicFactory, broker: Broker, both: Callable[..., list[RecordBatch]]
 ) -> None:
     """Full batches of ten thousand, and the rest."""
     name = topic()
-    for number in range(100_003):
-        producer.produce(name, b'{"id": %d}' % number, b"%d" % number)
-        if number % 1000 == 0:
-            producer.poll(0)
-    assert producer.flush(60) == 0
+    broker.produce(name, ((b"%d" % number, b'{"id": %d}' % number) for number in range(100_003)), 0)
     assert [len(one) for one in both(name, 0, 100_003, PARTS[3])] == [10_000] * 10 + [3]
 
 
