@@ -26,7 +26,7 @@ POLL_S: Final = 0.1
 POLL_RECORDS: Final = 200
 """Whole batches of records come of each topic-partition, and what came is kept until all have answered."""
 SMALL: Final[Mapping[str, Any]] = {
-    "fetch.message.max.bytes": "1024",
+    "fetch.message.max.bytes": "65536",
     "message.max.bytes": "1000000",
     "fetch.max.bytes": "1000000",
     "queued.min.messages": "1",
@@ -34,7 +34,8 @@ SMALL: Final[Mapping[str, Any]] = {
     "fetch.wait.max.ms": "100",
     "fetch.min.bytes": "1",
 }
-"""One record of each is wanted; a broker gives a whole batch of records at least."""
+"""One record of each is wanted. A broker gives whole batches of records, of the first topic-partition one of any size,
+of others what these bytes allow: a thousand with batches of 16 or 60 kB answer in 2.3 s, one after the other in 20."""
 
 
 class FirstTimestamps:
