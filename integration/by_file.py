@@ -6,7 +6,6 @@ from typing import Final, TypeVar
 from xdist.scheduler.loadfile import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
-from tests.backwards import BACKWARDS
 from tests.thorough import TURNS
 
 T = TypeVar("T")
@@ -23,12 +22,11 @@ WITHOUT: Final = range(2, 5)
 
 
 def tell(node: WorkerController, turn: int | None = None) -> None:
-    """Says to a process whether it has unit tests, from which end it reads, and whose turn it is.
+    """Says to a process whether it has unit tests, and whose turn it is.
 
     One that replaces another has a further number, and has them.
     """
-    number = int(node.gateway.id.removeprefix("gw"))
-    node.workerinput |= {WITH_UNIT: number not in WITHOUT, BACKWARDS: number % 2 == 1, TURN: turn}
+    node.workerinput |= {WITH_UNIT: int(node.gateway.id.removeprefix("gw")) not in WITHOUT, TURN: turn}
 
 
 def of_the_turn(seconds: Mapping[str, float], turn: int) -> set[str]:

@@ -18,7 +18,6 @@ from integration.registry import RegistryServer
 from integration.s3.server import S3Server
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.target.process import TargetProcess
-from tests.backwards import pytest_make_collect_report
 from tests.thorough import IN_TURN, THOROUGH, turn
 
 # Under `nohup`, and in the background of a script; what the tests start is to hear them.
@@ -27,7 +26,7 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-__all__ = ["pytest_make_collect_report", "sink", "spark"]  # a hook, and fixtures of the harness, for all tests
+__all__ = ["sink", "spark"]  # fixtures of the harness, for all tests
 
 
 class TopicFactory(Protocol):

@@ -8,10 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 
-from tests.backwards import pytest_make_collect_report
 from tests.thorough import examples
-
-__all__ = ["pytest_make_collect_report"]  # a hook of pytest
 
 # No test asserts on time: a busy machine is no defect.
 LENIENT = [HealthCheck.too_slow]
