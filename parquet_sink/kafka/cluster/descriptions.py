@@ -12,13 +12,11 @@ from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, TopicDescription  # type: ignore[attr-defined]
 
 from parquet_sink.kafka import native
+from parquet_sink.kafka.cluster.requests import SILENT
 from parquet_sink.process.threads import in_thread
 
 ADMIN: Final = "#producer-"
 """A part of the name of an admin client, as librdkafka has it."""
-
-
-SILENT: Final = (KafkaError._TIMED_OUT, "No answer in time")  # noqa: SLF001 - the client's public name
 
 
 class Description(NamedTuple):
@@ -60,8 +58,9 @@ def _spread(asked: "Future[Any]", answers: "Mapping[str, Future[Described]]") ->
     """Gives each topic its part of an answer of `extension.describe`."""
     failed = asked.exception()
     found = None if failed else asked.result()
+    silent = SILENT.code(), SILENT.str()
     for topic, answer in answers.items():
-        code, text, *about = found if isinstance(found, tuple) else (found or {}).get(topic, SILENT)
+        code, text, *about = found if isinstance(found, tuple) else (found or {}).get(topic, silent)
         if failed or code:
             answer.set_exception(failed or KafkaException(KafkaError(code, text)))
         else:

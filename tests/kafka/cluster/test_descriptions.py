@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient
 
 from parquet_sink.kafka import native
 from parquet_sink.kafka.cluster import descriptions
@@ -59,4 +59,4 @@ def test_what_goes_wrong_is_raised_where_it_is_waited_for(monkeypatch: pytest.Mo
 def test_another_object_is_not_asked_in_c(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor is a client that is not where it usually is."""
     assert answers(monkeypatch, None, client="no client") == "by confluent-kafka"
-    assert described_in_c(SimpleNamespace(), ["a"], 2.5) == "by confluent-kafka"  # type: ignore[arg-type, comparison-overlap]
+    assert described_in_c(SimpleNamespace(), ["a"], 2.5) == "by confluent-kafka"
