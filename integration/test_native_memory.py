@@ -20,6 +20,7 @@ from tests.convert.json import damaged
 PACKAGE = Path(parquet_sink.__file__).parent
 READ = """
 import random, sys
+from confluent_kafka.admin import AdminClient
 from parquet_sink.kafka import native, native_batches
 from parquet_sink.kafka.consumer_cache import consumers
 from parquet_sink.kafka.range_reader import RangeReader
@@ -49,6 +50,19 @@ for turn in range(60):
             batches.close()
             break
 consumers.sweep(float("inf"))
+admin, extension = AdminClient({"bootstrap.servers": servers}), native.extension()
+for turn in range(20):
+    some = source.sample([*topics, "not-there", "no name!"], source.randrange(5))
+    extension.describe(admin, some, 10_000)
+    keys = [(topic, number) for topic in some for number in range(source.randrange(1, 3))]
+    extension.list_offsets(admin, keys, source.choice((-2, -1, 0, 1 << 60)), source.randrange(2), 10_000)
+for wrong in ([("a",)], [("a", "b")], [7], [("a", 1), ("a", 1)]):
+    try:
+        extension.list_offsets(admin, wrong, -1, 1, 10_000)
+    except (TypeError, ValueError, SystemError):
+        pass
+away = AdminClient({"bootstrap.servers": "127.0.0.1:1", "log_level": 0})
+extension.describe(away, topics, 100), extension.list_offsets(away, [(topics[0], 0)], -1, 5, 100)
 print("read", total)
 """
 

@@ -3,18 +3,21 @@
 import random
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from integration.conftest import TopicFactory
 from integration.random_records import PARTS, assert_equal, send, some_bytes, some_headers
 from integration.raw_producer import send_with_header
 from parquet_sink.addons.devkit.broker import Broker
-from parquet_sink.errors import OffsetsLost
+from parquet_sink.errors import BrokerAway, KafkaFailed, OffsetsLost, TopicGone
 from parquet_sink.kafka import batch_builder, native, native_batches
-from parquet_sink.kafka.cluster.descriptions import described, described_in_c, numbers
+from parquet_sink.kafka.cluster import native_admin
+from parquet_sink.kafka.cluster.cluster import MANY, NONE_SO_LATE, KafkaCluster
+from parquet_sink.kafka.cluster.native_admin import described, described_in_c, numbers
 from parquet_sink.kafka.range_reader import RangeReader
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.records import RecordBatch, RecordParts
@@ -230,3 +233,66 @@ def test_topics_are_described_as_confluent_kafka_describes_them(broker: Broker, 
             )
         by_client, in_c = found
         assert in_c == by_client
+
+
+@pytest.fixture(scope="module")
+def wide_topic(broker: Broker) -> str:
+    """1,200 topic-partitions: records in some, two of them in transactions, of which one stays open."""
+    name = f"wide-{random.randrange(1 << 40):x}"
+    broker.create_topic(name, 1_200)
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    for number in range(300):
+        producer.produce(name, b"v", partition=number * 4, timestamp=900 + number)
+    assert producer.flush(30) == 0
+    for partition, commits in ((1, True), (2, False)):
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": f"{name}-{partition}"})
+        producer.init_transactions(30)
+        producer.begin_transaction()
+        producer.produce(name, b"v", partition=partition, timestamp=2_000)
+        assert producer.flush(30) == 0
+        if commits:
+            producer.commit_transaction(30)
+    return name
+
+
+def listed(
+    servers: str, keys: list[tuple[str, int]], spec: OffsetSpec, isolation: str, timeout_ms: int = 10_000
+) -> Any:
+    """What is found of these, and why some are not; or the error."""
+    client = {"bootstrap.servers": servers, "log_level": 0, "default.api.timeout.ms": timeout_ms}
+    cluster = KafkaCluster(KafkaSettings((), None, "connect-native", client, isolation_level=isolation))
+    try:
+        return cluster._list(keys, spec, cluster._isolation, least=NONE_SO_LATE), dict(cluster._reasons)
+    except KafkaFailed as error:
+        return type(error), str(error), error.topic_partition
+
+
+@pytest.mark.parametrize("isolation", ["read_committed", "read_uncommitted"])
+@pytest.mark.parametrize("spec", [OffsetSpec.earliest(), OffsetSpec.latest(), OffsetSpec.for_timestamp(1_000)])
+@pytest.mark.parametrize("count", [MANY, 999, 1_200])
+def test_offsets_are_listed_as_confluent_kafka_lists_them(
+    broker: Broker, wide_topic: str, monkeypatch: pytest.MonkeyPatch, spec: OffsetSpec, isolation: str, count: int
+) -> None:
+    """Also by timestamp, of topic-partitions without records and behind an open transaction, with leaders' epochs."""
+    keys = [(wide_topic, number) for number in range(count)]
+    in_c = listed(broker.bootstrap_servers, keys, spec, isolation)
+    monkeypatch.setattr(native_admin, "is_asked", lambda admin: False)
+    assert in_c == listed(broker.bootstrap_servers, keys, spec, isolation)
+    assert in_c[0].keys() == set(keys)
+
+
+def test_what_has_no_offset_fails_as_for_confluent_kafka(
+    broker: Broker, topic: TopicFactory, wide_topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A number that the topic does not have, a topic that is not there or cannot be, a broker that does not answer."""
+    some, latest = [(wide_topic, number) for number in range(MANY)], OffsetSpec.latest()
+    asked = [
+        (broker.bootstrap_servers, [*some, (topic(), 7)]),
+        (broker.bootstrap_servers, [("not-there", number) for number in range(MANY)]),
+        (broker.bootstrap_servers, [*some, ("no name!", 0)]),
+        ("127.0.0.1:1", some),
+    ]
+    in_c = [listed(servers, keys, latest, "read_committed", 3_000) for servers, keys in asked]
+    monkeypatch.setattr(native_admin, "is_asked", lambda admin: False)
+    assert in_c == [listed(servers, keys, latest, "read_committed", 3_000) for servers, keys in asked]
+    assert [kind for kind, *_ in in_c] == [TopicGone, BrokerAway, BrokerAway, BrokerAway]

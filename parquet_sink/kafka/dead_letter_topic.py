@@ -9,7 +9,7 @@ from parquet_sink.errors import KafkaFailed, KafkaRefused
 from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.client.rights import Right, to_create
-from parquet_sink.kafka.cluster.descriptions import described
+from parquet_sink.kafka.cluster.native_admin import described
 from parquet_sink.kafka.cluster.requests import AdminRequests
 from parquet_sink.kafka.settings import NAME_KEY, REPLICATION_KEY, DeadLetterSettings, KafkaSettings
 

@@ -1,5 +1,5 @@
 /* Reads records of one topic-partition from librdkafka into flat buffers, without a Python object for each; and
- * describes topics, without three objects for each topic-partition.
+ * describes topics and lists offsets, without three and six objects for each topic-partition.
  *
  * Nothing is linked: the functions are looked up in the library that confluent-kafka brings and has loaded. They read
  * the topic-partition's own queue of a consumer that confluent-kafka made. Logs, errors of the client, and callbacks
@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 typedef struct rd_kafka_s rd_kafka_t;
@@ -33,6 +34,17 @@ typedef struct {
     int64_t offset;
     void *private_;
 } rd_kafka_message_t;
+typedef struct {
+    char *topic;
+    int32_t partition;
+    int64_t offset;
+    void *metadata;
+    size_t metadata_size;
+    void *opaque;
+    int err;
+    void *private_;
+} rd_kafka_topic_partition_t;
+typedef void request_t(rd_kafka_t *, void *, void *, rd_kafka_queue_t *);
 
 static struct {
     int (*version)(void);
@@ -49,11 +61,15 @@ static struct {
     const char *(*error_text)(const rd_kafka_message_t *);
     void *(*topics_named)(const char **, size_t);
     void (*topics_destroy)(void *);
+    void *(*partitions_new)(int);
+    rd_kafka_topic_partition_t *(*partitions_add)(void *, const char *, int32_t);
+    void (*partitions_destroy)(void *);
     void *(*options_new)(rd_kafka_t *, int);
     int (*options_timeout)(void *, int, char *, size_t);
+    rd_kafka_error_t *(*options_isolation)(void *, int);
     void (*options_destroy)(void *);
     rd_kafka_queue_t *(*queue_new)(rd_kafka_t *);
-    void (*describe)(rd_kafka_t *, void *, void *, rd_kafka_queue_t *);
+    request_t *describe, *list_offsets;
     rd_kafka_event_t *(*poll)(rd_kafka_queue_t *, int);
     int (*event_error)(rd_kafka_event_t *);
     const char *(*event_error_text)(rd_kafka_event_t *);
@@ -66,6 +82,11 @@ static struct {
     const void **(*topic_partitions)(const void *, size_t *);
     int (*partition_number)(const void *);
     const char *(*id_text)(void *);
+    const void *(*event_listed)(rd_kafka_event_t *);
+    const void **(*listed_offsets)(const void *, size_t *);
+    const rd_kafka_topic_partition_t *(*listed_partition)(const void *);
+    int32_t (*leader_epoch)(const rd_kafka_topic_partition_t *);
+    void (*error_destroy)(rd_kafka_error_t *);
     int (*error_code)(const rd_kafka_error_t *);
     const char *(*error_string)(const rd_kafka_error_t *);
 } rd;
@@ -483,11 +504,16 @@ static PyObject *load(PyObject *Py_UNUSED(module), PyObject *args)
         {"rd_kafka_message_errstr", &rd.error_text},
         {"rd_kafka_TopicCollection_of_topic_names", &rd.topics_named},
         {"rd_kafka_TopicCollection_destroy", &rd.topics_destroy},
+        {"rd_kafka_topic_partition_list_new", &rd.partitions_new},
+        {"rd_kafka_topic_partition_list_add", &rd.partitions_add},
+        {"rd_kafka_topic_partition_list_destroy", &rd.partitions_destroy},
         {"rd_kafka_AdminOptions_new", &rd.options_new},
         {"rd_kafka_AdminOptions_set_request_timeout", &rd.options_timeout},
+        {"rd_kafka_AdminOptions_set_isolation_level", &rd.options_isolation},
         {"rd_kafka_AdminOptions_destroy", &rd.options_destroy},
         {"rd_kafka_queue_new", &rd.queue_new},
         {"rd_kafka_DescribeTopics", &rd.describe},
+        {"rd_kafka_ListOffsets", &rd.list_offsets},
         {"rd_kafka_queue_poll", &rd.poll},
         {"rd_kafka_event_error", &rd.event_error},
         {"rd_kafka_event_error_string", &rd.event_error_text},
@@ -500,6 +526,11 @@ static PyObject *load(PyObject *Py_UNUSED(module), PyObject *args)
         {"rd_kafka_TopicDescription_partitions", &rd.topic_partitions},
         {"rd_kafka_TopicPartitionInfo_partition", &rd.partition_number},
         {"rd_kafka_Uuid_base64str", &rd.id_text},
+        {"rd_kafka_event_ListOffsets_result", &rd.event_listed},
+        {"rd_kafka_ListOffsets_result_infos", &rd.listed_offsets},
+        {"rd_kafka_ListOffsetsResultInfo_topic_partition", &rd.listed_partition},
+        {"rd_kafka_topic_partition_get_leader_epoch", &rd.leader_epoch},
+        {"rd_kafka_error_destroy", &rd.error_destroy},
         {"rd_kafka_error_code", &rd.error_code},
         {"rd_kafka_error_string", &rd.error_string},
         {"rd_kafka_version", &rd.version}, /* last: set only when all others are */
@@ -581,23 +612,69 @@ static PyObject *described_event(rd_kafka_event_t *event)
     return found;
 }
 
-/* Waits for the answer without Python's lock; NULL when none came in time, or there is no memory. */
-static rd_kafka_event_t *ask_unlocked(rd_kafka_t *client, const char **names, size_t count, int timeout_ms)
+/* Adds what an event has of topic-partitions to {(topic, number): (code, offset, epoch)}. -1 when memory is short. */
+static int add_listed(PyObject *found, rd_kafka_event_t *event)
+{
+    size_t count = 0;
+    const void **listed = rd.listed_offsets(rd.event_listed(event), &count);
+    int added = 0;
+    for (size_t i = 0; added == 0 && i < count; i++) {
+        const rd_kafka_topic_partition_t *one = rd.listed_partition(listed[i]);
+        PyObject *key = Py_BuildValue("(si)", one->topic, (int)one->partition);
+        PyObject *end = Py_BuildValue("(iLi)", one->err, (long long)one->offset, (int)rd.leader_epoch(one));
+        added = key == NULL || end == NULL ? -1 : PyDict_SetItem(found, key, end);
+        Py_XDECREF(key);
+        Py_XDECREF(end);
+    }
+    return added;
+}
+
+/* A request: what it is about, where its answer comes, and the answer, NULL when there is none. */
+typedef struct {
+    void *subject;
+    rd_kafka_queue_t *queue;
+    rd_kafka_event_t *event;
+} Asked;
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Sends requests, and waits for all answers without Python's lock. isolation: a level of Kafka's, or -1. */
+static void ask_unlocked(rd_kafka_t *client, request_t *request, Asked *asked, size_t count, int isolation, int timeout_ms)
 {
     enum { ANY_REQUEST = 0, GRACE_MS = 1000 };
-    void *topics = rd.topics_named(names, count), *options = rd.options_new(client, ANY_REQUEST);
-    rd_kafka_queue_t *queue = rd.queue_new(client);
-    rd_kafka_event_t *event = NULL;
+    void *options = rd.options_new(client, ANY_REQUEST);
     char why[256];
-    if (options != NULL && rd.options_timeout(options, timeout_ms, why, sizeof why) == 0) {
-        rd.describe(client, topics, options, queue);
-        event = rd.poll(queue, timeout_ms + GRACE_MS);
+    int usable = options != NULL && rd.options_timeout(options, timeout_ms, why, sizeof why) == 0;
+    if (usable && isolation >= 0) {
+        rd_kafka_error_t *refused = rd.options_isolation(options, isolation);
+        usable = refused == NULL;
+        if (refused != NULL)
+            rd.error_destroy(refused);
+    }
+    int64_t until = now_ms() + timeout_ms + GRACE_MS;
+    for (size_t i = 0; usable && i < count; i++)
+        request(client, asked[i].subject, options, asked[i].queue = rd.queue_new(client));
+    for (size_t i = 0; usable && i < count; i++) {
+        int64_t left = until - now_ms();
+        asked[i].event = rd.poll(asked[i].queue, left > 0 ? (int)left : 0);
+        rd.queue_destroy(asked[i].queue);
     }
     if (options != NULL)
         rd.options_destroy(options);
-    rd.topics_destroy(topics);
-    rd.queue_destroy(queue);
-    return event;
+}
+
+/* The client of an admin client, or an exception and NULL. */
+static rd_kafka_t *asked_client(PyObject *admin)
+{
+    rd_kafka_t *client = rd.version == NULL ? NULL : client_of(admin);
+    if (client == NULL)
+        PyErr_SetString(PyExc_ValueError, "no client that can be asked");
+    return client;
 }
 
 /* Topics by name: {topic: (code, text, id, numbers)}; (code, text) where the request failed; None without an answer. */
@@ -607,32 +684,99 @@ static PyObject *describe(PyObject *Py_UNUSED(module), PyObject *args)
     int timeout_ms;
     if (!PyArg_ParseTuple(args, "OO!i", &admin, &PyList_Type, &topics, &timeout_ms))
         return NULL;
-    rd_kafka_t *client = rd.version == NULL ? NULL : client_of(admin);
+    rd_kafka_t *client = asked_client(admin);
     Py_ssize_t count = PyList_Size(topics);
-    PyObject *held = PyList_AsTuple(topics); /* keeps the names */
-    const char **names = held == NULL ? NULL : calloc((size_t)count + 1, sizeof *names);
-    int usable = client != NULL && names != NULL;
+    const char **names = client == NULL ? NULL : calloc((size_t)count + 1, sizeof *names);
+    int usable = names != NULL;
     for (Py_ssize_t i = 0; usable && i < count; i++)
-        usable = (names[i] = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(held, i), NULL)) != NULL;
-    PyObject *found = NULL;
-    if (usable) {
-        rd_kafka_event_t *event;
-        Py_BEGIN_ALLOW_THREADS
-        event = ask_unlocked(client, names, (size_t)count, timeout_ms);
-        Py_END_ALLOW_THREADS
-        found = event == NULL ? Py_NewRef(Py_None) : described_event(event);
-        if (event != NULL)
-            rd.event_destroy(event);
-    } else if (!PyErr_Occurred()) {
-        PyErr_SetString(PyExc_ValueError, "no client that can be asked");
-    }
+        usable = (names[i] = PyUnicode_AsUTF8AndSize(PyList_GetItem(topics, i), NULL)) != NULL;
+    void *subject = usable ? rd.topics_named(names, (size_t)count) : NULL; /* has copies of the names */
     free(names);
-    Py_XDECREF(held);
+    if (subject == NULL)
+        return PyErr_Occurred() ? NULL : PyErr_NoMemory();
+    Asked asked = {subject, NULL, NULL};
+    Py_BEGIN_ALLOW_THREADS
+    ask_unlocked(client, rd.describe, &asked, 1, -1, timeout_ms);
+    rd.topics_destroy(subject);
+    Py_END_ALLOW_THREADS
+    PyObject *found = asked.event == NULL ? Py_NewRef(Py_None) : described_event(asked.event);
+    if (asked.event != NULL)
+        rd.event_destroy(asked.event);
+    return found;
+}
+
+/* Adds a topic-partition: a tuple (topic, number). at: which offset is asked for. -1 and an exception when it is none. */
+static int add_partition(void *partitions, PyObject *one, long long at)
+{
+    const char *topic;
+    int number;
+    if (!PyArg_ParseTuple(one, "si", &topic, &number))
+        return -1;
+    rd.partitions_add(partitions, topic, number)->offset = at;
+    return 0;
+}
+
+/* Of a piece of `keys`, which begins at `first`: what was answered, or the code of the request that failed. Those that
+ * had no answer are absent. -1 when memory is short. */
+static int add_answer(PyObject *found, PyObject *keys, Py_ssize_t first, Py_ssize_t beyond, rd_kafka_event_t *event)
+{
+    if (event == NULL)
+        return 0;
+    if (rd.event_error(event) == 0 && rd.event_listed(event) != NULL)
+        return add_listed(found, event);
+    PyObject *failed = Py_BuildValue("(iii)", rd.event_error(event), -1, -1);
+    int added = failed == NULL ? -1 : 0;
+    for (Py_ssize_t i = first; added == 0 && i < beyond; i++)
+        added = PyDict_SetItem(found, PyList_GetItem(keys, i), failed);
+    Py_XDECREF(failed);
+    return added;
+}
+
+/* Offsets of topic-partitions, as of `add_listed`. at: a timestamp, or what librdkafka has for the earliest and the
+ * latest. librdkafka merges the answers of a request in quadratic time, so that many requests take less. */
+static PyObject *list_offsets(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    enum { PIECE = 100 };
+    PyObject *admin, *keys;
+    long long at;
+    int isolation, timeout_ms;
+    if (!PyArg_ParseTuple(args, "OO!Lii", &admin, &PyList_Type, &keys, &at, &isolation, &timeout_ms))
+        return NULL;
+    rd_kafka_t *client = asked_client(admin);
+    if (client == NULL)
+        return NULL;
+    Py_ssize_t count = PyList_Size(keys), pieces = (count + PIECE - 1) / PIECE;
+    Asked *asked = calloc((size_t)pieces + 1, sizeof *asked);
+    PyObject *found = asked == NULL ? PyErr_NoMemory() : PyDict_New();
+    int usable = found != NULL;
+    for (Py_ssize_t i = 0; usable && i < count; i++) {
+        Asked *one = &asked[i / PIECE];
+        if (one->subject == NULL)
+            one->subject = rd.partitions_new(PIECE);
+        usable = add_partition(one->subject, PyList_GetItem(keys, i), at) == 0;
+    }
+    if (usable) {
+        Py_BEGIN_ALLOW_THREADS
+        ask_unlocked(client, rd.list_offsets, asked, (size_t)pieces, isolation, timeout_ms);
+        Py_END_ALLOW_THREADS
+    }
+    for (Py_ssize_t i = 0; asked != NULL && i < pieces; i++) {
+        Py_ssize_t first = i * PIECE, beyond = first + PIECE < count ? first + PIECE : count;
+        usable = usable && add_answer(found, keys, first, beyond, asked[i].event) == 0;
+        if (asked[i].event != NULL)
+            rd.event_destroy(asked[i].event);
+        if (asked[i].subject != NULL)
+            rd.partitions_destroy(asked[i].subject);
+    }
+    free(asked);
+    if (!usable)
+        Py_CLEAR(found);
     return found;
 }
 
 static PyMethodDef functions[] = {
     {"describe", describe, METH_VARARGS, "describe(admin, topics, timeout_ms): what the cluster says of topics"},
+    {"list_offsets", list_offsets, METH_VARARGS, "list_offsets(admin, keys, at, isolation, timeout_ms): of topic-partitions"},
     {"load", load, METH_VARARGS, "load(path): librdkafka's version; -1 when something is not there"},
     {"client_name", client_name, METH_O, "client_name(consumer): as librdkafka has it, or None"},
     {NULL, NULL, 0, NULL},

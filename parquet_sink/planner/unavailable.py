@@ -6,7 +6,8 @@ from concurrent.futures import Future
 from typing import Final
 
 from parquet_sink.errors import BrokersGone
-from parquet_sink.kafka.cluster.cluster import End, KafkaCluster
+from parquet_sink.kafka.cluster.cluster import KafkaCluster
+from parquet_sink.kafka.cluster.native_admin import End
 from parquet_sink.model.events import ConnectorRunning, ConnectorWaiting, PartitionAvailable, PartitionUnavailable
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.state.sqlite import SqliteStore

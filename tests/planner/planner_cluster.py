@@ -7,7 +7,8 @@ from parquet_sink.config.secret import Secret
 from parquet_sink.errors import AnotherInstance, BrokerAway
 from parquet_sink.files.rotation import Reason
 from parquet_sink.files.settings import FileSettings
-from parquet_sink.kafka.cluster.cluster import End, Topics
+from parquet_sink.kafka.cluster.cluster import Topics
+from parquet_sink.kafka.cluster.native_admin import End
 from parquet_sink.kafka.group.committed import NO_PLANS, Committed, RangePlan, commit_metadata
 from parquet_sink.kafka.leader_epochs import LeaderEpochs
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings, PlanningSettings

@@ -9,7 +9,8 @@ import pytest
 
 from parquet_sink.errors import BrokerAway
 from parquet_sink.kafka.client.renewal import TimeLimited
-from parquet_sink.kafka.cluster.cluster import End, KafkaCluster
+from parquet_sink.kafka.cluster.cluster import KafkaCluster
+from parquet_sink.kafka.cluster.native_admin import End
 from parquet_sink.model.events import ConnectorRunning, ConnectorWaiting, PartitionAvailable, PartitionUnavailable
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.planner.unavailable import (

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from confluent_kafka import (
     OFFSET_END,
@@ -28,7 +28,8 @@ from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.client.options import Build
-from parquet_sink.kafka.cluster.descriptions import Described, described, described_in_c, numbers
+from parquet_sink.kafka.cluster import native_admin
+from parquet_sink.kafka.cluster.native_admin import Described, End, described, described_in_c, numbers
 from parquet_sink.kafka.cluster.requests import SILENT, AdminRequests
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.partitions import PartitionKey
@@ -50,17 +51,12 @@ QUICK_S: Final = 2.0
 WIDE: Final = 1_000
 """Of a connector with more topic-partitions topics are described in C: to find out whether that can be done takes as
 long as to describe so many."""
+MANY: Final = 100
+"""Of so many topic-partitions offsets are listed in C."""
 NO_ID: Final = "A" * 22
 """Zero, in the text form of Kafka's ids: before Kafka 2.8 topics have none."""
 _URL_SAFE: Final = str.maketrans("+/", "-_")
 """Kafka's tools write ids so."""
-
-
-class End(NamedTuple):
-    """An offset, and the epoch of the leader that told it; None where it tells none."""
-
-    offset: int
-    epoch: int | None
 
 
 class Topics(NamedTuple):
@@ -279,7 +275,7 @@ class KafkaCluster(AdminRequests):
     def _list(
         self,
         keys: Sequence[PartitionKey],
-        spec: Any,
+        spec: OffsetSpec,
         isolation: IsolationLevel,
         *,
         report_wait: bool = True,
@@ -288,38 +284,49 @@ class KafkaCluster(AdminRequests):
         """Of each; absent: unavailable ones. least: offset that an answer may have."""
         if not keys:
             return {}
-        futures: list[tuple[TopicPartition, Future[ListOffsetsResultInfo]]] = []
-        for some in _pieces(keys, ASKED):
-            asked = {TopicPartition(*key): spec for key in some}
-            called = self._admin.list_offsets(asked, isolation_level=isolation, request_timeout=self._timeout_s)
-            futures += called.items()
+        in_c = len(keys) >= MANY and native_admin.is_asked(self._admin)
+        listed = self._listed_in_c if in_c else self._listed
         out: dict[PartitionKey, End] = {}
         first: KafkaFailed | None = None
-        for tp, future in futures:
-            key = (tp.topic, tp.partition)
-            found = self._offset(future, report_wait=report_wait, least=least)
-            if isinstance(found, End):
+        for key, found in listed(keys, spec, isolation, report_wait=report_wait):
+            if isinstance(found, End) and found.offset >= least:
                 out[key] = found
                 continue
-            failed = self._failed(found, f"Topic {tp.topic}, topic-partition {tp.partition}", tp.topic).at(key)
-            if found.code() not in client_errors.PASSING:
+            # librdkafka 2.16 gives -1001, and no error, for a leader that kept silent while others answered.
+            error = SILENT if isinstance(found, End) else found
+            failed = self._failed(error, f"Topic {key[0]}, topic-partition {key[1]}", key[0]).at(key)
+            if error.code() not in client_errors.PASSING:
                 raise failed
-            self._reasons[key] = found.str()
+            self._reasons[key] = error.str()
             first = first or failed
         if first is not None and not out:
             raise first
         return out
 
-    def _offset(self, future: "Future[ListOffsetsResultInfo]", *, report_wait: bool, least: int) -> End | KafkaError:
+    def _listed(
+        self, keys: Sequence[PartitionKey], spec: OffsetSpec, isolation: IsolationLevel, *, report_wait: bool
+    ) -> Iterator[tuple[PartitionKey, End | KafkaError]]:
+        futures: list[tuple[TopicPartition, Future[ListOffsetsResultInfo]]] = []
+        for some in _pieces(keys, ASKED):
+            asked = {TopicPartition(*key): spec for key in some}
+            called = self._admin.list_offsets(asked, isolation_level=isolation, request_timeout=self._timeout_s)
+            futures += called.items()
+        for tp, future in futures:
+            try:
+                answer = self._answer(future, report_wait=report_wait)
+            except KafkaException as error:
+                yield (tp.topic, tp.partition), error.args[0]
+            else:
+                yield (tp.topic, tp.partition), End(answer.offset, answer.leader_epoch)
+
+    def _listed_in_c(
+        self, keys: Sequence[PartitionKey], spec: OffsetSpec, isolation: IsolationLevel, *, report_wait: bool
+    ) -> Iterator[tuple[PartitionKey, End | KafkaError]]:
+        asked = native_admin.listed_in_c(self._admin, keys, spec, isolation, self._timeout_s)
         try:
-            answer = self._answer(future, report_wait=report_wait)
+            yield from self._answer(asked, report_wait=report_wait).items()
         except KafkaException as error:
-            failed: KafkaError = error.args[0]
-            return failed
-        # confluent-kafka 2.16 gives -1001, and no error, for a leader that kept silent while others answered.
-        if answer.offset < least:
-            return SILENT
-        return End(answer.offset, answer.leader_epoch)
+            yield from ((key, error.args[0]) for key in keys)
 
 
 def _pieces(keys: Sequence[PartitionKey], most: int) -> Iterator[Sequence[PartitionKey]]:

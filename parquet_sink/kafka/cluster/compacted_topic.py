@@ -11,7 +11,7 @@ from confluent_kafka.admin import ConfigResource, NewTopic  # type: ignore[attr-
 from parquet_sink.errors import BrokerAway, KafkaFailed, KafkaRefused
 from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client.rights import Right, to_create
-from parquet_sink.kafka.cluster.descriptions import described
+from parquet_sink.kafka.cluster.native_admin import described
 from parquet_sink.kafka.cluster.requests import CHECK, AdminRequests
 
 _POLICY: Final = "cleanup.policy"

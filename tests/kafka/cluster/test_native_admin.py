@@ -8,8 +8,8 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from parquet_sink.kafka import native
-from parquet_sink.kafka.cluster import descriptions
-from parquet_sink.kafka.cluster.descriptions import Description, described_in_c
+from parquet_sink.kafka.cluster import native_admin
+from parquet_sink.kafka.cluster.native_admin import Description, described_in_c
 
 NOT_THERE = KafkaError.UNKNOWN_TOPIC_OR_PART
 TIMED_OUT = KafkaError._TIMED_OUT
@@ -27,7 +27,7 @@ def answers(monkeypatch: pytest.MonkeyPatch, answer: Any, client: str = "rdkafka
     extension = SimpleNamespace(client_name=lambda admin: client, describe=describe)
     monkeypatch.setattr(native, "is_used", lambda: True)
     monkeypatch.setattr(native, "extension", lambda: extension)
-    monkeypatch.setattr(descriptions, "described", lambda *asked: "by confluent-kafka")
+    monkeypatch.setattr(native_admin, "described", lambda *asked: "by confluent-kafka")
     found = described_in_c(AdminClient({"bootstrap.servers": "none:9092", "log_level": 0}), ["a", "b", "a"], 2.5)
     if not isinstance(found, dict):
         return found
