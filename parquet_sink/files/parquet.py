@@ -35,7 +35,6 @@ from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from parquet_sink.errors import StorageFailed
@@ -262,7 +261,7 @@ def dictionary_columns(rows: pa.Table) -> tuple[str, ...]:
 def _repeats(column: pa.ChunkedArray) -> bool:
     if pa.types.is_nested(column.type) or pa.types.is_boolean(column.type):
         return False
-    return int(pc.count_distinct(column, mode="all").as_py()) <= MOST_DISTINCT_SHARE * len(column)
+    return len(column.unique()) <= MOST_DISTINCT_SHARE * len(column)
 
 
 def footer_bytes(names: Sequence[str], groups: int) -> int:
