@@ -716,24 +716,25 @@ static int add_partition(void *partitions, PyObject *one, long long at)
     return 0;
 }
 
-/* Of a piece of `keys`, which begins at `first`: what was answered, or the code of the request that failed. Those that
- * had no answer are absent. -1 when memory is short. */
-static int add_answer(PyObject *found, PyObject *keys, Py_ssize_t first, Py_ssize_t beyond, rd_kafka_event_t *event)
+/* Of each of `keys` so far behind the first: what was answered, or code and text of the request that failed. Those
+ * that had no answer are absent. -1 when memory is short. */
+static int add_answer(PyObject *found, PyObject *keys, Py_ssize_t first, Py_ssize_t apart, rd_kafka_event_t *event)
 {
     if (event == NULL)
         return 0;
     if (rd.event_error(event) == 0 && rd.event_listed(event) != NULL)
         return add_listed(found, event);
-    PyObject *failed = Py_BuildValue("(iii)", rd.event_error(event), -1, -1);
+    PyObject *failed = Py_BuildValue("(iiiz)", rd.event_error(event), -1, -1, rd.event_error_text(event));
     int added = failed == NULL ? -1 : 0;
-    for (Py_ssize_t i = first; added == 0 && i < beyond; i++)
+    for (Py_ssize_t i = first; added == 0 && i < PyList_Size(keys); i += apart)
         added = PyDict_SetItem(found, PyList_GetItem(keys, i), failed);
     Py_XDECREF(failed);
     return added;
 }
 
 /* Offsets of topic-partitions, as of `add_listed`. at: a timestamp, or what librdkafka has for the earliest and the
- * latest. librdkafka merges the answers of a request in quadratic time, so that many requests take less. */
+ * latest. librdkafka merges the answers of a request in quadratic time, so that several requests take less. A topic's
+ * are in all of them: a request about nothing but topics that are gone does not say so. */
 static PyObject *list_offsets(PyObject *Py_UNUSED(module), PyObject *args)
 {
     enum { PIECE = 100 };
@@ -750,7 +751,7 @@ static PyObject *list_offsets(PyObject *Py_UNUSED(module), PyObject *args)
     PyObject *found = asked == NULL ? PyErr_NoMemory() : PyDict_New();
     int usable = found != NULL;
     for (Py_ssize_t i = 0; usable && i < count; i++) {
-        Asked *one = &asked[i / PIECE];
+        Asked *one = &asked[i % pieces];
         if (one->subject == NULL)
             one->subject = rd.partitions_new(PIECE);
         usable = add_partition(one->subject, PyList_GetItem(keys, i), at) == 0;
@@ -761,8 +762,7 @@ static PyObject *list_offsets(PyObject *Py_UNUSED(module), PyObject *args)
         Py_END_ALLOW_THREADS
     }
     for (Py_ssize_t i = 0; asked != NULL && i < pieces; i++) {
-        Py_ssize_t first = i * PIECE, beyond = first + PIECE < count ? first + PIECE : count;
-        usable = usable && add_answer(found, keys, first, beyond, asked[i].event) == 0;
+        usable = usable && add_answer(found, keys, i, pieces, asked[i].event) == 0;
         if (asked[i].event != NULL)
             rd.event_destroy(asked[i].event);
         if (asked[i].subject != NULL)

@@ -35,6 +35,16 @@ def test_without_a_compiler_confluent_kafka_reads(
     assert "install a C compiler" in line
 
 
+@pytest.mark.skipif(bool(native.not_built(native.EXTENSION)), reason="not built")
+def test_what_was_built_before_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After an update of an editable installation, of which Python's part alone is new; the cure is named."""
+    monkeypatch.delenv("PARQUET_SINK_NATIVE")
+    monkeypatch.setattr(native, "NEWEST", "not_there_yet")
+    native._misfit.cache_clear()
+    assert "install parquet-sink again" in native.why_not()
+    native._misfit.cache_clear()
+
+
 def test_no_other_object_is_read() -> None:
     """What is no consumer of confluent-kafka is refused before its memory is looked at."""
     with pytest.raises(TypeError, match="confluent-kafka"):

@@ -90,12 +90,12 @@ def listed_in_c(
         found = extension.list_offsets(admin, list(keys), at, isolation.value, int(1_000 * timeout_s))
         ends = {key: _end(*found[key]) if key in found else SILENT for key in keys}
         codes = {end.code() if isinstance(end, KafkaError) else 0 for end in ends.values()}
-        if len(codes) == 1 and (code := codes.pop()) < 0:
-            raise KafkaException(KafkaError(code))
+        if len(codes) == 1 and min(codes) < 0:
+            raise KafkaException(ends[keys[0]])
         return ends
 
     return in_thread(ask)
 
 
-def _end(code: int, offset: int, epoch: int) -> End | KafkaError:
-    return KafkaError(code) if code else End(offset, epoch if epoch >= 0 else None)
+def _end(code: int, offset: int, epoch: int, text: str | None = None) -> End | KafkaError:
+    return KafkaError(code, text) if code else End(offset, epoch if epoch >= 0 else None)

@@ -1,15 +1,15 @@
-"""Topics that are described in C, and what becomes of answers; `integration/test_native_reader.py` compares both."""
+"""Topics described and offsets listed in C; `integration/test_native_reader.py` compares both ways on a broker."""
 
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from parquet_sink.kafka import native
 from parquet_sink.kafka.cluster import native_admin
-from parquet_sink.kafka.cluster.native_admin import Description, described_in_c
+from parquet_sink.kafka.cluster.native_admin import Description, End, described_in_c, listed_in_c
 
 NOT_THERE = KafkaError.UNKNOWN_TOPIC_OR_PART
 TIMED_OUT = KafkaError._TIMED_OUT
@@ -60,3 +60,37 @@ def test_another_object_is_not_asked_in_c(monkeypatch: pytest.MonkeyPatch) -> No
     """Nor is a client that is not where it usually is."""
     assert answers(monkeypatch, None, client="no client") == "by confluent-kafka"
     assert described_in_c(SimpleNamespace(), ["a"], 2.5) == "by confluent-kafka"
+
+
+def listed(monkeypatch: pytest.MonkeyPatch, answer: Any) -> Any:
+    """The ends of `a-0` and `b-7` where the extension answers so: errors by their codes; or what is raised."""
+
+    def list_offsets(admin: object, keys: list[tuple[str, int]], at: int, isolation: int, timeout_ms: int) -> Any:
+        assert (keys, at, isolation, timeout_ms) == ([("a", 0), ("b", 7)], -1, 1, 2_500)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(native, "extension", lambda: SimpleNamespace(list_offsets=list_offsets))
+    admin = AdminClient({"bootstrap.servers": "none:9092", "log_level": 0})
+    asked = listed_in_c(admin, (("a", 0), ("b", 7)), OffsetSpec.latest(), IsolationLevel.READ_COMMITTED, 2.5)
+    error = asked.exception(5.0)
+    if error is not None:
+        return error.args[0].code() if isinstance(error, KafkaException) else error
+    return [one.code() if isinstance(one, KafkaError) else one for one in asked.result().values()]
+
+
+def test_each_topic_partition_has_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the leader's epoch where it tells one, or why there is none; the others count as silent."""
+    assert listed(monkeypatch, {("b", 7): (0, 12, 3), ("a", 0): (0, 5, -1)}) == [End(5, None), End(12, 3)]
+    assert listed(monkeypatch, {("a", 0): (0, 5, 0)}) == [End(5, 0), TIMED_OUT]
+    assert listed(monkeypatch, {("a", 0): (NOT_THERE, -1, -1), ("b", 7): (0, 1, 0)}) == [NOT_THERE, End(1, 0)]
+    assert listed(monkeypatch, dict.fromkeys([("a", 0), ("b", 7)], (NOT_THERE, -1, -1))) == [NOT_THERE, NOT_THERE]
+
+
+def test_without_any_answer_the_request_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a client which hangs is replaced, as for requests that confluent-kafka makes."""
+    error = ValueError("no client that can be asked")
+    assert listed(monkeypatch, {}) == TIMED_OUT
+    assert listed(monkeypatch, dict.fromkeys([("a", 0), ("b", 7)], (TIMED_OUT, -1, -1))) == TIMED_OUT
+    assert listed(monkeypatch, error) is error
