@@ -255,6 +255,8 @@ class OpenFile:
 def dictionary_columns(rows: pa.Table) -> tuple[str, ...]:
     """Columns whose values repeat enough for a dictionary, from a look at the first rows. Nested columns get none."""
     sample = rows.slice(0, SAMPLE_ROWS)
+    if MOST_DISTINCT_SHARE * sample.num_rows < 1:
+        return ()
     return tuple(name for name, column in zip(sample.schema.names, sample.columns, strict=True) if _repeats(column))
 
 
