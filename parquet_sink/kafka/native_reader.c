@@ -716,8 +716,8 @@ static int add_partition(void *partitions, PyObject *one, long long at)
     return 0;
 }
 
-/* Of each of `keys` so far behind the first: what was answered, or code and text of the request that failed. Those
- * that had no answer are absent. -1 when memory is short. */
+/* Of every `apart`th of `keys` from `first` on: what was answered, or code and text of the request that failed. Those that
+ * had no answer are absent. -1 when memory is short. */
 static int add_answer(PyObject *found, PyObject *keys, Py_ssize_t first, Py_ssize_t apart, rd_kafka_event_t *event)
 {
     if (event == NULL)

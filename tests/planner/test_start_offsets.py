@@ -491,7 +491,11 @@ def test_a_cluster_that_tells_no_ids(
 ) -> None:
     """All goes on without, which the log says once."""
     cluster.stand(5, "another")
-    untold = done(SimpleNamespace(topic_id=Uuid(0, 0))) if code is None else done(code=code)
+    untold = (
+        done(SimpleNamespace(topic_id=Uuid(0, 0), partitions=[SimpleNamespace(id=0)]))
+        if code is None
+        else done(code=code)
+    )
     cluster.answer = lambda name: untold
     query = Query(cluster, state, Clock(1_000_000.0), topics_regex="orders")
     assert query.start == {KEY: 5}

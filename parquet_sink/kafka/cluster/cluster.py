@@ -29,7 +29,7 @@ from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.client.options import Build
 from parquet_sink.kafka.cluster import native_admin
-from parquet_sink.kafka.cluster.native_admin import Described, End, described, described_in_c, numbers
+from parquet_sink.kafka.cluster.native_admin import Description, End, described, described_in_c
 from parquet_sink.kafka.cluster.requests import SILENT, AdminRequests
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.partitions import PartitionKey
@@ -120,7 +120,7 @@ class KafkaCluster(AdminRequests):
         """
         return self._ids(self._described(topics)) if topics else {}
 
-    def _ids(self, asked: "Mapping[str, Future[Described]]") -> dict[str, str]:
+    def _ids(self, asked: "Mapping[str, Future[Description]]") -> dict[str, str]:
         found = {topic: self._id(topic, about) for topic, about in asked.items()}
         without = sorted(topic for topic, found_id in found.items() if found_id == "")
         if without and not self._warned_of_ids:
@@ -153,10 +153,10 @@ class KafkaCluster(AdminRequests):
                 found[resource.name] = "compact" in str(entry.value)
         return found
 
-    def _id(self, topic: str, about: "Future[Described]") -> str | None:
+    def _id(self, topic: str, about: "Future[Description]") -> str | None:
         """None when there is no such topic; "" when it is not known."""
         try:
-            found = str(self._answer(about).topic_id)
+            found = self._answer(about).topic_id
         except KafkaException as error:
             code = error.args[0].code()
             if code in client_errors.UNKNOWN:
@@ -166,7 +166,7 @@ class KafkaCluster(AdminRequests):
             raise self._failed(error.args[0], f"Topic {topic}", topic) from None
         return "" if found == NO_ID else found.translate(_URL_SAFE)
 
-    def _described(self, topics: Sequence[str]) -> "dict[str, Future[Described]]":
+    def _described(self, topics: Sequence[str]) -> "dict[str, Future[Description]]":
         """Asks for the topics by name, which never creates one.
 
         The client asks the broker that it knows as the controller, for minutes also one that is gone; a list of all
@@ -182,9 +182,9 @@ class KafkaCluster(AdminRequests):
                 return describe(self._admin, topics, self._timeout_s)
         return answers
 
-    def _of(self, topic: str, about: "Future[Described]", allow_missing: bool) -> list[PartitionKey]:
+    def _of(self, topic: str, about: "Future[Description]", allow_missing: bool) -> list[PartitionKey]:
         try:
-            return [(topic, number) for number in numbers(self._answer(about))]
+            return [(topic, number) for number in self._answer(about).partitions]
         except KafkaException as error:
             if allow_missing and error.args[0].code() in client_errors.UNKNOWN:
                 return []

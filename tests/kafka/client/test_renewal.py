@@ -81,7 +81,7 @@ class Client:
     def _future(self) -> "Future[Any]":
         future: Future[Any] = Future()
         if self._answers:
-            future.set_result(type("Topic", (), {"topic_id": "A" * 21 + "B", "topics": {}}))
+            future.set_result(type("Topic", (), {"topic_id": "A" * 21 + "B", "partitions": [], "topics": {}}))
         else:
             future.set_exception(KafkaException(KafkaError(SILENT)))
         return future
