@@ -289,7 +289,7 @@ class ConnectProxy(Server):
         self.heads.append(request)
         method, address, _ = request.line.split(" ")
         if self.status != 200:
-            accepted.sendall(f"HTTP/1.1 {self.status} No\r\nContent-Length: 0\r\n\r\n".encode())
+            accepted.sendall(f"HTTP/1.1 {self.status} No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode())
         elif method == "CONNECT":
             host, _, port = address.partition(":")
             accepted.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
