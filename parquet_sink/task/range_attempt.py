@@ -102,7 +102,7 @@ def may_deliver(owned: Ownership) -> bool:
     A task on another machine than Spark's driver cannot see the lease: there it was looked at when the range was
     planned, and Spark ends tasks of a driver that is gone.
     """
-    return not beside_program() or lease.holds(owned.lease)
+    return owned.lease is None or not beside_program() or lease.holds(owned.lease)
 
 
 class RangeAttempt:

@@ -41,4 +41,4 @@ def test_a_records_journey_is_short(spark_task: SparkTask) -> None:
         with files_run() as found:
             assert spark_task.flush()["orders", 0].accepted_until == first + 100
 
-    assert len(found) <= MOST, sorted(found)
+    assert len(found) <= MOST, "\n".join(sorted(found))
