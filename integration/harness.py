@@ -3,9 +3,11 @@
 A test asks the fixture `sink` for a `Run`: a connector whose settings went through the real loader of connector files.
 """
 
+import shutil
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -221,9 +223,20 @@ class Sink:
         """The group's committed offset of each topic-partition, None where there is none."""
         return [offset for offset, _ in committed(self.broker, group or self.group, topic, partitions)]
 
+    def remove_files(self) -> None:
+        """The temporary files, with their folder, as where somebody cleans up."""
+        remove_folder(self.tmp_dir)
+
     def close(self) -> None:
         for run in self._runs:
             run.stop()
+
+
+def remove_folder(folder: Path) -> None:
+    """With all that is in it, while Spark's processes may still close a state: SQLite then removes two files itself."""
+    while folder.exists():
+        with suppress(FileNotFoundError):
+            shutil.rmtree(folder)
 
 
 def committed(broker: Broker, group: str, topic: str, partitions: int = 1) -> list[tuple[int | None, str]]:

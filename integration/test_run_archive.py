@@ -1,6 +1,5 @@
 """Connectors with an archive, on a real broker: what is archived when, and what follows where it is not."""
 
-import shutil
 from collections.abc import Mapping
 from contextlib import closing
 from datetime import UTC, datetime
@@ -80,7 +79,7 @@ def test_what_the_target_took_is_archived_before_it_counts(
         (f"directory:{archive}", None)
     ] * 6
     assert verified(sink, sink.properties(name, **ems), archive.parent) == 0
-    shutil.rmtree(sink.tmp_dir)
+    sink.remove_files()
     again = {**sink.properties(name, **ems), "consumer.override.group.id": f"again-{sink.name}"}
     assert sink.make(again, until_caught_up=True).start().until_ended().status is Status.DONE
     assert kept(archive) == expected

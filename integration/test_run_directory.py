@@ -1,7 +1,6 @@
 """A folder as the target, on a real broker: files arrive in order, offsets are committed, trouble passes or is told."""
 
 import json
-import shutil
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -69,7 +68,7 @@ def test_files_are_in_the_folder_before_offsets_are_committed(
     assert {(receipt.first_offset, receipt.records) for receipt in run.receipts} == {(0, 40), (40, 40), (80, 20)}
     assert sink.offsets(name, 2) == [100, 100]
     before = {path.name: path.stat().st_mtime_ns for path in folder.glob("*.parquet")}
-    shutil.rmtree(sink.tmp_dir)
+    sink.remove_files()
     again = sink.make(
         {**properties(sink, name, out), "consumer.override.group.id": f"again-{sink.name}"}, until_caught_up=True
     )
@@ -104,7 +103,7 @@ def test_another_file_of_the_name_stops_the_connector(
     last = out / sink.table / run.receipts[-1].file_name
     last.write_bytes(b"another")
     again = {**properties(sink, name, out), "consumer.override.group.id": f"again-{sink.name}"}
-    shutil.rmtree(sink.tmp_dir)
+    sink.remove_files()
     failed = sink.make(again, until_caught_up=True).start().until_ended()
     assert failed.status is Status.FAILED
     assert failed.failure.kind == "UploadRefused"
@@ -125,7 +124,7 @@ def test_a_topic_made_again_is_named_as_the_cause(
     [old] = names(out / sink.table)
     broker.delete_topic(name)
     broker.create_topic(name)
-    shutil.rmtree(sink.tmp_dir)
+    sink.remove_files()
     produce_at_one_time(producer, name, numbered(40, 100))
     failed = drain(sink, {**keys, "consumer.override.group.id": f"again-{sink.name}"})
     assert (failed.status, names(out / sink.table)) == (Status.FAILED, [old])

@@ -1,7 +1,6 @@
 """A topic's columns as they change: few files, nothing lost, and what is known survives as long as its folder."""
 
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -173,7 +172,7 @@ def test_columns_are_known_until_their_folder_is_lost(
     sink.drain(name, properties)
     known = {"id", "left", "right"}
     assert columns() == [{"id", "left"}, {"id", "right"}, known, known | {"more"}]
-    shutil.rmtree(sink.tmp_dir)
+    sink.remove_files()
     produce(0, {"id": 4})
     sink.drain(name, properties)
     assert columns()[-1] == {"id"}

@@ -1,7 +1,6 @@
 """Somebody removes what a running connector uses, at the worst moment: everything arrives, once under each name."""
 
 import json
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -83,7 +82,7 @@ def test_tmp_dir_goes_between_a_file_s_acceptance_and_its_note(
     broker.produce(name, numbered(30))
 
     def remove() -> None:
-        shutil.rmtree(sink.tmp_dir)
+        sink.remove_files()
         broker.produce(name, [(None, json.dumps({"n": n, "new": "column"}).encode()) for n in range(30, 40)])
 
     accepted = kept(after(remove, script.accept))

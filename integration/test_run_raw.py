@@ -1,7 +1,6 @@
 """Raw mode on real parts: what was produced is in files as it was, comes again the same, and is shaped later."""
 
 import io
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -82,7 +81,7 @@ def test_records_are_kept_as_they_came(
     status, found = replay(sink.properties(name, **raw))
     assert (status, found["same"], found["different"], found["new"]) == (0, 6, 0, 0)
     assert len(sink.rows()) == 200
-    shutil.rmtree(sink.tmp_dir)
+    sink.remove_files()
     keys = sink.properties(name, endpoint=f"directory:{out}", **raw)
     again = sink.make({**keys, "consumer.override.group.id": f"again-{sink.name}"}, until_caught_up=True)
     assert again.start().until_ended().status is Status.DONE

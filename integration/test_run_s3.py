@@ -1,7 +1,6 @@
 """A bucket as the target, on a real broker and moto's server: files arrive in order, trouble passes or is told."""
 
 import io
-import shutil
 
 import pyarrow.parquet as pq
 
@@ -40,7 +39,7 @@ def test_files_are_in_the_bucket_before_offsets_are_committed(
     assert footer.row_group(0).column(0).compression == "UNCOMPRESSED"
     written = {key: s3.client.head_object(Bucket=bucket, Key=key)["LastModified"] for key in keys}
     s3.client.put_object(Bucket=bucket, Key=keys[-1], Body=b"another")
-    shutil.rmtree(sink.tmp_dir)
+    sink.remove_files()
     group = f"again-{sink.name}"
     again = drain(
         sink, {**properties(sink, name, bucket, s3.endpoint), "consumer.override.group.id": group, "tasks.max": "1"}

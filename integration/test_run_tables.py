@@ -1,7 +1,6 @@
 """One connector, many tables, on a real broker: each topic's files go to its own table, with the same promise."""
 
 import json
-import shutil
 from pathlib import Path
 
 from integration.conftest import TopicFactory
@@ -36,7 +35,7 @@ def test_each_topic_has_its_table(sink: Sink, broker: Broker, topic: TopicFactor
         assert sink.offsets(name) == [30]
     line = next(describe_file(receipt) for receipt in run.accepted if receipt.topic == eu)
     assert f" into table {sink.table}_eu (10 rows" in line
-    shutil.rmtree(sink.tmp_dir)
+    sink.remove_files()
     again = sink.make({**keys, "consumer.override.group.id": f"again-{sink.name}"}, until_caught_up=True)
     repeated = again.start().until_ended()
     assert {receipt.file_name for receipt in repeated.accepted} == {receipt.file_name for receipt in run.accepted}

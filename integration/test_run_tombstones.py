@@ -1,7 +1,6 @@
 """Tombstones as rows on a real broker: the target's table ends as the last state of each key, deletions included."""
 
 import json
-import shutil
 import struct
 from typing import Any
 
@@ -59,7 +58,7 @@ def test_half_of_the_records_delete(sink: Sink, broker: Broker, topic: TopicFact
     assert sum(receipt.rows for receipt in run.accepted) == 2 * COUNT
     assert sink.offsets(name, 2) == [COUNT, COUNT]
     first = [receipt.file_name for receipt in run.accepted]
-    shutil.rmtree(sink.tmp_dir)
+    sink.remove_files()
     again = {**properties, "consumer.override.group.id": f"again-{sink.name}"}
     repeated = sink.make(again, until_caught_up=True).start().until_ended()
     assert sorted(receipt.file_name for receipt in repeated.accepted) == sorted(first)

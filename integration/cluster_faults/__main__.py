@@ -2,7 +2,8 @@
 
 MINUTES of faults (5), SEED, CONNECTORS (8) of PARTITIONS (5) topic-partitions each, RATE: records a second of each
 connector (5), SESSION_MS: session.timeout.ms of the workers (6000), INTERVAL_MS: commit.interval.ms of the
-connectors (2000), CLIENTS that change connectors by REST meanwhile (3). LOGS: a folder for the workers' logs.
+connectors (2000), CLIENTS that change connectors by REST meanwhile (3), each at least every PAUSE_S seconds (2); what
+they change starts again, which takes half a second of CPU. LOGS: a folder for the workers' logs.
 Ends with 0 when nothing was lost, altered or invented, no offset went back, no connector had two owners, and what
 clients were told by REST is of one order (`rest_history.py`), with 1 otherwise, with 130 after Ctrl-C.
 """
@@ -38,6 +39,7 @@ def main() -> int:
         session_ms=size("SESSION_MS", 6_000),
         interval_ms=size("INTERVAL_MS", 2_000),
         clients=size("CLIENTS", 3, least=0),
+        pause_s=size("PAUSE_S", 2),
     )
     print(
         f"{plan.minutes} minutes of faults, {plan.connectors} connectors of {plan.partitions} topic-partitions at "

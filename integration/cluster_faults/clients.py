@@ -20,8 +20,6 @@ from integration.cluster_faults.workers import ASK_S, Workers
 from parquet_sink.distributed.state import ConfigState
 from parquet_sink.worker.herder.values import TargetState
 
-PAUSE_S: Final = 2.0
-"""The most between two requests of a client."""
 KEY: Final = "connect.ems.commit.records"
 """A value that is written is another each time: it tells configurations apart."""
 EMPTY: Final = "nothing"
@@ -35,7 +33,8 @@ _ACTIONS: Final = {TargetState.STARTED: "resume", TargetState.PAUSED: "pause", T
 class Clients:
     """Some, each in a thread of its own. loaded, others: configurations by name; those of the load are there.
 
-    many: how many. history: what was asked and told. answers: how often each status came to a write; 0 stands for none.
+    many: how many. pause_s: the most between two requests of one. history: what was asked and told. answers: how often
+    each status came to a write; 0 stands for none.
     """
 
     def __init__(
@@ -45,7 +44,9 @@ class Clients:
         others: Mapping[str, Mapping[str, str]],
         seed: int,
         many: int,
+        pause_s: float,
     ) -> None:
+        self._pause_s = pause_s
         self._workers, self._loaded, self._configs = workers, loaded, {**loaded, **others}
         self._values = count(_FIRST_VALUE)
         self.history = [_made(name, config[KEY]) for name, config in loaded.items()]
@@ -74,7 +75,7 @@ class Clients:
 
     def _run(self, chance: random.Random) -> None:
         names = sorted(self._configs)
-        while names and not self._ends.wait(chance.uniform(0.0, PAUSE_S)):
+        while names and not self._ends.wait(chance.uniform(0.0, self._pause_s)):
             name = chance.choice(names)
             act = chance.choice(_OF_LOAD if name in self._loaded else _OF_OTHERS)
             states = list(_ACTIONS) if name not in self._loaded else [TargetState.STARTED, TargetState.PAUSED]

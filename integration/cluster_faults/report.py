@@ -14,7 +14,8 @@ from integration.oracle.trial import Course
 class Plan:
     """Sizes of a run. per_second: records of each connector. session_ms: session.timeout.ms of the workers.
 
-    interval_ms: how old records become at most. clients: that change connectors by REST meanwhile.
+    interval_ms: how old records become at most. clients: that change connectors by REST meanwhile, each at least every
+    pause_s seconds.
     """
 
     minutes: int
@@ -25,6 +26,7 @@ class Plan:
     session_ms: int
     interval_ms: int = 2_000
     clients: int = 3
+    pause_s: int = 2
 
 
 @dataclass

@@ -27,7 +27,7 @@ from parquet_sink.addons.devkit.target.process import TargetProcess
 
 START_S: Final = 300.0
 RECOVERY_S: Final = 180.0
-LOOK_S: Final = 0.2
+LOOK_S: Final = 0.5
 SAMPLE_S: Final = 0.5
 CHANGED: Final = 4
 """One connector of so many is changed by REST meanwhile; how long it rests is not measured."""
@@ -63,7 +63,8 @@ class ClusterFaults:
         changed = list(configs)[CHANGED - 1 :: CHANGED] if self._plan.clients else []
         others = {name: self._of_nothing(name) for name in (f"other-{number}" for number in range(OTHERS))}
         plan = self._plan
-        asking = Clients(self.workers, {name: configs[name] for name in changed}, others, plan.seed, plan.clients)
+        loaded = {name: configs[name] for name in changed}
+        asking = Clients(self.workers, loaded, others, plan.seed, plan.clients, plan.pause_s)
         asking.start()
         nemesis, began = Nemesis(self.workers, self._plan.session_ms / 1_000, self._wait), time.monotonic()
         for kind, number in rounds(self._chance):

@@ -1,7 +1,6 @@
 """Rows of the disk: full, read-only, vanished, a quota."""
 
 import resource
-import shutil
 import subprocess
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ from integration.faults.act import Act
 from integration.faults.front import Front, kept
 from integration.faults.rows import NotRun, Row
 from integration.faults.world import Topic, World
+from integration.harness import remove_folder
 from integration.scripted_target import Connection, accept
 
 TMPFS_BYTES: Final = 8_000_000
@@ -101,7 +101,7 @@ class VanishedAct(DiskAct):
     stops = False
 
     def fault(self) -> None:
-        shutil.rmtree(self.tmp_dir)
+        remove_folder(self.tmp_dir)
 
     def play(self) -> None:
         self.until_delivered()

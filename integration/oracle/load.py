@@ -12,6 +12,8 @@ from integration.oracle.oracle import Oracle
 from integration.oracle.records import DROP, KEYS, is_dropped, key_of, spoilt, value_of
 
 STEP_S: Final = 0.02
+LEAST_STEPS: Final = 2.0
+"""A second, of a load that sends fewer records."""
 FLUSH_S: Final = 60.0
 POLL_EVERY: Final = 1_000
 
@@ -29,6 +31,11 @@ class _Pace:
 
     def __init__(self, per_second: float, before: int = 0) -> None:
         self.per_second, self._before, self._began = per_second, before, time.monotonic()
+
+    @property
+    def step_s(self) -> float:
+        """How long to wait for the next records."""
+        return max(STEP_S, 1 / max(self.per_second, LEAST_STEPS))
 
     def due(self) -> int:
         """The number up to which records are to be sent by now."""
@@ -93,7 +100,7 @@ class Load:
 
     def _run(self) -> None:
         self.pace(self._pace.per_second)
-        while not self._stop.wait(STEP_S):
+        while not self._stop.wait(self._pace.step_s):
             due = self._pace.due()
             while self.sent < due and not self._stop.is_set():
                 self._send()

@@ -185,6 +185,7 @@ class Warehouse(Books):
             if time.monotonic() >= end:
                 waiting = self._store.journal.totals().upserts.get("waiting", 0)
                 return JSONResponse({"synced": False, "waiting_upserts": waiting}, 504)
+            self._upserter.hurry()
             await asyncio.sleep(_SYNC_CHECK_S)
         return JSONResponse({"synced": True, "waiting_upserts": 0})
 

@@ -17,6 +17,8 @@ from parquet_sink.addons.devkit.target.store import FileStore
 from parquet_sink.addons.devkit.target.tables import Tables, UpsertFailed, one_line
 
 MAX_FILES_AT_ONCE: Final = 32
+GATHER_S: Final = 0.5
+"""Files that come within it go in together: a statement for each takes most of the CPU that small files cost here."""
 _IDLE_CHECK_S: Final = 1.0
 _LONGEST_PAUSE_S: Final = 60.0
 
@@ -29,7 +31,7 @@ class Upserter:
     def __init__(self, store: FileStore, tables: Tables) -> None:
         self._store, self._tables = store, tables
         self._busy = threading.Lock()
-        self._news = threading.Event()
+        self._news, self._hurried = threading.Event(), threading.Event()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="upsert", daemon=True)
 
@@ -42,10 +44,15 @@ class Upserter:
         """A file was accepted."""
         self._news.set()
 
+    def hurry(self) -> None:
+        """Somebody waits for what was accepted so far."""
+        self._hurried.set()
+        self._news.set()
+
     def stop(self) -> None:
         """Finish the statement in progress; what still waits goes on at the next start with the same folder."""
         self._stopping = True
-        self._news.set()
+        self.hurry()
         self._thread.join()
 
     @contextmanager
@@ -67,13 +74,15 @@ class Upserter:
         pause_s = _IDLE_CHECK_S
         while not self._stopping:
             self._news.clear()
+            self._hurried.clear()
             try:
                 while not self._stopping and self.work():
                     pause_s = _IDLE_CHECK_S
             except Exception:  # the thread must outlive a defect or a full disk; the files still wait in the journal
                 logger.exception("upserting stopped for now; it is tried again when the next file comes or in a moment")
                 pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
-            self._news.wait(pause_s)
+            if self._news.wait(pause_s):
+                self._hurried.wait(GATHER_S)
 
     def _settle_applied(self) -> None:
         undecided = sorted(self._tables.applied() & self._store.journal.waiting_sequences())
