@@ -19,6 +19,8 @@ FORM: Final = 1
 """The version of our own records' form: the highest that this program reads, and writes where all in the group do."""
 AT_ONCE: Final = 1
 """How many connectors move to a worker from another living one at a time; the rest run on where they are."""
+SOON_S: Final = 3.0
+"""As long as it takes to begin elsewhere: what is due before is sent first. What is late so long is not waited for."""
 NOBODY: Final = ""
 """Stands for no worker: a placement without source may begin at once, one without worker is only to be released."""
 
@@ -122,12 +124,13 @@ def asked_to_release(
 
 
 def to_end(
-    assignment: Assignment, worker_id: str, member_id: str, running: Iterable[str], begun: Collection[str]
+    assignment: Assignment, worker_id: str, member_id: str, running: Mapping[str, float], begun: Collection[str]
 ) -> set[str]:
     """Of connectors that run on this worker and are not its any more: those that it ends now.
 
-    Those that others are to have end one after the other (AT_ONCE), so that none rests longer than it takes to move.
-    begun: those whose next owner said that it has begun with them, or that are awaited no longer.
+    Those that others are to have end one after the other (AT_ONCE), who flushed last first, none that is about to flush
+    (SOON_S): so they rest hardly longer than they do anyway. running: in how many seconds each flushes next. begun:
+    those whose next owner said that it has begun with them, or that are awaited no longer.
     """
     known = _names(assignment, worker_id, member_id)
     moving = {
@@ -135,11 +138,10 @@ def to_end(
         for name, one in assignment.placements.items()
         if known and one.source == worker_id and one.worker != NOBODY and name not in begun
     }
-    running = set(running)
-    ending = running - moving.keys()
+    ending = running.keys() - moving.keys()
     awaited = Counter(worker for name, worker in moving.items() if name not in running)
-    for name in sorted(running & moving.keys()):
-        if awaited[moving[name]] < AT_ONCE:
+    for name in sorted(running.keys() & moving.keys(), key=lambda name: (-running[name], name)):
+        if awaited[moving[name]] < AT_ONCE and abs(running[name]) > SOON_S:
             awaited[moving[name]] += 1
             ending.add(name)
     return ending

@@ -122,9 +122,10 @@ class OwnedConnectors:
         may_wait = {name for name in others & config.connectors.keys() if self._owned[name].member_id == member_id}
         assignment, now_s = config.assignment, time.monotonic()
         self._ended_s = {name: at_s for name, at_s in self._ended_s.items() if name in assignment.placements}
-        over = {name for name, at_s in self._ended_s.items() if now_s - at_s >= TURN_S}
-        over |= begun(assignment, self.group.status.state)
-        ending = to_end(assignment, self.group.worker_id, member_id, may_wait, over) | (others - may_wait)
+        late = {name for name, at_s in self._ended_s.items() if now_s - at_s >= TURN_S}
+        flushes = self._queue.ask(partial(self._registry.next_flushes, may_wait), ASK_S) if may_wait else {}
+        over = begun(assignment, self.group.status.state) | late
+        ending = to_end(assignment, self.group.worker_id, member_id, flushes, over) | (others - may_wait)
         for name, one in self._owned.items():
             if name in ending:
                 one.leaves = True
@@ -220,8 +221,7 @@ class OwnedConnectors:
         self.group.reports.flush(2.0)
 
     def _say_leaving(self, member_id: str) -> bool:
-        form = self.group.assignment.form
-        return self._send(records.LEAVING.record(self.group.worker_id, member_id, form))
+        return self._send(records.LEAVING.record(self.group.worker_id, member_id, self.group.assignment.form))
 
     def _send(self, record: Records) -> bool:
         """Reports it, unless that was done a moment ago and may not have been read yet; whether it was done."""
@@ -235,8 +235,7 @@ class OwnedConnectors:
 
     def release_ended(self) -> None:
         """While the worker stops, once its loop begins nothing any more: as connectors end, others may have them."""
-        for name in [name for name in self._owned if self._ended(name)]:
-            del self._owned[name]
+        self._owned = {name: one for name, one in self._owned.items() if not self._ended(name)}
         self._release(self.group.member_id, self.group.assignment)
 
     def _ended(self, name: str) -> bool:

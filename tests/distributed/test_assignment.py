@@ -1,5 +1,6 @@
 """distributed/assignment.py: who runs what, what moves, and who waits for whom."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -304,11 +305,11 @@ def test_an_assignment_is_in_the_form_that_all_of_the_group_read(monkeypatch: py
     assert changed(mixed, [replace(member("b"), form=4)], {}).form == 3
 
 
-def _stopping(names: Iterable[str]) -> tuple[Assignment, set[str]]:
-    """A is stopping, and what it has goes to b and c; with what a runs."""
+def _stopping(names: Iterable[str]) -> tuple[Assignment, dict[str, float]]:
+    """A is stopping, and what it has goes to b and c; with what a runs, which never flushes."""
     before = first("abc", dict.fromkeys(names, 1))
     after = changed(before, members("abc"), dict.fromkeys(names, 1), leaving=["a-1"])
-    return after, on(before, "a")
+    return after, dict.fromkeys(on(before, "a"), math.inf)
 
 
 def test_what_others_are_to_have_ends_one_after_the_other() -> None:
@@ -317,19 +318,38 @@ def test_what_others_are_to_have_ends_one_after_the_other() -> None:
     begun, ended = set[str](), list[set[str]]()
     while running:
         now = to_end(assignment, "a", "a-1", running, begun)
-        assert to_end(assignment, "a", "a-1", running - now, begun) == set()
+        running = {name: next_s for name, next_s in running.items() if name not in now}
+        assert to_end(assignment, "a", "a-1", running, begun) == set()
         ended.append(now)
-        running -= now
         begun |= now
     assert [len(one) for one in ended] == [2, 2, 2]
     assert all({assignment.placements[name].worker for name in one} == {"b", "c"} for one in ended)
 
 
-def test_what_nobody_waits_for_ends_at_once() -> None:
-    """What was deleted, and all that runs on a worker that is another member by now."""
+@pytest.mark.parametrize(
+    ("flushes", "ends"),
+    [
+        ([4.0, 9.0, 5.0], 1),
+        ([2.9, 3.1, -3.1], 1),
+        ([2.9, 0.0, -3.1], 2),
+        ([2.9, 0.0, -2.9], None),
+        ([math.inf, 9.0, 5.0], 0),
+    ],
+    ids=["who flushed last", "soon", "late for long", "all are about to flush", "one that never flushes"],
+)
+def test_who_flushed_last_ends_first(flushes: list[float], ends: int | None) -> None:
+    """So it rests hardly longer than it does anyway; what is about to flush does so before it moves."""
     assignment, running = _stopping(even(18))
-    before = first("abc", even(18))
-    deleted = changed(before, members("abc"), dict.fromkeys(before.placements.keys() - running, 1))
-    assert to_end(deleted, "a", "a-1", running, ()) == running
-    assert to_end(assignment, "a", "a-2", running, ()) == running
-    assert to_end(EMPTY, "a", "a-1", running, ()) == running
+    names = sorted(name for name in running if assignment.placements[name].worker == "b")
+    now = to_end(assignment, "a", "a-1", dict(zip(names, flushes, strict=True)), ())
+    assert now == (set() if ends is None else {names[ends]})
+
+
+def test_what_nobody_waits_for_ends_at_once() -> None:
+    """What was deleted, and all that runs on a worker that is another member by now; about to flush or not."""
+    assignment, running = _stopping(even(18))
+    before, soon = first("abc", even(18)), dict.fromkeys(running, 1.0)
+    deleted = changed(before, members("abc"), dict.fromkeys(before.placements.keys() - running.keys(), 1))
+    assert to_end(deleted, "a", "a-1", soon, ()) == running.keys()
+    assert to_end(assignment, "a", "a-2", soon, ()) == running.keys()
+    assert to_end(EMPTY, "a", "a-1", soon, ()) == running.keys()

@@ -8,6 +8,7 @@ connector. So does whatever else goes wrong with it: the others of the process g
 """
 
 import logging
+import math
 import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future
@@ -150,6 +151,13 @@ class Connector:
             with suppress(ConnectorError):  # the state file is gone: the next poll finds that, and says what follows
                 self._begun = self.state.get(BEGUN)
         return self._begun
+
+    def next_flush_s(self) -> float:
+        """As of `Flow`; infinite where none is to come."""
+        if self.state is not None and self.active:
+            with suppress(ConnectorError):  # the state file is gone: the next poll finds that, and says what follows
+                return self._flow.next_flush_s(self.state)
+        return math.inf
 
     def has_started(self) -> bool:
         """Whether it knows where its topic-partitions start: its processes are there, and the broker answered."""

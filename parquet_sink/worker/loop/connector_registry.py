@@ -5,8 +5,9 @@ done. Configurations are validated before, in the thread of who asks: that may t
 """
 
 import logging
+import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -106,6 +107,11 @@ class ConnectorRegistry:
         """Those that are leaving included."""
         yield from self.connectors.values()
         yield from self.leaving
+
+    def next_flushes(self, names: Iterable[str]) -> dict[str, float]:
+        """Of each, in how many seconds it flushes, as of `Flow.next_flush_s`."""
+        runs = {name: self.connectors[name].run if name in self.connectors else None for name in names}
+        return {name: math.inf if run is None else run.next_flush_s() for name, run in runs.items()}
 
     @property
     def runs(self) -> list[Connector]:

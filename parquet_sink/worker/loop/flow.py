@@ -5,10 +5,12 @@ goes on is told by what is stored outside (the group's offsets, a source's offse
 """
 
 import logging
+import math
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from parquet_sink.archive.waiting import WaitingFolder
 from parquet_sink.connectors.kinds import part
@@ -24,7 +26,7 @@ from parquet_sink.settings.connector import ConnectorSettings, TopicSettings
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.spark.behind_commit import BehindCommit
 from parquet_sink.state.sqlite import SqliteStore
-from parquet_sink.state.store import DRAINED, SETTLED
+from parquet_sink.state.store import DRAINED, REPORTED_MS, SETTLED
 from parquet_sink.worker.herder.values import OFFSET, PARTITION, TOPIC, StoredOffset
 from parquet_sink.worker.loop import group_commit
 from parquet_sink.worker.loop.restarts import Positions
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 log = logging.getLogger(__name__)
+
+OFTEN_MS: Final = 6_000
 
 
 class Flow(Protocol):
@@ -66,6 +70,13 @@ class Flow(Protocol):
     def in_flight(self, state: SqliteStore) -> bool:
         """Whether a flush may be in progress, of a query that runs."""
         ...
+
+    def next_flush_s(self, state: SqliteStore) -> float:
+        """Seconds until a flush by age that is worth waiting for, judged by the last one, below 0 after that.
+
+        Infinite where there was none, and where records never wait for long (OFTEN_MS).
+        """
+        return math.inf
 
     def left(self, state: SqliteStore) -> str | None:
         """What a stop leaves undelivered, for the log; None for nothing, or where nobody knows."""
@@ -162,6 +173,11 @@ class ParquetFlow(TopicFlow):
         history.check()
         history.close()
         self._behind.start()
+
+    def next_flush_s(self, state: SqliteStore) -> float:
+        interval_ms = self._sink.flush.commit_interval_ms
+        at_ms = None if interval_ms < OFTEN_MS else state.get(REPORTED_MS)
+        return math.inf if at_ms is None else (at_ms + interval_ms) / 1_000 - time.monotonic()
 
     def news(self) -> Sequence[Event]:
         return self._behind.news()
