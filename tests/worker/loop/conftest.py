@@ -7,7 +7,7 @@ import pytest
 
 from parquet_sink.worker.herder.store import ConfigStore
 from parquet_sink.worker.loop import connector as module
-from parquet_sink.worker.loop import group_commit, managed_connector, supervisor
+from parquet_sink.worker.loop import flow, group_commit, managed_connector, supervisor
 from parquet_sink.worker.loop.connector import Connector
 from tests.factories import Clock
 from tests.worker.loop.doubles import Group, Query
@@ -18,7 +18,7 @@ from tests.worker.loop.worker_doubles import Loop
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The connectors' clock."""
     fake = Clock()
-    for one in (module, managed_connector, supervisor):
+    for one in (module, managed_connector, supervisor, flow):
         monkeypatch.setattr(one, "time", fake)
     return fake
 

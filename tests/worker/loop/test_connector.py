@@ -1,6 +1,7 @@
 """One connector's life, as far as it needs no Spark: start, failures, restarts, stop. Query and group are fakes."""
 
 import logging
+import math
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -170,6 +171,47 @@ def test_a_refusal_ends_the_connector(running: Connector, launched: list[Query])
     assert running.status is Status.FAILED
     assert running.failure == failure_named("UploadRefused", "the target answered 403")
     assert Group.advanced == [({("orders", 0): 40}, {("orders", 0): RangePlan(0, 100, "records")})]
+
+
+def next_flushes(connector: Connector, clock: Clock, waits_s: float) -> list[float]:
+    """When it is to flush: before it has begun, before its first flush, so long after it, and once it ended."""
+    found = [connector.next_flush_s()]
+    connector.start(SPARK, slots=4)
+    assert connector.state is not None
+    found.append(connector.next_flush_s())
+    connector.state.record_accepted([Accepted("orders", 0, 100, 0, 100, "records")], clock.monotonic())
+    clock.sleep(waits_s)
+    found.append(connector.next_flush_s())
+    stop(connector, clock, drained_s=0)
+    return [*found, connector.next_flush_s()]
+
+
+@pytest.mark.parametrize(
+    ("interval_ms", "waits_s", "next_s"),
+    [(60_000, 50, 10), (6_000, 0, 6), (6_000, 10, -4), (5_999, 0, math.inf)],
+    ids=["waits", "just flushed", "is late", "often"],
+)
+def test_when_a_connector_flushes_next_is_told_by_its_last_flush(
+    tmp_path: Path, clock: Clock, launched: list[Query], interval_ms: int, waits_s: float, next_s: float
+) -> None:
+    """An interval later; nobody knows before the first, and where flushes come often nobody need know."""
+    found = settings(tmp_path / "tmp")
+    found = replace(found, flush=replace(found.flush, commit_interval_ms=interval_ms))
+    with closing(Connector(found, tmp_path / "run", background=at_once)) as connector:
+        assert next_flushes(connector, clock, waits_s) == [
+            math.inf,
+            math.inf,
+            pytest.approx(next_s, abs=0.01),
+            math.inf,
+        ]
+
+
+def test_a_connector_whose_state_was_removed_flushes_nobody_knows_when(make: Callable[..., Connector]) -> None:
+    """That is no failure here: its next poll finds out, and says what follows."""
+    connector = make()
+    connector.start(SPARK, slots=4)
+    shutil.rmtree(connector.settings.files.tmp_dir)
+    assert connector.next_flush_s() == math.inf
 
 
 @pytest.mark.parametrize("kind", ["BrokerAway", "KafkaFailed"])
