@@ -367,6 +367,9 @@ class Planner:
             if end < start:
                 self._recreated.on_end_below_start(key, start, end)
                 continue
+            if end == start and key not in self._plans.retries:
+                self._ages.note_empty(key)
+                continue
             oldest = self._ages.oldest_ms(key, start, end, self._turns.since_ms(key))
             high = self._drain.limit(key, start, end)
             if paused or self._plans.is_retry_pending(key):

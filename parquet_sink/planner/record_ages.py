@@ -49,6 +49,9 @@ class Arrivals:
         return next((ms for high, ms in self.marks if high > start), None)
 
 
+_NONE: Final = Arrivals()
+
+
 def _merged_arrivals(marks: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     """Half as many marks; each pair keeps the earlier time, so ages never shrink."""
     pairs = [marks[i : i + 2] for i in range(0, len(marks), 2)]
@@ -82,30 +85,34 @@ class RecordAges:
         found = self._timestamps.read(waiting, now_ms)
         old_ms = now_ms - self._context.settings.flush.commit_interval_ms
         for key in waiting:
-            self._arrivals[key] = Arrivals().observed(ends[key], found.get(key, old_ms))
+            self._arrivals[key] = _NONE.observed(ends[key], found.get(key, old_ms))
 
     def oldest_ms(self, key: PartitionKey, start: int, end: int, since_ms: int | None = None) -> int | None:
         """When the record at `start` arrived, epoch milliseconds; None when there is none. `end`: what is seen now.
 
         since_ms: since when what is new may be there; None: since the tick before.
         """
-        arrivals = self._arrivals.get(key, Arrivals()).after(start)
+        arrivals = self._arrivals.get(key, _NONE).after(start)
         if end > start:
             arrivals = arrivals.observed(end, min(self._seen_ms, since_ms or self._seen_ms))
         self._arrivals[key] = arrivals
         return arrivals.oldest_ms(start)
 
+    def note_empty(self, key: PartitionKey) -> None:
+        """Nothing waits in this topic-partition: what comes is new at the tick that sees it."""
+        self._arrivals.setdefault(key, _NONE)
+
     def end_before(self, key: PartitionKey, start: int, at_ms: int | None) -> int | None:
         """Up to where records were seen before a time (exclusive); None where none at or above `start` was."""
         if at_ms is None:
             return None
-        marks = self._arrivals.get(key, Arrivals()).marks
+        marks = self._arrivals.get(key, _NONE).marks
         return max((high for high, ms in marks if ms < at_ms and high > start), default=None)
 
     def seen_ms(self, ranges: Sequence[PlannedRange]) -> dict[PartitionKey, int]:
         """When the first record of each of these ranges arrived."""
         keys = {(one.topic, one.partition): one.start for one in ranges}
-        found = {key: self._arrivals.get(key, Arrivals()).oldest_ms(start) for key, start in keys.items()}
+        found = {key: self._arrivals.get(key, _NONE).oldest_ms(start) for key, start in keys.items()}
         return {key: at for key, at in found.items() if at is not None}
 
     def forget(self, key: PartitionKey) -> None:
@@ -119,7 +126,7 @@ class RecordAges:
         progress = {
             key: PartitionProgress(*key, starts[key], end, self._arrivals[key].oldest_ms(starts[key]))
             for key, end in ends.items()
-            if key in self._arrivals
+            if key in self._arrivals and not self._is_published(key, starts[key], end)
         }
         for key in self._context.unavailable:
             last = self._published.get(key, PartitionProgress(*key, 0, 0, None))
@@ -128,6 +135,11 @@ class RecordAges:
         if changed:
             self._context.state.record_progress(changed)
             self._published.update(progress)
+
+    def _is_published(self, key: PartitionKey, start: int, end: int) -> bool:
+        """Whether it stands as it was published last, and so the oldest is the one that it was."""
+        last = self._published.get(key)
+        return last is not None and last.start == start and last.end == end and not last.away
 
 
 class LateFlushes:
