@@ -7,7 +7,7 @@ never one for each record. Offsets: ends are exclusive. `at_s`: epoch seconds.
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final
 
 from parquet_sink.model.ranges import AttemptCount, LossCause, Trying
@@ -27,7 +27,7 @@ class Event:
         return None
 
     def to_json(self) -> str:
-        return json.dumps({"type": type(self).__name__, **asdict(self)}, separators=(",", ":"))
+        return json.dumps({"type": type(self).__name__, **vars(self)}, default=vars, separators=(",", ":"))
 
 
 @dataclass(frozen=True)

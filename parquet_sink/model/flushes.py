@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from parquet_sink.model.partitions import PartitionKey
@@ -18,7 +18,7 @@ class FlushRequest:
 
 def requests_to_json(requests: Iterable[FlushRequest]) -> str:
     """What the field FLUSH holds."""
-    return json.dumps([asdict(one) for one in requests])
+    return json.dumps(list(requests), default=vars)
 
 
 def requests_from_json(text: str) -> tuple[FlushRequest, ...]:
@@ -105,7 +105,7 @@ def _noted(one: FlushBounds, ends: Mapping[PartitionKey, int], starts: Mapping[P
 
 def progress_to_json(found: Iterable[FlushProgress]) -> str:
     """What the field FLUSHED holds."""
-    return json.dumps([asdict(one) for one in found])
+    return json.dumps(list(found), default=vars)
 
 
 def progress_from_json(text: str) -> tuple[FlushProgress, ...]:

@@ -3,7 +3,7 @@
 import base64
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
@@ -181,10 +181,9 @@ class PlannedRange:
     repeated: bool = False
 
     def to_json(self) -> str:
-        body = asdict(self)
         schema = self.known.schema
-        body["known"]["schema"] = None if schema is None else base64.b64encode(schema).decode()
-        return json.dumps(body)
+        text = None if schema is None else base64.b64encode(schema).decode()
+        return json.dumps({**vars(self), "known": {**vars(self.known), "schema": text}}, default=vars)
 
     @classmethod
     def from_json(cls, text: str) -> "PlannedRange":

@@ -5,7 +5,7 @@ Both cross processes as JSON or pickled.
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -65,7 +65,7 @@ class Failure:
     topic_partition: PartitionKey | None = None
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self), separators=(",", ":"))
+        return json.dumps(self, default=vars, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> "Failure":
@@ -153,7 +153,7 @@ class Receipt:
         return self.size_bytes / self.rows if self.rows else None
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self), separators=(",", ":"))
+        return json.dumps(self, default=vars, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> "Receipt":

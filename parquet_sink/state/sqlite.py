@@ -6,7 +6,6 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
@@ -57,7 +56,7 @@ class SqliteRun(Database):
 
     def record_progress(self, progress: Sequence[PartitionProgress]) -> None:
         """How topic-partitions stand now; those that are not named stay as they were."""
-        rows = [(one.topic, one.partition, json.dumps(asdict(one))) for one in progress]
+        rows = [(one.topic, one.partition, json.dumps(one, default=vars)) for one in progress]
         with self._transaction() as db:
             db.executemany("insert or replace into progress values (?, ?, ?)", rows)
 
@@ -80,7 +79,7 @@ class SqliteRun(Database):
         All of it is there, or nothing; topic-partitions that are not named stay as they were. now_s: by
         `time.monotonic`, which is asked where None is given.
         """
-        rows = [(one.topic, one.partition, json.dumps(asdict(one))) for one in ranges]
+        rows = [(one.topic, one.partition, json.dumps(one, default=vars)) for one in ranges]
         now_ms = int(1_000 * (time.monotonic() if now_s is None else now_s))
         fields = [(REPORTED.name, json.dumps(True)), (REPORTED_MS.name, json.dumps(now_ms))]
         with self._transaction() as db:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final
@@ -71,8 +71,8 @@ def commit_metadata(instance: Instance, plan: RangePlan | None = None, topic_id:
 
     topic_id: of the topic that the offset belongs to; "" when it is not known.
     """
-    recorded = None if plan is None else asdict(plan)
-    return json.dumps({"by": "parquet-sink", **asdict(instance), "plan": recorded, "topic_id": topic_id or None})
+    told = {"by": "parquet-sink", **vars(instance), "plan": plan, "topic_id": topic_id or None}
+    return json.dumps(told, default=vars)
 
 
 @dataclass(frozen=True)
