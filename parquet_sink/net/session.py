@@ -5,8 +5,8 @@ import socket
 import ssl
 import time
 from collections.abc import Iterator, Mapping
-from http.cookiejar import DefaultCookiePolicy
-from typing import Any, Final
+from functools import lru_cache
+from typing import Any, Final, Self
 from urllib.parse import quote
 
 import requests
@@ -224,8 +224,8 @@ class _Timed:
             self.used_at = time.monotonic()
 
 
-class HttpSession(requests.Session):
-    """Exchanges with one server through pooled connections; threads may share it.
+class HttpSession:
+    """Exchanges with one server through pooled connections; threads may share it. A context manager.
 
     Redirects are answers like others. Nothing is tried again, no cookie is kept, and nothing is taken from the
     environment. context: verifies the server. max_idle, keepalive_seconds: how many connections are kept, how long.
@@ -239,12 +239,7 @@ class HttpSession(requests.Session):
         max_idle: int = 1,
         keepalive_seconds: float = 300.0,
     ) -> None:
-        super().__init__()
-        self.trust_env = False
-        self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
-        adapter = ServerAdapter(context, proxy, max_idle, keepalive_seconds)
-        for scheme in ("http://", "https://"):
-            self.mount(scheme, adapter)
+        self._adapter = ServerAdapter(context, proxy, max_idle, keepalive_seconds)
 
     def exchange(self, request: requests.Request, limits: Limits) -> Answer:
         """One request and its answer. Raises RequestFailed when there is none, and what iterating the body raises."""
@@ -252,13 +247,38 @@ class HttpSession(requests.Session):
         try:
             with deadline:
                 times = (min(limits.connect_seconds, deadline.seconds_left()), deadline.answer_seconds)
-                with self.send(request.prepare(), timeout=times, stream=True, allow_redirects=False) as response:
+                with self._adapter.send(_prepared(request), stream=True, timeout=times) as response:
                     return _answer(response, limits.answer_bytes, deadline)
         except _ERRORS as error:
             raise _failed(error, deadline, has_body=bool(request.data) or request.json is not None) from error
 
-    def get_redirect_target(self, resp: requests.Response) -> None:
-        """Nowhere: to find the next request, requests would read the whole body of this answer."""
+    def close(self) -> None:
+        """Closes idle connections; a later request opens new ones."""
+        self._adapter.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _prepared(request: requests.Request) -> requests.PreparedRequest:
+    """As `Request.prepare` does it, but for cookies and parameters, which nobody gives; addresses are kept."""
+    prepared = requests.PreparedRequest()
+    prepared.method, prepared.url = request.method, _whole_url(request.url)
+    prepared.prepare_headers(request.headers)
+    prepared.prepare_body(request.data, None, request.json)
+    prepared.prepare_auth(request.auth, request.url)
+    return prepared
+
+
+@lru_cache(maxsize=64)
+def _whole_url(url: str) -> str | None:
+    """The address as it is sent: what may not stand in one is quoted, its host is in ASCII. Raises RequestException."""
+    prepared = requests.PreparedRequest()
+    prepared.prepare_url(url, None)
+    return prepared.url
 
 
 def session_for(settings: HttpSettings, environment: Mapping[str, str]) -> HttpSession:
