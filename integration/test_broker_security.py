@@ -25,8 +25,8 @@ from parquet_sink.addons.devkit.broker_files import TOOLS
 from parquet_sink.cli.main import main
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import KafkaFailed, KafkaRefused
-from parquet_sink.kafka import dead_letters
-from parquet_sink.kafka.cluster import requests
+from parquet_sink.kafka import dead_letters, native
+from parquet_sink.kafka.cluster import cluster, requests
 from parquet_sink.kafka.cluster.cluster import KafkaCluster
 from parquet_sink.kafka.dead_letters import DeadLetters, HeaderWriter
 from parquet_sink.kafka.group import client as group_client
@@ -293,6 +293,36 @@ def test_who_is_not_let_in_is_told_why(door: Secured, tokens: dict[str, TokenEnd
     assert case != "unknown authority" or re.search(OPENSSL_NO_AUTHORITY, str(found.value))
     assert "canary" not in str(found.value).replace("canary-user", "")
     assert PASSWORD not in str(found.value)
+
+
+@pytest.fixture
+def many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One topic-partition counts as many, of which brokers are asked in C."""
+    if missing := native.not_there():
+        pytest.skip(missing)
+    monkeypatch.setattr(cluster, "MANY", 1)
+
+
+@pytest.mark.in_turn(seconds=1)
+@pytest.mark.parametrize("way", WAYS)
+def test_who_signs_in_is_answered_in_c(door: Secured, tokens: dict[str, TokenEndpoint], many: None, way: str) -> None:
+    """As to the client: topics are described and offsets listed, again and again."""
+    asked = KafkaCluster(kafka(WAYS[way](door, tokens)))
+    for _ in range(3):
+        assert asked.topic_partitions() == [("orders", 0)]
+        assert asked.end_offsets([("orders", 0)]) == {("orders", 0): 3}
+
+
+@pytest.mark.in_turn(seconds=1)
+@pytest.mark.parametrize("case", REFUSALS)
+def test_who_is_not_let_in_is_told_why_in_c(
+    door: Secured, tokens: dict[str, TokenEndpoint], many: None, case: str
+) -> None:
+    """In the words that the client's own requests give."""
+    door.user((), "sink")
+    make, words = REFUSALS[case]
+    with pytest.raises(KafkaRefused, match=saying("does not let us in", *words)):
+        KafkaCluster(kafka(make(door, tokens))).end_offsets([("orders", 0)])
 
 
 PROTOCOLS = {"PLAINTEXT": "", "SSL": "TLS", "SASL_PLAINTEXT": "PLAINLOGIN", "SASL_SSL": "LOGIN"}
