@@ -2,7 +2,7 @@
 
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -119,11 +119,16 @@ def source_of(folder: Path, planner: FakePlanner, form: str = "ranges") -> Range
 def source(tmp_path: Path, planner: FakePlanner) -> Iterator[RangeSource]:
     """The reader, with that planner."""
     settings = replace(SETTINGS, files=FileSettings(str(tmp_path / "tmp")))
-    with run_of(settings, tmp_path / "run"):
-        made = source_of(tmp_path / "run", planner)
+    with run_of(settings, tmp_path / "run"), closed(source_of(tmp_path / "run", planner)) as made:
         yield made
-        if made._state is not None:
-            made._state.close()
+
+
+@contextmanager
+def closed(reader: RangeSource) -> Iterator[RangeSource]:
+    """What it opened is closed in the end, which is left to the end of its process else."""
+    yield reader
+    if reader._state is not None:
+        reader._state.close()
 
 
 def ranges(work: Sequence[Any]) -> list[list[PlannedRange]]:
@@ -136,9 +141,9 @@ def planned(topic: str, partition: int, start: int, end: int, reason: str = "int
     return PlannedRange(topic, partition, start, end, reason, accepted=start, topic_id=f"id-of-{topic}")
 
 
-def again(source: RangeSource) -> RangeSource:
+def again(source: RangeSource) -> AbstractContextManager[RangeSource]:
     """The reader of the next run, over the same checkpoint."""
-    return RangeSource(source._given, source._form, source._parts, make_planner=source._make_planner)
+    return closed(RangeSource(source._given, source._form, source._parts, make_planner=source._make_planner))
 
 
 FIVE_TO_NINE = ("orders", 0, Range(5, 9, Reason.INTERVAL))
@@ -226,8 +231,8 @@ def test_a_kept_checkpoint_is_no_position(source: RangeSource, planner: FakePlan
     planner.next = [SPAN]
     end = source.latestOffset(start, LIMIT)
     planner.begun, planner.next = 0, []
-    following = again(source)
-    assert following.latestOffset(end, LIMIT) == end
+    with again(source) as following:
+        assert following.latestOffset(end, LIMIT) == end
     assert (planner.begun, planner.ticks[-1]) == (1, {})
 
 
@@ -239,10 +244,10 @@ def test_a_micro_batch_that_spark_repeats(source: RangeSource, planner: FakePlan
     end = source.latestOffset(start, LIMIT)
     planner.begun = 0
     planner.put_down = [FIVE_TO_NINE] if still else []
-    following = again(source)
-    assert ranges(following.partitions(start, end)) == ([[SPAN]] if still else [])
-    assert planner.begun == 1
-    following.latestOffset(end, LIMIT)
+    with again(source) as following:
+        assert ranges(following.partitions(start, end)) == ([[SPAN]] if still else [])
+        assert planner.begun == 1
+        following.latestOffset(end, LIMIT)
     assert planner.ticks[-1] == ({("orders", 0): 9} if still else {})
 
 

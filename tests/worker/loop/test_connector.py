@@ -691,6 +691,7 @@ def slow(tmp_path: Path, launched: list[Query]) -> Iterator[tuple[Connector, Slo
     background = Slow()
     connector = Connector(settings(tmp_path / "tmp"), tmp_path / "run", launch=background, background=background)
     yield connector, background
+    background.go_on()
     connector.close()
 
 
