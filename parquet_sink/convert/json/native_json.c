@@ -351,10 +351,11 @@ static Column *make_columns(PyObject *fields, Py_ssize_t *count, int depth)
     }
     for (Py_ssize_t i = 0; i < *count; i++) {
         Column *one = &columns[i];
-        const char *name;
+        char *name;
         Py_ssize_t size;
-        PyObject *below;
-        if (!PyArg_ParseTuple(PyTuple_GetItem(fields, i), "y#iO!", &name, &size, &one->kind, &PyTuple_Type, &below))
+        PyObject *given, *below;
+        if (!PyArg_ParseTuple(PyTuple_GetItem(fields, i), "OiO!", &given, &one->kind, &PyTuple_Type, &below) ||
+            PyBytes_AsStringAndSize(given, &name, &size) < 0)
             goto failed;
         if (one->kind < NOTHING || one->kind > OBJECT) {
             PyErr_SetString(PyExc_ValueError, "no kind of column");
@@ -386,8 +387,10 @@ static int give(PyObject *into, Column *columns, Py_ssize_t count, Py_ssize_t ro
             for (int32_t *begins = one->values; one->begun <= rows;)
                 begins[one->begun++] = (int32_t)one->size;
         Py_ssize_t entries = one->kind == TEXT ? rows + 1 : rows;
-        PyObject *found = Py_BuildValue("y#y#y#", one->present, rows, one->values == NULL ? "" : one->values,
-                                        entries * sizes[one->kind], one->text == NULL ? "" : one->text, (Py_ssize_t)one->size);
+        PyObject *found =
+            Py_BuildValue("NNN", PyBytes_FromStringAndSize(one->present, rows),
+                          PyBytes_FromStringAndSize(one->values == NULL ? "" : one->values, entries * sizes[one->kind]),
+                          PyBytes_FromStringAndSize(one->text == NULL ? "" : one->text, (Py_ssize_t)one->size));
         int added = found == NULL ? -1 : PyList_Append(into, found);
         Py_XDECREF(found);
         if (added < 0 || give(into, one->fields, one->field_count, rows) < 0)
