@@ -57,7 +57,7 @@ FLUSH_S: Final = 2.0
 """How long the last words of a worker may take."""
 STEP_S: Final = 0.2
 """How often a worker looks at what it is to run, where nothing wakes it."""
-HAND_OVER_S: Final = 10.0
+HAND_OVER_S: Final = 20.0
 """How long a worker that stops hands connectors over in turn; then it ends the rest at once."""
 LEAST_S: Final = 0.02
 """From one look to the next: what comes together is looked at together."""
