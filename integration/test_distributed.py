@@ -126,7 +126,7 @@ def test_a_lost_worker_s_connectors_go_on_at_another(
         for sink, topic in zip(sinks, topics, strict=True):
             assert f'href="/ui/connectors/{sink.name}"' in first
             asked = f"/ui/connectors/{sink.name}/files?topic={topic}&partition=0&at=0"
-            assert "<b>Accepted</b>" in requests.get(worker.url + asked, timeout=30).text
+            group.until(lambda url=worker.url + asked: "<b>Accepted</b>" in requests.get(url, timeout=30).text)
 
     lost, left = follower, next(one for one in group.workers if one is not follower)
     lost.command.signal_all(SIGKILL)
