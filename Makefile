@@ -55,7 +55,7 @@ crash: jars ## kill -9 under load, checked by an oracle; sizes by KILLS= and REC
 faults: jars ## every fault of docs/explanation/reliability.md, judged by the oracle; parts by FAULTS=http,disk, rows by ONLY=
 	$(BIN)/python -m integration.faults $(ARGS)
 
-cluster-faults: jars ## three workers of a group are killed, frozen, cut off and stopped under load; MINUTES=, SEED=, CONNECTORS=, INTERVAL_MS=, CLIENTS=
+cluster-faults: jars ## three workers of a group are killed, frozen, cut off and stopped under load; MINUTES=, SEED=, CONNECTORS=, INTERVAL_MS=, CLIENTS=, PAUSE_S=
 	$(BIN)/python -m integration.cluster_faults $(ARGS)
 
 pauses: jars ## workers of groups are paused 1,000 times: uploads that began after their lease; PAUSES=, SCENES=, SEED=

@@ -6,7 +6,6 @@ One thread for all connections of a link: with two threads for each, a link take
 import asyncio
 import socket
 import threading
-from types import TracebackType
 from typing import Final, Self
 
 BLOCK: Final = 1 << 16
@@ -80,9 +79,7 @@ class Link:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.mend()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(END_S)

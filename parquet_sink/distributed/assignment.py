@@ -124,13 +124,13 @@ def asked_to_release(
 
 
 def to_end(
-    assignment: Assignment, worker_id: str, member_id: str, running: Mapping[str, float], begun: Collection[str]
+    assignment: Assignment, worker_id: str, member_id: str, next_flush_s: Mapping[str, float], begun: Collection[str]
 ) -> set[str]:
     """Of connectors that run on this worker and are not its any more: those that it ends now.
 
     Those that others are to have end one after the other (AT_ONCE), who flushed last first, none that is about to flush
-    (SOON_S): so they rest hardly longer than they do anyway. running: in how many seconds each flushes next. begun:
-    those whose next owner said that it has begun with them, or that are awaited no longer.
+    (SOON_S): so they rest hardly longer than they do anyway. next_flush_s: of each that runs. begun: those whose next
+    owner said that it has begun with them, or that are awaited no longer.
     """
     known = _names(assignment, worker_id, member_id)
     moving = {
@@ -138,10 +138,10 @@ def to_end(
         for name, one in assignment.placements.items()
         if known and one.source == worker_id and one.worker != NOBODY and name not in begun
     }
-    ending = running.keys() - moving.keys()
-    awaited = Counter(worker for name, worker in moving.items() if name not in running)
-    for name in sorted(running.keys() & moving.keys(), key=lambda name: (-running[name], name)):
-        if awaited[moving[name]] < AT_ONCE and abs(running[name]) > SOON_S:
+    ending = next_flush_s.keys() - moving.keys()
+    awaited = Counter(worker for name, worker in moving.items() if name not in next_flush_s)
+    for name in sorted(next_flush_s.keys() & moving.keys(), key=lambda name: (-next_flush_s[name], name)):
+        if awaited[moving[name]] < AT_ONCE and abs(next_flush_s[name]) > SOON_S:
             awaited[moving[name]] += 1
             ending.add(name)
     return ending

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 OFTEN_MS: Final = 6_000
+"""Twice as long as a move waits for a flush: with a shorter interval it would wait for one after the other."""
 
 
 class Flow(Protocol):

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from parquet_sink.errors import AnotherInstance, KafkaFailed, StorageFailed, failure_named
+from parquet_sink.errors import AnotherInstance, KafkaFailed, RunFilesLost, StorageFailed, failure_named
 from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.kafka.group.committed import RangePlan
 from parquet_sink.model.events import (
@@ -202,12 +202,24 @@ def test_when_a_connector_flushes_next_is_told_by_its_last_flush(
     assert told == [math.inf, math.inf, pytest.approx(next_s, abs=0.01), math.inf]
 
 
-def test_a_connector_whose_state_was_removed_flushes_nobody_knows_when(make: Callable[..., Connector]) -> None:
+def test_a_connector_whose_state_was_lost_flushes_nobody_knows_when(
+    tmp_path: Path, clock: Clock, launched: list[Query], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """That is no failure here: its next poll finds out, and says what follows."""
-    connector = make()
-    connector.start(SPARK, slots=4)
-    shutil.rmtree(connector.settings.files.tmp_dir)
-    assert connector.next_flush_s() == math.inf
+
+    def lost(*_: object) -> None:
+        raise RunFilesLost("the state file was removed")
+
+    found = settings(tmp_path / "tmp")
+    found = replace(found, flush=replace(found.flush, commit_interval_ms=60_000))
+    with closing(Connector(found, tmp_path / "run", background=at_once)) as connector:
+        connector.start(SPARK, slots=4)
+        assert connector.state is not None
+        connector.state.record_accepted([Accepted("orders", 0, 100, 0, 100, "records")], clock.monotonic())
+        assert connector.next_flush_s() < math.inf
+        with monkeypatch.context() as patched:
+            patched.setattr(connector.state, "get", lost)
+            assert connector.next_flush_s() == math.inf
 
 
 @pytest.mark.parametrize("kind", ["BrokerAway", "KafkaFailed"])
