@@ -26,6 +26,8 @@ from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.target.process import TargetProcess
 
 START_S: Final = 300.0
+SETTLE_S: Final = 30.0
+"""After all began, before the first fault: three workers that start leave a backlog of work on two cores."""
 RECOVERY_S: Final = 180.0
 LOOK_S: Final = 0.5
 SAMPLE_S: Final = 0.5
@@ -110,6 +112,7 @@ class ClusterFaults:
         self._until(lambda: all(sum(one.committed.values()) for one in self._streams), "not all began", START_S)
         self._until(self._settled, "the workers do not share the connectors", START_S)
         self.say("all connectors deliver")
+        self._wait(SETTLE_S)
         return configs
 
     def _delivers(self, names: Sequence[str]) -> Callable[[], bool]:

@@ -25,6 +25,8 @@ COUNT: Final = 3
 ASK_S: Final = 10.0
 POOL: Final = "WORKER_POOL"
 """The variable by which each worker uploads to a pool of its own: the target's log names the sender of each file."""
+LONG: Final = ("-XX:TieredStopAtLevel=4",)
+"""A broker that runs for long is compiled as well as Java can, as people's brokers are."""
 _KEYS: Final = {"config.providers": "env", "config.providers.env.class": "EnvVarConfigProvider"}
 
 
@@ -37,7 +39,7 @@ def linked_broker() -> Iterator[tuple[Broker, list[Link]]]:
         told = [f"{name}://{HOST}:{link.port}" for name, link in zip(names, links, strict=True)]
         properties = {"advertised.listeners": ",".join([f"PLAINTEXT://{HOST}:{port}", *told])}
         broker = parts.enter_context(
-            Broker(port=port, properties=properties, listeners=dict.fromkeys(names, "PLAINTEXT"))
+            Broker(port=port, properties=properties, listeners=dict.fromkeys(names, "PLAINTEXT"), java_options=LONG)
         )
         for name, link in zip(names, links, strict=True):
             link.to = int(broker.address(name).rpartition(":")[2])

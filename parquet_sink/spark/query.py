@@ -8,6 +8,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, Final, TypeVar
+from zlib import crc32
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -20,6 +21,8 @@ from parquet_sink.spark.sink import NAME as SINK
 T = TypeVar("T")
 FOLDERS: Final = ("offsets", "commits")
 """Of a checkpoint. For each folder that it makes itself Java starts a program that sets rights: 5 ms of CPU."""
+SPREAD: Final = 0.1
+"""Of a period: how far those of connectors differ at most."""
 TIDY_S: Final = 5.0
 """So long after something was done it is tidied up: by then a query's processes have started, as a rule."""
 
@@ -69,7 +72,10 @@ def start_query(spark: SparkSession, settings: TopicSettings, folder: Path, *, u
 def start(
     spark: SparkSession, name: str, folder: Path, formats: tuple[str, str], every_ms: int | None
 ) -> StreamingQuery:
-    """A connector's query between two data sources, with a new checkpoint. every_ms: None: until nothing is left."""
+    """A connector's query between two data sources, with a new checkpoint.
+
+    every_ms: how often it looks at most, see `period_ms`; None: until nothing is left.
+    """
     checkpoint = folder / "checkpoint"
     shutil.rmtree(checkpoint, ignore_errors=True)
     for made in FOLDERS:
@@ -78,5 +84,14 @@ def start(
     stream = spark.readStream.format(formats[0]).options(**options).load().writeStream.format(formats[1])
     stream = stream.options(**options, checkpointLocation=str(checkpoint)).queryName(name)
     spark.sparkContext.setLocalProperty("spark.scheduler.pool", name)  # its own turn at the slots
-    trigger = {"availableNow": True} if every_ms is None else {"processingTime": f"{every_ms} milliseconds"}
-    return stream.trigger(**trigger).start()
+    if every_ms is None:
+        return stream.trigger(availableNow=True).start()
+    return stream.trigger(processingTime=f"{period_ms(name, every_ms)} milliseconds").start()
+
+
+def period_ms(name: str, every_ms: int) -> int:
+    """A connector's own period, up to SPREAD shorter than this.
+
+    Spark triggers at multiples of the period, so all connectors of one period would look, and flush, at one moment.
+    """
+    return every_ms - crc32(name.encode()) % int(every_ms * SPREAD)

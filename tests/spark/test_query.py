@@ -7,7 +7,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from parquet_sink.spark.query import Launcher, start
+from parquet_sink.spark.query import SPREAD, Launcher, period_ms, start
 
 
 def test_acts_are_done_in_order() -> None:
@@ -64,3 +64,12 @@ def test_a_checkpoint_is_new_and_has_its_folders(tmp_path: Path) -> None:
     assert sorted(str(one.relative_to(tmp_path)) for one in tmp_path.rglob("*")) == [
         *("checkpoint", "checkpoint/commits", "checkpoint/offsets")
     ]
+
+
+@pytest.mark.parametrize("every_ms", [250, 1_000])
+def test_connectors_look_at_moments_of_their_own(every_ms: int) -> None:
+    """Periods of a hundred connectors differ, by a tenth at most; that of one is always the same."""
+    periods = [period_ms(f"orders-{number}", every_ms) for number in range(100)]
+    assert periods == [period_ms(f"orders-{number}", every_ms) for number in range(100)]
+    assert len(set(periods)) > SPREAD * every_ms / 2
+    assert every_ms * (1 - SPREAD) <= min(periods) <= max(periods) <= every_ms
