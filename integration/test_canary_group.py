@@ -41,7 +41,7 @@ def scene(broker: Broker, topic: TopicFactory, tmp_path: Path) -> Iterator[Scene
         yield made
 
 
-@pytest.mark.in_turn
+@pytest.mark.in_turn(seconds=100)
 def test_no_secret_is_in_the_group_s_topics_or_said(scene: Scene) -> None:
     """Passwords in the clear are refused, or sealed: by the leader, to which another worker sends them on by TLS.
 

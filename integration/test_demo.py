@@ -104,7 +104,7 @@ def test_ctrl_c_ends_everything(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.in_turn
+@pytest.mark.in_turn(seconds=70)
 @pytest.mark.timeout(LIMIT_S)
 def test_what_is_left_running_can_be_looked_at(tmp_path: Path) -> None:
     """With --keep the commands that it names work as they are printed; Ctrl-C then ends it with 0, nothing is left."""

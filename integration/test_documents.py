@@ -247,15 +247,21 @@ def test_each_block_is_run_or_excused(page: Path) -> None:
 TYPED: Final = [page for page in PAGES if any(not one.excuse for one in blocks_of(page.read_text(encoding="utf-8")))]
 
 
-def is_first(page: Path) -> bool:
-    """Whether it is read by all who come: it is typed in each run, where others take turns."""
-    return page in (ROOT / "README.md", ROOT / "docs" / "tutorials" / "quickstart.md")
+README: Final = ROOT / "README.md"
+"""Typed in each run, as all who come read it; the other pages take turns."""
+LONG: Final = {"quickstart": 120, "first-connector": 60, "operations": 60}
+"""Seconds that some take; others take some 25."""
+
+
+def turns(page: Path) -> tuple[pytest.MarkDecorator, ...]:
+    """How its page takes turns."""
+    return () if page == README else (pytest.mark.in_turn(seconds=LONG.get(page.stem, 25)),)
 
 
 @pytest.mark.timeout(PAGE_S + 60)
 @pytest.mark.parametrize(
     ("place", "page"),
-    [pytest.param(page, page, marks=[] if is_first(page) else pytest.mark.in_turn) for page in TYPED],
+    [pytest.param(page, page, marks=turns(page)) for page in TYPED],
     ids=named(TYPED),
     indirect=["place"],
 )

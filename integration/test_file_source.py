@@ -52,7 +52,7 @@ def own_broker() -> Iterator[Broker]:
         yield started
 
 
-@pytest.mark.in_turn(seconds=40)
+@pytest.mark.in_turn(seconds=60)
 def test_kafkas_quick_start_is_killed_in_the_middle(own_broker: Broker, tmp_path: Path) -> None:
     """File, topic, file by Kafka's own files: what it shows is seen, and after kill -9 no line is missing."""
     offsets = tmp_path / "connect.offsets"

@@ -126,7 +126,7 @@ def test_the_quick_ends_are_those_that_may_be_read(
     assert asked.quick_ends(keys)[name, 7] == 9
 
 
-@pytest.mark.in_turn(seconds=30)
+@pytest.mark.in_turn(seconds=55)
 def test_what_is_idle_among_very_many_is_delivered(sink: Sink, topic: TopicFactory) -> None:
     """A record that comes to one of 1,200 idle topic-partitions, and one in a topic-partition that is made then."""
     name = topic(1_200)

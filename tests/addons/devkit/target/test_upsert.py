@@ -1,5 +1,6 @@
 """The upserting thread's work, done here in the open, step by step."""
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from parquet_sink.addons.devkit.target import upsert
 from parquet_sink.addons.devkit.target.contract import UploadParameters
 from parquet_sink.addons.devkit.target.store import FileStore
 from parquet_sink.addons.devkit.target.tables import Tables
@@ -128,6 +130,37 @@ def test_waiting_files_are_taken_up_again_after_a_restart(bench: Bench) -> None:
     bench.reopen()
     bench.work_off()
     assert (bench.states(), bench.tables.count("t")) == (["upserted"], 1)
+
+
+def test_files_that_come_one_after_the_other_go_in_together(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are gathered for a while; who waits for them has them put in now."""
+    groups: list[int] = []
+    idle, work, apply = threading.Event(), bench.upserter.work, bench.tables.apply
+
+    def working() -> bool:
+        if done := work():
+            return done
+        idle.set()
+        return False
+
+    def applying(target: str, paths: dict[int, Path], *more: Any) -> None:
+        groups.append(len(paths))
+        apply(target, paths, *more)
+
+    monkeypatch.setattr(upsert, "GATHER_S", 60.0)
+    monkeypatch.setattr(bench.upserter, "work", working)
+    monkeypatch.setattr(bench.tables, "apply", applying)
+    bench.upserter.start()
+    assert idle.wait(60)
+    for number in range(3):
+        bench.upload({"k": [number]})
+        bench.upserter.notify()
+    assert bench.states() == ["waiting"] * 3
+    idle.clear()
+    bench.upserter.hurry()
+    assert idle.wait(30)
+    bench.upserter.stop()
+    assert (bench.states(), groups) == (["upserted"] * 3, [3])
 
 
 def test_a_defect_does_not_end_the_thread(
