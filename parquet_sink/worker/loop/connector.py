@@ -53,6 +53,7 @@ END_S: Final = 15.0
 class Connector:
     """Owns the files and the streaming query of one connector. emit: takes its events, and raises nothing.
 
+    hand_on: called before it is closed, and before it is told to have stopped: what is new in its event log is read.
     waits: for brokers as long as its settings say also at the start. launch: starts queries, which takes a second or
     more, in a thread that knows the Spark session. background: asks Kafka, and ends queries. started_again: an earlier
     query ended.
@@ -66,6 +67,7 @@ class Connector:
         until_caught_up: bool = False,
         waits: bool = False,
         emit: Callable[[Event], None] = lambda event: None,
+        hand_on: Callable[["Connector"], None] = lambda connector: None,
         launch: Background = at_once,
         background: Background = in_thread,
     ) -> None:
@@ -73,7 +75,7 @@ class Connector:
         self.settings, self.folder = settings, folder
         self.status = Status.STARTING
         self.failure: Failure | None = None
-        self._until_caught_up, self._emit = until_caught_up, emit
+        self._until_caught_up, self._emit, self._hand_on = until_caught_up, emit, hand_on
         self._flow = flow_of(settings)
         self._files = RunFiles(settings, folder, self._flow.make_ready)
         self.flushes = RunFlushes(settings.name)
@@ -422,6 +424,7 @@ class Connector:
         self._stopper = self._background(self._end_query)
 
     def _stopped(self) -> None:
+        self._hand_on(self)
         self.status = Status.DONE
         self._emit(ConnectorStopped(self.settings.name, time.time()))
 
@@ -431,6 +434,7 @@ class Connector:
         self._emit(ConnectorFailed(self.settings.name, time.time(), failure))
 
     def close(self) -> None:
+        self._hand_on(self)
         self._given_up = True
         self._flow.close()
         self._files.close(self._in_background())

@@ -129,17 +129,18 @@ class EventDispatcher:
 
     def poll(self, connectors: Sequence[Connector]) -> None:
         """Hands on what happened since the last time, then lets listeners show how things stand. Raises nothing."""
-        self._read(connectors)
+        self.read(connectors)
         for listener in self._listeners:
             listener.refresh(connectors)
 
     def close(self, connectors: Sequence[Connector]) -> None:
         """Hands on the last events, and closes the listeners. Raises nothing."""
-        self._read(connectors)
+        self.read(connectors)
         for listener in self._listeners:
             listener.close(connectors)
 
-    def _read(self, connectors: Sequence[Connector]) -> None:
+    def read(self, connectors: Sequence[Connector]) -> None:
+        """Hands on what happened since the last time. Raises nothing."""
         for connector in connectors:
             try:
                 events = self._new_events(connector)

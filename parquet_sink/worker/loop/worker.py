@@ -110,6 +110,7 @@ class Observer(Protocol):
     """Takes events, and polls the connectors several times a second: `worker.loop.events.EventDispatcher`."""
 
     def emit(self, event: Event) -> None: ...
+    def read(self, connectors: Sequence[Connector]) -> None: ...
     def poll(self, connectors: Sequence[Connector]) -> None: ...
     def close(self, connectors: Sequence[Connector]) -> None: ...
 
@@ -186,6 +187,7 @@ class Worker:
             until_caught_up=self._until_caught_up,
             waits=self._stays,
             emit=self._observer.emit,
+            hand_on=lambda connector: self._observer.read([connector]),
             launch=self._launched,
             background=lambda act: self._followed(in_thread(act)),
         )

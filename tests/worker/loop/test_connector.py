@@ -4,10 +4,11 @@ import logging
 import math
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,6 +24,7 @@ from parquet_sink.model.events import (
     ConnectorStopped,
     ConnectorStopping,
     Event,
+    OffsetCommitted,
 )
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import NO_TRIES, Accepted, Again, LearnedSchema, PartitionProgress
@@ -32,6 +34,7 @@ from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.state.store import DRAINED, PAUSE, SETTLED, SLOTS, STARTED
 from parquet_sink.worker.loop import connector as module
 from parquet_sink.worker.loop.connector import Connector
+from parquet_sink.worker.loop.events import EventDispatcher
 from parquet_sink.worker.loop.request_queue import at_once
 from parquet_sink.worker.loop.restarts import PAUSE_S, WINDOW_S, RestartPolicy
 from parquet_sink.worker.loop.status import Status
@@ -42,6 +45,19 @@ from tests.worker.loop.doubles import Group, Query
 SPARK: Any = None
 MOST = RestartSettings().most
 T = TypeVar("T")
+
+
+class Told:
+    """A listener that keeps what it is given."""
+
+    def __init__(self, events: list[Event]) -> None:
+        self.on_event = events.append
+
+    def refresh(self, connectors: Sequence[Connector]) -> None:
+        """Shows nothing."""
+
+    def close(self, connectors: Sequence[Connector]) -> None:
+        """Has nothing open."""
 
 
 def wait_until_stopped(connector: Connector, sleep: Callable[[float], object] = lambda seconds: None) -> None:
@@ -113,6 +129,28 @@ def test_a_connector_s_life_is_events(tmp_path: Path, launched: list[Query], clo
         (ConnectorStopped, "orders"),
     ]
     assert [event.at_s for event in events][:2] == [0.0, 5.0]
+
+
+def test_what_happened_last_is_told(tmp_path: Path, launched: list[Query], clock: Clock) -> None:
+    """Events of the last flush are told before the connector has stopped, and what comes after that before it closes.
+
+    However long ago its event log was read.
+    """
+    told: list[Event] = []
+    flushed, late = (OffsetCommitted("orders", 1.0, "orders", 0, offset) for offset in (5, 9))
+    dispatcher = EventDispatcher([Told(told)])
+    found = settings(tmp_path / "tmp")
+    made = partial(Connector, found, tmp_path / "run", background=at_once, emit=dispatcher.emit)
+    connector = made(hand_on=lambda one: dispatcher.read([one]))
+    connector.start(SPARK)
+    assert connector.state is not None
+    connector.state.append_events([flushed])
+    connector.request_stop()
+    wait_until_stopped(connector, clock.sleep)
+    connector.state.append_events([late])
+    connector.close()
+    of_life = [type(event) if event not in (flushed, late) else event for event in told]
+    assert of_life == [ConnectorStarting, ConnectorStopping, flushed, ConnectorStopped, late]
 
 
 def test_a_restart_is_an_event(tmp_path: Path, launched: list[Query], clock: Clock) -> None:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -84,9 +85,13 @@ class Observer:
         self.at_poll: Callable[[], None] = lambda: None
         self.closed = 0
         self.events: list[Event] = []
+        self.read_last: list[str] = []
 
     def emit(self, event: Event) -> None:
         self.events.append(event)
+
+    def read(self, connectors: Sequence[Connector]) -> None:
+        self.read_last += [connector.settings.name for connector in connectors]
 
     def poll(self, connectors: Sequence[Connector]) -> None:
         self.seen.append([connector.status for connector in connectors])
@@ -293,6 +298,27 @@ def test_what_is_steady_is_not_looked_at_because_of_others(
     waking.join()
     before_the_stop = polled.count(False)
     assert before_the_stop == 1 if steady else before_the_stop > 10
+
+
+def test_a_connector_that_is_closed_is_read_to_its_end(hosted: Callable[..., Worker]) -> None:
+    """Also where it ends long before events are looked at again."""
+    observer, stop_request, queue = Observer(), StopRequest(), RequestQueue()
+
+    def at_poll() -> None:
+        if observer.seen[-1] == [Status.RUNNING]:
+            queue.put(lambda: worker._registry.delete("one"))
+            worker._poll_all_s = time.monotonic() + 60
+
+    def published() -> None:
+        if Status.RUNNING in chain(*observer.seen) and not worker._registry.runs and not stop_request:
+            stop_request.request()
+            queue.wake()
+
+    observer.at_poll = at_poll
+    worker = hosted("one", observer=observer, stop_request=stop_request, queue=queue, stays=True, publish=published)
+    assert worker.run() == 0
+    assert observer.read_last == ["one"]
+    assert [Status.DONE] not in observer.seen
 
 
 def test_a_wish_before_spark_is_up_gives_its_start_up(hosted: Callable[..., Worker]) -> None:
