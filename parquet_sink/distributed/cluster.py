@@ -53,8 +53,6 @@ from parquet_sink.worker_config.distributed import DistributedSettings
 
 READ_S: Final = 15.0
 """How long the topics may take to be read to their ends when the worker starts."""
-FLUSH_S: Final = 2.0
-"""How long the last words of a worker may take."""
 STEP_S: Final = 0.2
 """How often a worker looks at what it is to run, where nothing wakes it."""
 HAND_OVER_S: Final = 20.0
@@ -192,7 +190,7 @@ class Cluster:
                     self._calls.progress,
                     lambda: watch.warnings,
                 )
-            group.reports.flush(FLUSH_S)
+            group.reports.flush()
         if self._failure is not None:
             raise self._failure
 

@@ -31,11 +31,15 @@ class Group:
         return self.config.state.assignment
 
     @property
+    def leaving(self) -> set[str]:
+        """Workers that were asked to stop."""
+        said = self.status.state.leaving
+        return {one.worker_id for one in self.assignment.members.values() if said.get(one.worker_id) == one.member_id}
+
+    @property
     def others_stay(self) -> bool:
         """Whether another worker is there that was not asked to stop."""
-        leaving = self.status.state.leaving
-        others = (one for one in self.assignment.members.values() if one.worker_id != self.worker_id)
-        return any(leaving.get(one.worker_id) != one.member_id for one in others)
+        return bool(self.assignment.members.keys() - self.leaving - {self.worker_id})
 
     def is_free(self, name: str, assignment: Assignment) -> bool:
         """Whether nobody else can still be running a connector of this assignment, by what was released."""

@@ -414,8 +414,8 @@ class StatusWriter:
         except BufferError:
             self._trouble.met(self._trouble.failure(SILENT))
 
-    def flush(self, timeout_s: float) -> bool:
-        """Whether nothing is on its way any more."""
+    def flush(self, timeout_s: float = 2.0) -> bool:
+        """Whether nothing is on its way any more. By default it waits as long as a worker may for its last words."""
         return self._producer.client.flush(timeout_s) == 0
 
     def close(self) -> None:

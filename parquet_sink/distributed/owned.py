@@ -114,18 +114,16 @@ class OwnedConnectors:
         self._release(member_id, assignment)
 
     def _end_others(self, mine: Mapping[str, Placement], member_id: str, config: ConfigState) -> None:
-        others = {
-            name
-            for name, one in self._owned.items()
-            if not one.leaves and not (name in mine and name in config.connectors and one.member_id == member_id)
-        }
-        may_wait = {name for name in others & config.connectors.keys() if self._owned[name].member_id == member_id}
-        assignment, now_s = config.assignment, time.monotonic()
+        runs = {name: one for name, one in self._owned.items() if not one.leaves}
+        kept = {name for name, one in runs.items() if one.member_id == member_id} & config.connectors.keys()
+        assignment, now_s, leaving = config.assignment, time.monotonic(), self.group.leaving
+        nowhere = {name for name, one in assignment.placements.items() if one.worker in leaving}
+        may_wait = kept - mine.keys() - nowhere  # the leader soon names another for what one that stops was to have
         self._ended_s = {name: at_s for name, at_s in self._ended_s.items() if name in assignment.placements}
         late = {name for name, at_s in self._ended_s.items() if now_s - at_s >= TURN_S}
         flushes = self._queue.ask(partial(self._registry.next_flushes, may_wait), ASK_S) if may_wait else {}
         over = begun(assignment, self.group.status.state) | late
-        ending = to_end(assignment, self.group.worker_id, member_id, flushes, over) | (others - may_wait)
+        ending = to_end(assignment, self.group.worker_id, member_id, flushes, over) | (runs.keys() - kept)
         for name, one in self._owned.items():
             if name in ending:
                 one.leaves = True
@@ -218,7 +216,7 @@ class OwnedConnectors:
     def leave(self) -> None:
         """This worker was asked to stop: the leader gives all that it has to others."""
         self._say_leaving(self.group.member_id)
-        self.group.reports.flush(2.0)
+        self.group.reports.flush()
 
     def _say_leaving(self, member_id: str) -> bool:
         return self._send(records.LEAVING.record(self.group.worker_id, member_id, self.group.assignment.form))

@@ -86,7 +86,7 @@ class Reports:
     def send(self, records: Records) -> None:
         self._topic.append(records)
 
-    def flush(self, timeout_s: float) -> bool:
+    def flush(self, timeout_s: float = 0.0) -> bool:
         return True
 
 

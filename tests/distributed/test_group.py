@@ -250,6 +250,27 @@ def test_a_stopping_worker_hands_over_one_connector_after_the_other(group: Group
     assert not leaving.owned.has_any
 
 
+def test_what_a_worker_that_stops_was_to_have_runs_on(group: Group) -> None:
+    """Nothing ends for a worker that joined and was asked to stop before; the leader gives it to one that stays."""
+    names = [f"connector-{number}" for number in range(6)]
+    create(group, *names)
+    joined = group.add("c")
+    joined.membership.hear()
+    group.leader.leader.step()
+    group.leader.config.read_to_end()
+    moving = [name for name, one in group.leader.config.state.assignment.placements.items() if one.worker == "c"]
+    assert len(moving) == 2
+    joined.owned.leave()
+    for _ in range(20):
+        group.step()
+        assert {name: len(workers) for name, workers in group.running().items()} == dict.fromkeys(names, 1)
+        assert not joined.sends
+    group.kill("c")
+    group.settle()
+    assert group.running().keys() == set(names)
+    assert Counter(worker for (worker,) in group.running().values()) == {"a": 3, "b": 3}
+
+
 @pytest.mark.parametrize(("turn_s", "rests"), [(30.0, 2), (0.0, 4)])
 def test_one_that_does_not_begin_elsewhere_holds_the_others_up_for_a_time(
     group: Group, monkeypatch: pytest.MonkeyPatch, turn_s: float, rests: int
