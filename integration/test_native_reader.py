@@ -288,12 +288,12 @@ def test_what_has_no_offset_fails_as_for_confluent_kafka(
     """A number that the topic does not have, a topic that is not there, a broker that does not answer."""
     some, number = [(wide_topic, number) for number in range(MANY)], (topic(), 7)
     asked = [
-        (broker.bootstrap_servers, [*some, number], (TopicGone, number)),
-        (broker.bootstrap_servers, [("not-there", one) for one in range(MANY)], (BrokerAway, ("not-there", 0))),
-        ("127.0.0.1:1", some, (BrokerAway, some[0])),
+        (broker.bootstrap_servers, [*some, number], 60_000, (TopicGone, number)),
+        (broker.bootstrap_servers, [("not-there", one) for one in range(MANY)], 3_000, (BrokerAway, ("not-there", 0))),
+        ("127.0.0.1:1", some, 3_000, (BrokerAway, some[0])),
     ]
     for in_c in (True, False):
         monkeypatch.setattr(native_admin, "is_asked", lambda admin, in_c=in_c: in_c)
-        for servers, keys, expected in asked:
-            kind, text, key = listed(servers, keys, OffsetSpec.latest(), "read_committed", 3_000)
+        for servers, keys, timeout_ms, expected in asked:
+            kind, text, key = listed(servers, keys, OffsetSpec.latest(), "read_committed", timeout_ms)
             assert (kind, key) == expected, text
