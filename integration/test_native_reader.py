@@ -237,6 +237,7 @@ def test_topics_are_described_as_confluent_kafka_describes_them(broker: Broker, 
 @pytest.fixture(scope="module")
 def wide_topic(broker: Broker) -> str:
     """1,200 topic-partitions: records in some, two of them in transactions, of which one stays open."""
+    assert native.is_used()  # which also loads what is asked in C
     name = f"wide-{random.randrange(1 << 40):x}"
     broker.create_topic(name, 1_200)
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
