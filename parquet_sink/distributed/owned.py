@@ -118,7 +118,7 @@ class OwnedConnectors:
         kept = {name for name, one in runs.items() if one.member_id == member_id} & config.connectors.keys()
         assignment, now_s, leaving = config.assignment, time.monotonic(), self.group.leaving
         nowhere = {name for name, one in assignment.placements.items() if one.worker in leaving}
-        may_wait = kept - mine.keys() - nowhere  # the leader soon names another for what one that stops was to have
+        may_wait = kept - mine.keys() - nowhere  # for one that stops the leader soon names another
         self._ended_s = {name: at_s for name, at_s in self._ended_s.items() if name in assignment.placements}
         late = {name for name, at_s in self._ended_s.items() if now_s - at_s >= TURN_S}
         flushes = self._queue.ask(partial(self._registry.next_flushes, may_wait), ASK_S) if may_wait else {}
