@@ -254,7 +254,7 @@ LONG: Final = {"quickstart": 120, "first-connector": 60, "operations": 60}
 
 
 def turns(page: Path) -> tuple[pytest.MarkDecorator, ...]:
-    """How its page takes turns."""
+    """The marks of a page."""
     return () if page == README else (pytest.mark.in_turn(seconds=LONG.get(page.stem, 25)),)
 
 

@@ -117,7 +117,8 @@ class OwnedConnectors:
         runs = {name: one for name, one in self._owned.items() if not one.leaves}
         kept = {name for name, one in runs.items() if one.member_id == member_id} & config.connectors.keys()
         assignment, now_s, leaving = config.assignment, time.monotonic(), self.group.leaving
-        nowhere = {name for name, one in assignment.placements.items() if one.worker in leaving}
+        asked = asked_to_release(assignment, self.group.worker_id, member_id, self.group.status.state.releases)
+        nowhere = {name for name in asked if assignment.placements[name].worker in leaving}
         may_wait = kept - mine.keys() - nowhere  # for one that stops the leader soon names another
         self._ended_s = {name: at_s for name, at_s in self._ended_s.items() if name in assignment.placements}
         late = {name for name, at_s in self._ended_s.items() if now_s - at_s >= TURN_S}
@@ -134,8 +135,7 @@ class OwnedConnectors:
 
     def _forget_ended(self) -> None:
         """What was to end and has ended is this worker's no more."""
-        ending = [name for name, one in self._owned.items() if one.leaves]
-        if ending:
+        if ending := [name for name, one in self._owned.items() if one.leaves]:
             busy = self._queue.ask(lambda: {one.name for one in self._registry.all()}, ASK_S)
             for name in ending:
                 if name not in busy:

@@ -271,6 +271,25 @@ def test_what_a_worker_that_stops_was_to_have_runs_on(group: Group) -> None:
     assert Counter(worker for (worker,) in group.running().values()) == {"a": 3, "b": 3}
 
 
+def test_who_is_lost_runs_nothing_on_for_one_that_stops(group: Group) -> None:
+    """A worker that reads that others have its connectors ends them, also where one of these was asked to stop."""
+    names = [f"connector-{number}" for number in range(6)]
+    group.add("c")
+    create(group, *names)
+    lost, stops = group.workers["b"], group.workers["c"]
+    had = {name for name in names if lost.owned.has(name)}
+    with frozen(lost):
+        group.remove("b")
+        group.settle()
+        assert any(stops.owned.has(name) for name in had)
+        stops.owned.leave()
+    lost.config.read_to_end()
+    lost.status.read_to_end()
+    lost.owned.step()
+    assert len(had) == 2
+    assert not any(lost.owned.has(name) for name in had)
+
+
 @pytest.mark.parametrize(("turn_s", "rests"), [(30.0, 2), (0.0, 4)])
 def test_one_that_does_not_begin_elsewhere_holds_the_others_up_for_a_time(
     group: Group, monkeypatch: pytest.MonkeyPatch, turn_s: float, rests: int
