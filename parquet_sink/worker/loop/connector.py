@@ -84,6 +84,7 @@ class Connector:
         self._pending: tuple[Future[Any], Callable[[Any], None]] | None = None
         self._slots, self._paused = 1, False
         self._begun = self.started_again = False
+        self._started_s = 0.0
         self._clock = ClockSteps(time.time(), time.monotonic())
         self._restarts = RestartPolicy(
             registry_wait_ms=settings.registry_patience_ms,
@@ -158,7 +159,7 @@ class Connector:
         """As of `Flow`; infinite where none is to come."""
         if self.state is not None and self.active:
             with suppress(ConnectorError):  # the state file is gone: the next poll finds that, and says what follows
-                return self._flow.next_flush_s(self.state)
+                return self._flow.next_flush_s(self.state, self._started_s)
         return math.inf
 
     def has_started(self) -> bool:
@@ -195,7 +196,7 @@ class Connector:
         self.pause(paused)
         self.state.set(WARM_UP, warm_up)
         self.state.set(COMING, ",".join(sorted(coming)))
-        self.status = Status.RUNNING
+        self.status, self._started_s = Status.RUNNING, time.monotonic()
         self._launch(spark)
 
     def share(self, slots: int) -> None:

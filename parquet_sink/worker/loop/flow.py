@@ -39,6 +39,8 @@ log = logging.getLogger(__name__)
 
 OFTEN_MS: Final = 6_000
 """Twice as long as a move waits for a flush: with a shorter interval it would wait for one after the other."""
+FIRST_S: Final = 10.0
+"""So soon a first flush is worth waiting for: a worker that stops hands over within twice as long (HAND_OVER_S)."""
 
 
 class Flow(Protocol):
@@ -72,10 +74,11 @@ class Flow(Protocol):
         """Whether a flush may be in progress, of a query that runs."""
         ...
 
-    def next_flush_s(self, state: SqliteStore) -> float:
+    def next_flush_s(self, state: SqliteStore, started_s: float) -> float:
         """Seconds until a flush by age that is worth waiting for, judged by the last one, below 0 after that.
 
-        Infinite where there was none, and where records never wait for long (OFTEN_MS).
+        0 while the first is to come soon (FIRST_S): its records may have waited elsewhere before. Infinite where it is
+        not, and where records never wait for long (OFTEN_MS). started_s: when the connector was, of `time.monotonic`.
         """
         return math.inf
 
@@ -175,10 +178,15 @@ class ParquetFlow(TopicFlow):
         history.close()
         self._behind.start()
 
-    def next_flush_s(self, state: SqliteStore) -> float:
+    def next_flush_s(self, state: SqliteStore, started_s: float) -> float:
         interval_ms = self._sink.flush.commit_interval_ms
-        at_ms = None if interval_ms < OFTEN_MS else state.get(REPORTED_MS)
-        return math.inf if at_ms is None else (at_ms + interval_ms) / 1_000 - time.monotonic()
+        if interval_ms < OFTEN_MS:
+            return math.inf
+        at_ms = state.get(REPORTED_MS)
+        if at_ms is not None:
+            return (at_ms + interval_ms) / 1_000 - time.monotonic()
+        first_s = started_s + interval_ms / 1_000 - time.monotonic()
+        return 0.0 if abs(first_s) <= FIRST_S else math.inf
 
     def news(self) -> Sequence[Event]:
         return self._behind.news()

@@ -226,18 +226,42 @@ def next_flushes(connector: Connector, clock: Clock, waits_s: float) -> list[flo
 
 @pytest.mark.parametrize(
     ("interval_ms", "waits_s", "next_s"),
-    [(60_000, 50, 10), (6_000, 0, 6), (6_000, 10, -4), (5_999, 0, math.inf)],
+    [(60_000, 50, 10), (10_001, 0, 10), (10_001, 14, -4), (5_999, 0, math.inf)],
     ids=["waits", "just flushed", "is late", "often"],
 )
 def test_when_a_connector_flushes_next_is_told_by_its_last_flush(
     tmp_path: Path, clock: Clock, launched: list[Query], interval_ms: int, waits_s: float, next_s: float
 ) -> None:
-    """An interval later; nobody knows before the first, and where flushes come often nobody need know."""
+    """An interval later; where flushes come often nobody need know."""
     found = settings(tmp_path / "tmp")
     found = replace(found, flush=replace(found.flush, commit_interval_ms=interval_ms))
     with closing(Connector(found, tmp_path / "run", background=at_once)) as connector:
         told = next_flushes(connector, clock, waits_s)
     assert told == [math.inf, math.inf, pytest.approx(next_s, abs=0.01), math.inf]
+
+
+@pytest.mark.parametrize(
+    ("interval_ms", "seconds", "next_s"),
+    [
+        (6_000, 0, 0.0),
+        (6_000, 16, 0.0),
+        (6_000, 17, math.inf),
+        (10_000, 0, 0.0),
+        (60_000, 49, math.inf),
+        (60_000, 51, 0.0),
+        (5_999, 0, math.inf),
+    ],
+)
+def test_a_first_flush_that_comes_soon_is_waited_for(
+    tmp_path: Path, clock: Clock, launched: list[Query], interval_ms: int, seconds: float, next_s: float
+) -> None:
+    """Its records waited elsewhere before; one that is far off, or does not come, delays no move."""
+    found = settings(tmp_path / "tmp")
+    found = replace(found, flush=replace(found.flush, commit_interval_ms=interval_ms))
+    with closing(Connector(found, tmp_path / "run", background=at_once)) as connector:
+        connector.start(SPARK, slots=4)
+        clock.sleep(seconds)
+        assert connector.next_flush_s() == next_s
 
 
 def test_a_connector_whose_state_was_lost_flushes_nobody_knows_when(
