@@ -53,7 +53,7 @@ class Clients:
         self.answers: Counter[int] = Counter()
         self._ends = threading.Event()
         chances = [random.Random(f"{seed}-{number}") for number in range(many)]
-        self._threads = [threading.Thread(target=self._run, args=(one,), name="client") for one in chances]
+        self._threads = [threading.Thread(target=self._run, args=(one,), name="client", daemon=True) for one in chances]
 
     def start(self) -> None:
         for thread in self._threads:
