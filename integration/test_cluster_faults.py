@@ -1,5 +1,6 @@
 """`make cluster-faults`: what it judges finds broken histories, and its link and its short form work."""
 
+import json
 import socket
 from collections.abc import Iterator
 from dataclasses import replace
@@ -127,6 +128,22 @@ def test_wrong_histories_fail_a_run() -> None:
     assert not Report([Findings(), Findings(missing=1)]).passed
     assert not Report([Findings(early_commits=1)]).passed
     assert not replace(sound, troubles=["two owners"]).passed
+
+
+def test_losses_at_rest_are_told_apart() -> None:
+    """One percentile each, of the kinds alone of which the group takes the worker for lost."""
+    report = Report([Findings()])
+    for kind, at_rest, seconds in (
+        (Kind.KILLED, True, 9.0),
+        (Kind.CUT_LONG, False, 16.0),
+        (Kind.CUT_SHORT, True, 30.0),
+    ):
+        loss = Loss(kind, "w0", ("orders",), 0, 0, at_rest)
+        report.losses.append((loss, [Gap(seconds, None, seconds)]))
+    told = json.loads(report.summary())
+    figures = {name: told[f"lost_worker_{name}"]["p99"] for name in ("s", "at_rest_s", "amid_moves_s")}
+    assert figures == {"s": 16.0, "at_rest_s": 9.0, "amid_moves_s": 16.0}
+    assert "of lost workers at rest: connectors 1, p50 9.0, p99 9.0" in report.lines()
 
 
 class Echo(Server):

@@ -33,13 +33,17 @@ class Owner:
 
 @dataclass(frozen=True)
 class Loss:
-    """What was done to a worker with these connectors. until_ms: since when it may deliver again, dead ones at once."""
+    """What was done to a worker with these connectors. until_ms: since when it may deliver again, dead ones at once.
+
+    at_rest: no connector had moved for some seconds.
+    """
 
     kind: str
     worker: str
     connectors: tuple[str, ...]
     at_ms: int
     until_ms: int
+    at_rest: bool = False
 
 
 @dataclass(frozen=True)

@@ -49,8 +49,10 @@ class Report(Course):
     load: float = 0.0
     seconds: float = 0.0
 
-    def gaps(self, *kinds: Kind) -> list[Gap]:
-        return [gap for loss, found in self.losses if loss.kind in kinds for gap in found]
+    def gaps(self, *kinds: Kind, at_rest: bool | None = None) -> list[Gap]:
+        """at_rest: of faults that came so, or did not; None: of all."""
+        losses = [one for one in self.losses if at_rest is None or one[0].at_rest is at_rest]
+        return [gap for loss, found in losses if loss.kind in kinds for gap in found]
 
     def beyond_interval(self, kind: Kind) -> list[float]:
         """By how much more than the interval connectors rested, from the last file of one owner to the next's first."""
@@ -69,6 +71,8 @@ class Report(Course):
             "invented": found.invented,
             "repeated": found.repeated,
             "lost_worker_s": _figures(self.gaps(*LOST)),
+            "lost_worker_at_rest_s": _figures(self.gaps(*LOST, at_rest=True)),
+            "lost_worker_amid_moves_s": _figures(self.gaps(*LOST, at_rest=False)),
             "stopped_worker_s": _figures(self.gaps(Kind.STOPPED)),
             "stopped_worker_beyond_interval_s": _rests(self.beyond_interval(Kind.STOPPED)),
             "others_rest_s": _rests([one for found in self.others.values() for one in found]),
@@ -85,6 +89,13 @@ class Report(Course):
         wrong = ", ".join(f"{kind} {count}" for kind, count in self.findings.wrong.items()) or "nothing"
         return [
             *table(self.losses, self.others),
+            *(
+                f"of lost workers {words}: " + ", ".join(f"{name} {one}" for name, one in _figures(found).items())
+                for words, found in (
+                    ("at rest", self.gaps(*LOST, at_rest=True)),
+                    ("while others still moved", self.gaps(*LOST, at_rest=False)),
+                )
+            ),
             "after SIGTERM connectors rested longer than the interval by: "
             + ", ".join(f"{share} {value} s" for share, value in _rests(self.beyond_interval(Kind.STOPPED)).items()),
             f"REST writes, by answer: {answers}; {self.asked} requests are judged, reads among them",

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +30,10 @@ START_S: Final = 300.0
 SETTLE_S: Final = 30.0
 """After all began, before the first fault: three workers that start leave a backlog of work on two cores."""
 RECOVERY_S: Final = 180.0
+AT_REST: Final = 0.5
+"""The share of faults before which the workers rest. Others come while what the last one moved still begins."""
+REST_S: Final = 8.0
+"""Longer than a worker that is back waits for its share."""
 LOOK_S: Final = 0.5
 SAMPLE_S: Final = 0.5
 CHANGED: Final = 4
@@ -70,11 +75,14 @@ class ClusterFaults:
         asking.start()
         nemesis, began = Nemesis(self.workers, self._plan.session_ms / 1_000, self._wait), time.monotonic()
         for kind, number in rounds(self._chance):
+            if at_rest := self._chance.random() < AT_REST:
+                self._rest()
             self._wait(self._chance.uniform(0.5, 3.0))
             has = self.workers.placed().get(number, ())
             connectors = [name for name in has if name in configs and name not in changed]
-            self.say(f"w{number}, {kind}; it has {', '.join(has) or 'nothing'}")
-            self._losses.append(nemesis.do(kind, number, connectors, self._delivers(connectors)))
+            self.say(f"w{number}, {kind}{' at rest' if at_rest else ''}; it has {', '.join(has) or 'nothing'}")
+            lost = nemesis.do(kind, number, connectors, self._delivers(connectors))
+            self._losses.append(replace(lost, at_rest=at_rest))
             over = time.monotonic()
             steady = self._delivers([name for name in configs if name not in changed])
             self._until(lambda up=steady: up() and self._settled(), "not recovered from", RECOVERY_S)
@@ -125,6 +133,18 @@ class ClusterFaults:
         mine = {stream.kind.topic for stream in self._streams}
         counts = [len(mine & set(names)) for names in self.workers.placed().values()]
         return len(counts) == len(self.workers.links) and max(counts) - min(counts) <= 1
+
+    def _rest(self) -> None:
+        """Returns when nothing has moved for a while."""
+        moved_s = time.monotonic()
+
+        def rests() -> bool:
+            nonlocal moved_s
+            if self.workers.moving() or not self._settled():
+                moved_s = time.monotonic()
+            return time.monotonic() - moved_s >= REST_S
+
+        self._until(rests, "connectors move on and on", RECOVERY_S)
 
     def _runs(self) -> bool:
         """Whether all connectors do, as the workers tell."""

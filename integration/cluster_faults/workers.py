@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import requests
 
@@ -65,17 +65,22 @@ class Workers:
 
     def placed(self) -> dict[int, tuple[str, ...]]:
         """Connectors by worker's number, as the first tells that answers; workers that are members alone."""
+        return {number: tuple(one["name"] for one in has) for number, has in self._connectors().items()}
+
+    def moving(self) -> bool:
+        """Whether a connector waits for the worker that has it to release it, or nobody answers."""
+        found = self._connectors()
+        return not found or any(one["waits_for"] for has in found.values() for one in has)
+
+    def _connectors(self) -> dict[int, list[dict[str, Any]]]:
         for worker in self.group.workers:
             try:
                 answer = requests.get(f"{worker.url}/workers", timeout=ASK_S)
             except requests.RequestException:
                 continue
             found = {one["worker_id"]: one["connectors"] for one in answer.json()["workers"]} if answer.ok else {}
-            return {
-                number: tuple(connector["name"] for connector in found[one.url.removeprefix("http://")])
-                for number, one in enumerate(self.group.workers)
-                if one.url.removeprefix("http://") in found
-            }
+            ids = {number: one.url.removeprefix("http://") for number, one in enumerate(self.group.workers)}
+            return {number: found[worker_id] for number, worker_id in ids.items() if worker_id in found}
         return {}
 
     def states(self) -> dict[str, str]:
