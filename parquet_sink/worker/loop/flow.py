@@ -40,7 +40,8 @@ log = logging.getLogger(__name__)
 OFTEN_MS: Final = 6_000
 """Twice as long as a move waits for a flush: with a shorter interval it would wait for one after the other."""
 FIRST_S: Final = 10.0
-"""So soon a first flush is worth waiting for: a worker that stops hands over within twice as long (HAND_OVER_S)."""
+"""So long before it is due, and after, a first flush is waited for: a worker that stops hands over within twice as long
+(HAND_OVER_S)."""
 
 
 class Flow(Protocol):
@@ -77,8 +78,8 @@ class Flow(Protocol):
     def next_flush_s(self, state: SqliteStore, started_s: float) -> float:
         """Seconds until a flush by age that is worth waiting for, judged by the last one, below 0 after that.
 
-        0 while the first is to come soon (FIRST_S): its records may have waited elsewhere before. Infinite where it is
-        not, and where records never wait for long (OFTEN_MS). started_s: when the connector was, of `time.monotonic`.
+        0 about when the first is due (FIRST_S): its records may have waited elsewhere before. Infinite long before and
+        after, and where records never wait for long (OFTEN_MS). started_s: when the connector was, of `time.monotonic`.
         """
         return math.inf
 
