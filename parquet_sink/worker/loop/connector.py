@@ -156,8 +156,8 @@ class Connector:
         return self._begun
 
     def next_flush_s(self) -> float:
-        """As of `Flow`; infinite where none is to come."""
-        if self.state is not None and self.active:
+        """As of `Flow`; infinite where none is to come: it is paused, or does not run."""
+        if self.state is not None and self.active and not self._paused:
             with suppress(ConnectorError):  # the state file is gone: the next poll finds that, and says what follows
                 return self._flow.next_flush_s(self.state, self._started_s)
         return math.inf

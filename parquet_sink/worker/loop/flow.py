@@ -79,7 +79,8 @@ class Flow(Protocol):
         """Seconds until a flush by age that is worth waiting for, judged by the last one, below 0 after that.
 
         0 about when the first is due (FIRST_S): its records may have waited elsewhere before. Infinite long before and
-        after, and where records never wait for long (OFTEN_MS). started_s: when the connector was, of `time.monotonic`.
+        after, where no records wait, and where they never wait for long (OFTEN_MS). started_s: when the connector was,
+        of `time.monotonic`.
         """
         return math.inf
 
@@ -181,7 +182,7 @@ class ParquetFlow(TopicFlow):
 
     def next_flush_s(self, state: SqliteStore, started_s: float) -> float:
         interval_ms = self._sink.flush.commit_interval_ms
-        if interval_ms < OFTEN_MS:
+        if interval_ms < OFTEN_MS or (self.has_begun(state) and not group_commit.undelivered(state)):
             return math.inf
         at_ms = state.get(REPORTED_MS)
         if at_ms is not None:

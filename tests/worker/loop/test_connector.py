@@ -264,6 +264,34 @@ def test_a_first_flush_that_comes_soon_is_waited_for(
         assert connector.next_flush_s() == next_s
 
 
+def test_where_no_records_wait_no_flush_is_waited_for(tmp_path: Path, clock: Clock, launched: list[Query]) -> None:
+    """Neither before its first flush nor after it; and it is until records come."""
+    found = settings(tmp_path / "tmp")
+    found = replace(found, flush=replace(found.flush, commit_interval_ms=6_000))
+    with closing(Connector(found, tmp_path / "run", background=at_once)) as connector:
+        connector.start(SPARK, slots=4)
+        assert connector.state is not None
+        told = []
+        for start, end, accepted in [(7, 7, None), (7, 9, None), (7, 9, 9), (9, 9, None), (9, 10, None)]:
+            connector.state.record_progress([PartitionProgress("orders", 0, start, end, None)])
+            if accepted is not None:
+                one = Accepted("orders", 0, accepted, start, accepted, "interval")
+                connector.state.record_accepted([one], clock.monotonic())
+            told.append(connector.next_flush_s())
+    assert told == [math.inf, 0.0, math.inf, math.inf, pytest.approx(6.0, abs=0.01)]
+
+
+def test_no_flush_of_a_paused_connector_is_waited_for(tmp_path: Path, clock: Clock, launched: list[Query]) -> None:
+    """None is to come until it is resumed."""
+    found = settings(tmp_path / "tmp")
+    found = replace(found, flush=replace(found.flush, commit_interval_ms=6_000))
+    with closing(Connector(found, tmp_path / "run", background=at_once)) as connector:
+        connector.start(SPARK, slots=4, paused=True)
+        paused = connector.next_flush_s()
+        connector.pause(False)
+        assert (paused, connector.next_flush_s()) == (math.inf, 0.0)
+
+
 def test_a_connector_whose_state_was_lost_flushes_nobody_knows_when(
     tmp_path: Path, clock: Clock, launched: list[Query], monkeypatch: pytest.MonkeyPatch
 ) -> None:
