@@ -172,7 +172,7 @@ class KafkaCluster(AdminRequests):
         The client asks the broker that it knows as the controller, for minutes also one that is gone; a list of all
         topics names the current one.
         """
-        describe = described_in_c if self._has_many else described
+        describe = described_in_c if self._has_many and native_admin.is_asked(self._admin) else described
         answers = describe(self._admin, topics, min(CONTROLLER_S, self._timeout_s))
         try:
             self._answer(next(iter(answers.values())))

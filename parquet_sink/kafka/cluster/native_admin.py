@@ -63,9 +63,7 @@ def _description(asked: "Future[TopicDescription]") -> "Future[Description]":
 
 
 def described_in_c(admin: AdminClient, topics: Sequence[str], timeout_s: float) -> "dict[str, Future[Description]]":
-    """As `described`, which it does where it cannot be done in C."""
-    if not is_asked(admin):
-        return described(admin, topics, timeout_s)
+    """As `described`; for a client that `is_asked`."""
     extension, names = native.extension(), list(dict.fromkeys(topics))
     answers: dict[str, Future[Description]] = {topic: Future() for topic in names}
     asked = in_thread(lambda: extension.describe(admin, names, int(1_000 * timeout_s)))
@@ -89,7 +87,7 @@ def _spread(asked: "Future[Any]", answers: "Mapping[str, Future[Description]]") 
 def listed_in_c(
     admin: AdminClient, keys: Sequence[PartitionKey], spec: OffsetSpec, isolation: IsolationLevel, timeout_s: float
 ) -> "Future[dict[PartitionKey, End | KafkaError]]":
-    """Asks for the offset of each topic-partition; for a client that `is_asked`. KafkaException where none answers."""
+    """Asks for the offset of each topic-partition; likewise. KafkaException where none answers."""
     extension, at = native.extension(), int(spec._value)  # noqa: SLF001 - as confluent-kafka itself takes it
 
     def ask() -> dict[PartitionKey, End | KafkaError]:

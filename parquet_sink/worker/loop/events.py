@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Protocol
+from weakref import WeakKeyDictionary
 
 from parquet_sink.errors import code_place
 from parquet_sink.model.events import Event, EventsDropped
@@ -119,8 +120,8 @@ class EventDispatcher:
 
     def __init__(self, listeners: Sequence[Listener], clock: Callable[[], float] = time.time) -> None:
         self._listeners, self._clock = listeners, clock
-        self._positions: dict[str, tuple[EventLog, int]] = {}
-        """By connector: its event log, and up to where that was read."""
+        self._positions: WeakKeyDictionary[EventLog, int] = WeakKeyDictionary()
+        """Up to where each event log was read."""
         self._unreadable: set[tuple[str, str]] = set()
 
     def emit(self, event: Event) -> None:
@@ -154,9 +155,8 @@ class EventDispatcher:
         name, state = connector.settings.name, connector.state
         if state is None:
             return ()
-        events, after = self._positions.get(name, (state, 0))
-        batch = state.events_after(after if events is state else 0)
-        self._positions[name] = state, batch.position
+        batch = state.events_after(self._positions.get(state, 0))
+        self._positions[state] = batch.position
         if not batch.dropped:
             return batch.events
         return EventsDropped(name, self._clock(), batch.dropped), *batch.events

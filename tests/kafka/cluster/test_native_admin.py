@@ -15,7 +15,7 @@ NOT_THERE = KafkaError.UNKNOWN_TOPIC_OR_PART
 TIMED_OUT = KafkaError._TIMED_OUT
 
 
-def answers(monkeypatch: pytest.MonkeyPatch, answer: Any, client: str = "rdkafka#producer-1") -> "dict[str, Any]":
+def answers(monkeypatch: pytest.MonkeyPatch, answer: Any) -> "dict[str, Any]":
     """What comes of the topics `a` and `b` where the extension answers so: descriptions, and codes of errors."""
 
     def describe(admin: object, topics: list[str], timeout_ms: int) -> Any:
@@ -24,13 +24,8 @@ def answers(monkeypatch: pytest.MonkeyPatch, answer: Any, client: str = "rdkafka
             raise answer
         return answer
 
-    extension = SimpleNamespace(client_name=lambda admin: client, describe=describe)
-    monkeypatch.setattr(native, "is_used", lambda: True)
-    monkeypatch.setattr(native, "extension", lambda: extension)
-    monkeypatch.setattr(native_admin, "described", lambda *asked: "by confluent-kafka")
+    monkeypatch.setattr(native, "extension", lambda: SimpleNamespace(describe=describe))
     found = described_in_c(AdminClient({"bootstrap.servers": "none:9092", "log_level": 0}), ["a", "b", "a"], 2.5)
-    if not isinstance(found, dict):
-        return found
     failures = {topic: one.exception(5.0) for topic, one in found.items()}
     return {
         topic: error.args[0].code() if isinstance(error, KafkaException) else error or found[topic].result()
@@ -58,8 +53,12 @@ def test_what_goes_wrong_is_raised_where_it_is_waited_for(monkeypatch: pytest.Mo
 
 def test_another_object_is_not_asked_in_c(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor is a client that is not where it usually is."""
-    assert answers(monkeypatch, None, client="no client") == "by confluent-kafka"
-    assert described_in_c(SimpleNamespace(), ["a"], 2.5) == "by confluent-kafka"
+    monkeypatch.setattr(native, "is_used", lambda: True)
+    admin = AdminClient({"bootstrap.servers": "none:9092", "log_level": 0})
+    for name, asked in {"rdkafka#producer-1": True, "no client": False}.items():
+        monkeypatch.setattr(native, "extension", lambda name=name: SimpleNamespace(client_name=lambda admin: name))
+        assert native_admin.is_asked(admin) is asked
+    assert not native_admin.is_asked(SimpleNamespace())
 
 
 def listed(monkeypatch: pytest.MonkeyPatch, answer: Any) -> Any:
