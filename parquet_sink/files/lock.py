@@ -199,8 +199,12 @@ class PartitionClaim:
 
     def _opened(self, flags: int) -> int:
         """The file with our name in it. Raises OSError."""
-        os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
-        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o600)
+        flags |= os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            descriptor = os.open(self._path, flags, 0o600)
+        except FileNotFoundError:
+            os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
+            descriptor = os.open(self._path, flags, 0o600)
         os.pwrite(descriptor, self._attempt, 0)
         return descriptor
 

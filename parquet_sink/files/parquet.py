@@ -173,7 +173,6 @@ class OpenFile:
         """Appends a row group. Raises StorageFailed."""
         started = time.perf_counter()
         with storage_trouble(self._folder, "write a Parquet file"):
-            os.makedirs(self._folder, mode=0o700, exist_ok=True)
             rows = group.table()
             writer = self._writer or self._open(rows)
             writer.write_table(rows, row_group_size=max(1, rows.num_rows))
@@ -188,7 +187,11 @@ class OpenFile:
 
     def _open(self, rows: pa.Table) -> pq.ParquetWriter:
         self.schema = rows.schema
-        self._sink = pa.OSFile(self.path, "wb")
+        try:
+            self._sink = pa.OSFile(self.path, "wb")
+        except FileNotFoundError:
+            os.makedirs(self._folder, mode=0o700, exist_ok=True)
+            self._sink = pa.OSFile(self.path, "wb")
         self._writer = pq.ParquetWriter(
             self._sink,
             rows.schema,

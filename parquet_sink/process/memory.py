@@ -33,7 +33,7 @@ def collect_garbage_rarely() -> None:
     gc.set_threshold(*_COLLECT_AFTER)
 
 
-BETWEEN_RANGES_S: Final = 0.5
+BETWEEN_RANGES_S: Final = 2.0
 _given_back_at: Final = [0.0]
 """When memory was given back last, in seconds that never jump."""
 

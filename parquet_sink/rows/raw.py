@@ -37,6 +37,10 @@ class RawRowBuilder:
 
     known: Final = None
 
+    def begin_again(self) -> bool:
+        """To make another one costs nothing."""
+        return False
+
     def shape(self, block: RecordBatch, *, across_rejected: bool = False) -> Iterator[Run | Rejected]:
         """All records of a block that was read with RAW_PARTS, or at least with keys and headers."""
         count = len(block)

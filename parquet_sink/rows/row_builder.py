@@ -44,7 +44,7 @@ _TREES_WORTH_IT: Final = 16
 
 
 class RowBuilder:
-    """One per topic and Spark task; owns the topic's evolving columns."""
+    """One for each range, of which there is one at a time; owns the topic's evolving columns."""
 
     def __init__(
         self,
@@ -65,6 +65,7 @@ class RowBuilder:
         self._keys = PrimaryKeys(settings)
         learned = LearnedSchema.restored(known, settings, reserved)
         self._topic = TopicColumns(learned.columns)
+        self._made_with, self._first_columns = known, learned.columns
         self._transforms = transforms
         self._decoder: Decoder = json.decoder() if decoder is None else decoder
         self._learning: LearningDecoder | None = None
@@ -82,6 +83,14 @@ class RowBuilder:
         """The payload columns learned so far, with what the decoder learned; None before the first."""
         learned = None if self._learning is None else self._learning.learned
         return LearnedSchema(self._topic.columns, learned).to_schema(self._settings)
+
+    def begin_again(self) -> bool:
+        """Makes ready for another range that begins with the same `known`; False where it has learned since."""
+        known = self.known
+        if known is None or self._made_with is None or not known.equals(self._made_with, check_metadata=True):
+            return False
+        self._topic = TopicColumns(self._first_columns)
+        return True
 
     def shape(self, block: RecordBatch, *, across_rejected: bool = False) -> Iterator[Run | Rejected]:
         """The rows of the block as runs, and the records that have none; tombstones give nothing, or a row by settings.

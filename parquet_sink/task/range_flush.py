@@ -122,9 +122,8 @@ class RangeFlush(RangeAttempt):
         self._value_bytes, self._last_shaped = 0, False
         self._file_records = FileRecords() if settings.errors.refused_files else None
         self._schema_changes = SchemaChangeMonitor(settings.name, planned.topic)
-        schema = planned.known.schema
-        known = None if schema is None else pa.ipc.read_schema(pa.py_buffer(schema))
-        self.shaper = steps.shaper(settings.shape, known)
+        self._steps, self._shape, self._taught_nothing = steps, settings.shape, False
+        self.shaper = steps.take_shaper(settings.shape, planned.known.schema)
 
     def begin(self) -> None:
         """Likewise; files that an earlier attempt left are removed."""
@@ -209,6 +208,7 @@ class RangeFlush(RangeAttempt):
         """The range was read to its end: closes its last file."""
         self._reach(self.planned.end)
         self._close(Reason(self.planned.reason))
+        self._taught_nothing = self._steps.put_back(self.shaper, self._shape, self.planned.known.schema)
 
     def fail(self, error: ConnectorError) -> None:
         """Ends the range for a reason of its own, or for trouble with reading it."""
@@ -261,9 +261,15 @@ class RangeFlush(RangeAttempt):
 
     def outcome(self, receipts: Sequence[Receipt], lost: Sequence[LostOffsets] = ()) -> RangeOutcome:
         """What became of the range. receipts: of its files, in offset order. lost: what Kafka no longer had of it."""
-        schema = None if self.shaper.known is None else self.shaper.known.serialize().to_pybytes()
-        learned = LearnedSchema(schema, self._accumulator.bytes_per_row, self._accumulator.bytes_per_record)
+        learned = LearnedSchema(self._schema(), self._accumulator.bytes_per_row, self._accumulator.bytes_per_record)
         return self._outcome(receipts, lost, learned=learned, value_bytes=self._value_bytes)
+
+    def _schema(self) -> bytes | None:
+        """What is known of the topic after it, serialized."""
+        if self._taught_nothing:
+            return self.planned.known.schema
+        known = self.shaper.known
+        return None if known is None else known.serialize().to_pybytes()
 
     def _send(self, files: Sequence[FinishedFile]) -> None:
         for file in files:

@@ -300,6 +300,10 @@ class RecordSteps:
     policy: RejectPolicy = field(default_factory=StopAtRejected)
     tombstone_keys: Decoder | None = None
     raw: bool = False
+    _idle: dict[tuple[ShapeSettings, bytes], RowBuilder | RawRowBuilder] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """Shapers whose ranges are over, by what they begin with: most learn nothing, and to make one takes 0.2 ms."""
 
     @property
     def needs(self) -> RecordParts:
@@ -310,10 +314,24 @@ class RecordSteps:
         return needs if self.transforms is None else needs | self.transforms.needs
 
     def shaper(self, settings: ShapeSettings, known: pa.Schema | None = None) -> RowBuilder | RawRowBuilder:
-        """One for a range. known: what was learned of the topic."""
+        """A new one. known: what was learned of the topic."""
         if self.raw:
             return RawRowBuilder()
         return RowBuilder(settings, known, self.decoder, self.transforms, self.tombstone_keys)
+
+    def take_shaper(self, settings: ShapeSettings, schema: bytes | None) -> RowBuilder | RawRowBuilder:
+        """One for a range. schema: what was known of the topic when the range was planned first, serialized."""
+        if schema is None:
+            return self.shaper(settings)
+        idle = self._idle.pop((settings, schema), None)
+        return self.shaper(settings, pa.ipc.read_schema(pa.py_buffer(schema))) if idle is None else idle
+
+    def put_back(self, shaper: RowBuilder | RawRowBuilder, settings: ShapeSettings, schema: bytes | None) -> bool:
+        """Takes the shaper of a range that is over, as `take_shaper` gave it; whether the range taught it nothing."""
+        taught_nothing = schema is not None and shaper.begin_again()
+        if schema is not None and taught_nothing:
+            self._idle[settings, schema] = shaper
+        return taught_nothing
 
 
 # Decoders and transforms are kept in this process from micro-batch to micro-batch. What follows loads only what this
