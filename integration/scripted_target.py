@@ -173,12 +173,13 @@ def accept(connection: Connection) -> None:
 
 
 def answer(status: int, body: bytes = b"", *headers: str, read: bool = True) -> Behaviour:
-    """Answers with a whole body."""
+    """Answers with a whole body. Where that of the request is not read, the connection ends, and the answer says so."""
+    ends = () if read else ("Connection: close",)  # a client that does not know may use it again
 
     def behave(connection: Connection) -> None:
         if read:
             connection.read_body()
-        lines = [f"HTTP/1.1 {status} Reason", f"Content-Length: {len(body)}", *headers, "", ""]
+        lines = [f"HTTP/1.1 {status} Reason", f"Content-Length: {len(body)}", *ends, *headers, "", ""]
         connection.send("\r\n".join(lines).encode() + body)
         if not read:
             connection.socket.shutdown(socket.SHUT_WR)
