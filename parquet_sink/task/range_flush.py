@@ -123,7 +123,7 @@ class RangeFlush(RangeAttempt):
         self._file_records = FileRecords() if settings.errors.refused_files else None
         self._schema_changes = SchemaChangeMonitor(settings.name, planned.topic)
         self._steps, self._shape, self._taught_nothing = steps, settings.shape, False
-        self.shaper = steps.take_shaper(settings.shape, planned.known.schema)
+        self.shaper = steps.take_row_builder(settings.shape, planned.known.schema)
 
     def begin(self) -> None:
         """Likewise; files that an earlier attempt left are removed."""

@@ -303,7 +303,7 @@ class RecordSteps:
     _idle: dict[tuple[ShapeSettings, bytes], RowBuilder | RawRowBuilder] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
-    """Shapers whose ranges are over, by what they begin with: most learn nothing, and to make one takes 0.2 ms."""
+    """Row builders whose ranges are over, by what they begin with: most learn nothing, and one takes 40 µs to make."""
 
     @property
     def needs(self) -> RecordParts:
@@ -319,7 +319,7 @@ class RecordSteps:
             return RawRowBuilder()
         return RowBuilder(settings, known, self.decoder, self.transforms, self.tombstone_keys)
 
-    def take_shaper(self, settings: ShapeSettings, schema: bytes | None) -> RowBuilder | RawRowBuilder:
+    def take_row_builder(self, settings: ShapeSettings, schema: bytes | None) -> RowBuilder | RawRowBuilder:
         """One for a range. schema: what was known of the topic when the range was planned first, serialized."""
         if schema is None:
             return self.shaper(settings)
@@ -327,11 +327,11 @@ class RecordSteps:
         return self.shaper(settings, pa.ipc.read_schema(pa.py_buffer(schema))) if idle is None else idle
 
     def put_back(self, shaper: RowBuilder | RawRowBuilder, settings: ShapeSettings, schema: bytes | None) -> bool:
-        """Takes the shaper of a range that is over, as `take_shaper` gave it; whether the range taught it nothing."""
-        taught_nothing = schema is not None and shaper.begin_again()
-        if schema is not None and taught_nothing:
-            self._idle[settings, schema] = shaper
-        return taught_nothing
+        """Takes what `take_row_builder` gave for a range that is over; whether the range taught it nothing."""
+        if schema is None or not shaper.begin_again():
+            return False
+        self._idle[settings, schema] = shaper
+        return True
 
 
 # Decoders and transforms are kept in this process from micro-batch to micro-batch. What follows loads only what this

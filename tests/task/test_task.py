@@ -405,44 +405,55 @@ def test_files_of_a_range_do_not_depend_on_the_ranges_beside_it(run: Run) -> Non
 
 
 ranges_values = st.lists(
-    st.lists(st.sampled_from([*good(3), b'{"x":true,"id":"text"}', b'{"id":2.5}', None]), max_size=6)
+    st.lists(
+        st.sampled_from([*good(3), b'{"x":true,"id":"text"}', b'{"ID":2.5,"l":[{"name":1}]}', None, b"{"]), max_size=6
+    )
+)
+SHAPES = (
+    ShapeSettings(),
+    ShapeSettings(flatten=False, lowercase=True),
+    ShapeSettings(explode=True, embed_metadata=False),
+    ShapeSettings(obfuscation=ObfuscationSettings(("name",))),
+    ShapeSettings(chunks=2, chunk_bytes=20),
 )
 
 
 @settings(suppress_health_check=FIXTURES_SHARED, max_examples=examples(40), deadline=None)
-@given(ranges_values, st.integers(1, 4))
+@given(ranges_values, st.integers(1, 4), st.sampled_from(SHAPES))
 def test_files_of_a_range_do_not_depend_on_those_that_began_with_the_same_knowledge(
-    run: Run, many: list[list[bytes | None]], records: int
+    run: Run, tmp_path: Path, many: list[list[bytes | None]], records: int, shape: ShapeSettings
 ) -> None:
     """Ranges that learn something, nothing, or begin anew: together they have the files that each has by itself."""
-    first = run(Target(), (SPAN, [block(SPAN, 100, [*good(2), b'{"id":1,"x":1}'])]))["orders", 0].learned
+    connector = replace(made(tmp_path, records), shape=shape)
+    taught = (SPAN, [block(SPAN, 100, [*good(2), b'{"id":1,"x":1}'])])
+    first = run(Target(), taught, settings=connector)["orders", 0].learned
     spans = [PlannedRange("orders", n, 0, len(values), "records", known=first) for n, values in enumerate(many)]
     work = [(span, [block(span, 0, values)] if values else []) for span, values in zip(spans, many, strict=True)]
     together, alone = Target(), Target()
-    found = run(together, *work, records=records)
-    by_itself = [run(alone, one, records=records)["orders", number] for number, one in enumerate(work)]
+    found = run(together, *work, settings=connector)
+    by_itself = [run(alone, one, settings=connector)["orders", number] for number, one in enumerate(work)]
     assert sorted(names(together)) == sorted(names(alone))
     assert [found["orders", number].learned for number in range(len(many))] == [one.learned for one in by_itself]
 
 
-def test_a_shaper_that_learned_nothing_serves_the_next_range() -> None:
+def test_a_row_builder_that_learned_nothing_serves_the_next_range() -> None:
     """One that did is left to its range; nor does one serve a range that begins with other knowledge."""
     steps, shape = RecordSteps(), ShapeSettings()
-    taught = steps.take_shaper(shape, None)
+    taught = steps.take_row_builder(shape, None)
     list(taught.shape(block(SPAN, 100, good(20))))
     assert taught.known is not None
     schema = taught.known.serialize().to_pybytes()
     assert not steps.put_back(taught, shape, None)
     found = []
     for values in (good(20), [*good(20), b'{"new":1}'], good(1)):
-        shaper = steps.take_shaper(shape, schema)
+        shaper = steps.take_row_builder(shape, schema)
         list(shaper.shape(block(SPAN, 100, values)))
         found.append((id(shaper), steps.put_back(shaper, shape, schema)))
     (first, kept), (second, grown), (third, again) = found
     assert (kept, grown, again) == (True, False, True)
     assert first == second != third
-    assert steps.take_shaper(replace(shape, lowercase=True), schema) is not shaper
-    assert steps.take_shaper(shape, schema) is shaper
+    assert steps.take_row_builder(replace(shape, lowercase=True), schema) is not shaper
+    assert steps.take_row_builder(shape, schema) is shaper
 
 
 @pytest.mark.parametrize("seed", range(20))
