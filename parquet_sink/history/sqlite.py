@@ -20,6 +20,7 @@ from parquet_sink.history.records import (
 )
 from parquet_sink.history.settings import HistorySettings
 from parquet_sink.history.store import ALL, HistoryExtent, HistoryQuery, HourSummary, UploadsPage, summarised
+from parquet_sink.model.ranges import LearnedSchema
 from parquet_sink.model.receipts import Archiving
 
 VERSION: Final = 1
@@ -280,17 +281,16 @@ class SqliteHistory:
     def append_ranges(self, records: Sequence[RangeRecord]) -> None:
         """Adds ranges; one that is there is not added again, and its `done_until` grows."""
         with history_trouble(self.path, WRITTEN), transaction(self._connection) as db:
+            ids = {known: _knowledge(db, known) for known in {one.known for one in records}}
             for one in records:
-                known = json.dumps(known_to_dict(one.known), sort_keys=True, separators=(",", ":"))
-                db.execute("insert into knowledge (body) values (?) on conflict do nothing", (known,))
                 db.execute(
                     "insert into range (topic, partition, start, end, reason, topic_id, recipe, version, at_ms, "
                     "done_until, knowledge) "
-                    "values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (select id from knowledge where body = ?)) "
+                    "values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
                     "on conflict do update set done_until = max(done_until, excluded.done_until)",
                     (
                         *(one.topic, one.partition, one.start, one.end, one.reason, one.topic_id),
-                        *(one.recipe, one.version, one.at_ms, one.done_until, known),
+                        *(one.recipe, one.version, one.at_ms, one.done_until, ids[one.known]),
                     ),
                 )
 
@@ -406,6 +406,14 @@ class SqliteHistory:
 
     def close(self) -> None:
         self._connection.close()
+
+
+def _knowledge(db: sqlite3.Connection, known: LearnedSchema) -> int:
+    """The id of what was known; it is added where it is not there."""
+    text = json.dumps(known_to_dict(known), sort_keys=True, separators=(",", ":"))
+    db.execute("insert into knowledge (body) values (?) on conflict do nothing", (text,))
+    (found,) = db.execute("select id from knowledge where body = ?", (text,)).fetchone()
+    return int(found)
 
 
 def _note_archived(db: sqlite3.Connection, file_name: str, one: Archiving) -> None:

@@ -268,16 +268,18 @@ class RangePlans:
                 continue
             plan = self.restored.get(key)
             again = plan is not None and span.start < plan.end
-            planned = replace(self._planned_range(topic, partition, span), repeated=again)
             recorded = None if plan is None else self._as_recorded(key, plan)
             if plan is not None and recorded is not None and (plan.start, plan.end) == (span.start, span.end):
-                work[key] = replace(planned, known=recorded.known)
+                work[key] = self._planned_range(topic, partition, span, recorded.known, repeated=again)
             else:
-                work[key] = replace(planned, known=known.get(topic, LearnedSchema()))
+                learned = known.get(topic, LearnedSchema())
+                work[key] = self._planned_range(topic, partition, span, learned, repeated=again)
                 fresh.append(work[key])
         return work, fresh
 
-    def _planned_range(self, topic: str, partition: int, span: Range) -> PlannedRange:
+    def _planned_range(
+        self, topic: str, partition: int, span: Range, known: LearnedSchema, *, repeated: bool
+    ) -> PlannedRange:
         return PlannedRange(
             topic=topic,
             partition=partition,
@@ -286,6 +288,8 @@ class RangePlans:
             reason=str(span.reason),
             accepted=self._context.offsets.starts[topic, partition],
             topic_id=self._context.ids.by_topic.get(topic, ""),
+            known=known,
+            repeated=repeated,
             epoch=self._context.epochs.to_verify((topic, partition)),
         )
 

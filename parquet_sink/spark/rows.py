@@ -1,6 +1,6 @@
 """The rows of the data source: a Spark row for each range that is due, or one for each record."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from parquet_sink.model.ranges import PlannedRange
@@ -23,14 +23,14 @@ WARM_UP: Final = "warm-up"
 The first micro-batch takes several times as long as the next; an empty one comes before it when nothing is due."""
 
 
-def of_range(planned: PlannedRange) -> "pa.RecordBatch":
-    """The row of one range."""
+def of_ranges(ranges: Sequence[PlannedRange]) -> "pa.RecordBatch":
+    """The rows of these ranges, in one batch: one of its own for each costs 0.1 ms before anything is read."""
     import pyarrow as pa
 
-    values = (planned.topic, planned.partition, planned.start, planned.end, planned.reason, planned.to_json())
-    types = (pa.string(), pa.int32(), pa.int64(), pa.int64(), pa.string(), pa.string())
     names = [column.split()[0] for column in DDL.split(", ")]
-    arrays = [pa.array([value], type_) for value, type_ in zip(values, types, strict=True)]
+    types = (pa.string(), pa.int32(), pa.int64(), pa.int64(), pa.string(), pa.string())
+    rows = [(one.topic, one.partition, one.start, one.end, one.reason, one.to_json()) for one in ranges]
+    arrays = [pa.array([row[at] for row in rows], type_) for at, type_ in enumerate(types)]
     return pa.RecordBatch.from_arrays(arrays, names)
 
 

@@ -196,10 +196,11 @@ class RangeSource(PlanningReader):
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         assert isinstance(partition, Work)
+        if self._form is Form.RANGES:
+            yield rows.of_ranges(partition.ranges)
+            return
         for planned in partition.ranges:
-            if self._form is Form.RANGES:
-                yield rows.of_range(planned)
-            elif planned.reason != rows.WARM_UP:
+            if planned.reason != rows.WARM_UP:
                 found = self._read_records(self._given.settings.kafka, planned, self._parts)
                 yield from map(rows.of_records, found)
 

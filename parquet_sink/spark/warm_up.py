@@ -76,7 +76,7 @@ class WarmUpReader(DataSourceStreamReader):
         return [InputPartition(number) for number in range(self._tasks)]
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
-        yield rows.of_range(PlannedRange("", partition.value, 0, 0, rows.WARM_UP))
+        yield rows.of_ranges([PlannedRange("", partition.value, 0, 0, rows.WARM_UP)])
 
 
 class WarmUpWriter(DataSourceStreamArrowWriter):

@@ -88,9 +88,12 @@ class SqliteRun(Database):
 
     def accepted(self, of: Iterable[PartitionKey] | None = None) -> list[Accepted]:
         """of: these topic-partitions; None: all."""
-        db, one = self._db, "select body from accepted where topic = ? and partition = ?"
-        every = "select body from accepted order by topic, partition"
-        rows = db.execute(every) if of is None else (row for key in of for row in db.execute(one, key))
+        if of is None:
+            rows = self._db.execute("select body from accepted order by topic, partition").fetchall()
+        else:
+            one = "select body from accepted where topic = ? and partition = ?"
+            with self._transaction() as db:  # without it each locks the file anew
+                rows = [row for key in of for row in db.execute(one, key)]
         return [_accepted(body) for (body,) in rows]
 
     def forget_partition(self, topic: str, partition: int) -> None:

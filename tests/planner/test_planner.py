@@ -509,6 +509,27 @@ def test_a_full_file_is_seen_between_ticks(
     assert clock.seconds == before + 1.0
 
 
+@pytest.mark.parametrize(
+    ("topic_partitions", "asked"), [(100, "back"), (101, "quick"), (1_000, "quick"), (1_001, None)]
+)
+def test_many_topic_partitions_are_watched_by_quick_requests(
+    cluster: Cluster, make: Callable[..., Planner], topic_partitions: int, asked: str | None
+) -> None:
+    """A full file among up to a thousand is seen between ticks; of more the next tick sees it."""
+    keys = [("orders", partition) for partition in range(topic_partitions)]
+    cluster.logs = dict.fromkeys(keys, (0, 0))
+    planner = make()
+    planner.begin()
+    assert planner.tick({}) == []
+    cluster.logs[keys[-1]] = (0, 99)
+    cluster.leaderless = {keys[0]}
+    cluster.calls.clear()
+    assert not planner.fills(0.5)
+    cluster.logs[keys[-1]] = (0, 100)
+    assert planner.fills(0.5) is (asked is not None)
+    assert cluster.calls == ([asked] * 2 if asked else [])
+
+
 def test_a_stop_while_the_broker_is_away_ends_too(
     cluster: Cluster, make: Callable[..., Planner], state: SqliteStore
 ) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.ranges import LearnedSchema, PlannedRange, Tries
-from parquet_sink.spark.rows import DDL, WARM_UP, of_range, ranges_in
+from parquet_sink.spark.rows import DDL, WARM_UP, of_ranges, ranges_in
 from tests.messages import assert_says
 
 PLANNED = PlannedRange("orders", 3, 100, 200, "interval", 150, Tries(2, 1.5), "id", LearnedSchema(b"schema", 1.0, 2.0))
@@ -16,17 +16,18 @@ PLANNED = PlannedRange("orders", 3, 100, 200, "interval", 150, Tries(2, 1.5), "i
 
 def test_a_range_crosses_with_all_it_carries() -> None:
     """Offsets, reason, attempts so far and what was known arrive as they left; the columns tell the same."""
-    (batch,) = [of_range(PLANNED)]
+    batch = of_ranges([PLANNED])
     assert list(ranges_in(batch)) == [PLANNED]
     columns = ("topic", "partition", "start", "end", "reason")
     assert [batch.column(name)[0].as_py() for name in columns] == ["orders", 3, 100, 200, "interval"]
 
 
-def test_rows_are_told_apart_when_spark_puts_them_in_one_batch() -> None:
-    """Several ranges in one batch come out one by one, in order, and warm-up rows are none."""
+def test_rows_of_one_batch_are_told_apart() -> None:
+    """Several ranges come out one by one, in order, wherever Spark cuts the batch; warm-up rows are none."""
     other, warm = PlannedRange("items", 0, 0, 5, "size"), PlannedRange("", 0, 0, 0, WARM_UP)
-    table = pa.Table.from_batches([of_range(one) for one in (PLANNED, warm, other)]).combine_chunks()
-    assert list(ranges_in(table.to_batches()[0])) == [PLANNED, other]
+    batch = of_ranges([PLANNED, warm, other])
+    assert list(ranges_in(batch)) == [PLANNED, other]
+    assert list(ranges_in(batch.slice(1))) == [other]
 
 
 def test_spark_and_arrow_agree_on_the_columns() -> None:
@@ -34,7 +35,7 @@ def test_spark_and_arrow_agree_on_the_columns() -> None:
     kinds = {"string": pa.string(), "int": pa.int32(), "long": pa.int64(), "binary": pa.binary()}
     declared = [tuple(column.split()) for column in DDL.split(", ")]
     assert [(name, kinds[kind]) for name, kind in declared] == [
-        (field.name, field.type) for field in of_range(PLANNED).schema
+        (field.name, field.type) for field in of_ranges([PLANNED]).schema
     ]
 
 
@@ -56,7 +57,7 @@ def test_any_range_crosses(
 ) -> None:
     """Whatever a topic is called and however large its offsets are, the range arrives unchanged."""
     planned = PlannedRange(topic, partition, start, start + length, reason, known=LearnedSchema(schema))
-    assert list(ranges_in(of_range(planned))) == [planned]
+    assert list(ranges_in(of_ranges([planned]))) == [planned]
 
 
 def test_an_invalid_record_comes_with_every_cure() -> None:

@@ -23,7 +23,7 @@ from parquet_sink.rows.row_builder import RowBuilder
 from parquet_sink.rows.settings import ShapeSettings
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.spark import handoff
-from parquet_sink.spark.rows import of_range
+from parquet_sink.spark.rows import of_ranges
 from parquet_sink.spark.sink import NAME, Outcomes, PushSink, PushWriter
 from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.targets.push.settings import PushSettings
@@ -210,7 +210,7 @@ def test_each_range_leaves_a_report(writer: PushWriter, monkeypatch: pytest.Monk
     """A task that forgets one of its ranges is a defect: no report of it would count as left out."""
     ranges = [PlannedRange("orders", partition, 0, 100, "records") for partition in range(3)]
     monkeypatch.setattr(writer, "_run", lambda given: tuple(outcome(one.partition, 100) for one in given[:2]))
-    rows = [of_range(one) for one in ranges]
+    rows = [of_ranges([one]) for one in ranges]
     assert len(writer.write(iter(rows[:2])).ranges) == 2
     with pytest.raises(Defect, match=saying("3 ranges", "2 outcomes")):
         writer.write(iter(rows))
