@@ -316,6 +316,16 @@ def test_long_ranges_do_not_share_a_task() -> None:
     assert by_task([*short, long], 2) == [[long], short]
 
 
+@pytest.mark.parametrize("tasks", [2, 4, 7])
+def test_ranges_without_records_are_spread(tasks: int) -> None:
+    """Many that hold a transaction's marker alone are no lighter for that: no task gets all of them."""
+    empty = [PlannedRange("orders", p, 4_000, 4_001, "interval") for p in range(900)]
+    long = [PlannedRange("items", p, 0, 4_000, "records") for p in range(33)]
+    piles = by_task([*empty, *long], tasks)
+    work = [sum(one.end - one.start + 500 for one in pile) for pile in piles]
+    assert max(work) - min(work) <= 4_500
+
+
 def test_nothing_due_is_no_task() -> None:
     """Without a range there is no Spark task."""
     assert by_task([], 3) == []
