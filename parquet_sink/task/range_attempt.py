@@ -108,17 +108,17 @@ def may_deliver(owned: Ownership) -> bool:
 class RangeAttempt:
     """What is common to ranges that become files and ranges whose records go to a record sink.
 
-    ended: nothing more is taken of the range. In subclasses: `_reached`: everything below is in a file, was put, was
-    diverted, or has no row. `_failure`: why the connector cannot go on, the first reason. `_again`: when the range is
-    to be tried again. `_thrown_away`: whether rows were thrown away that no file has. `_diverted_from`: the first
-    record that was diverted, by itself or with a refused file; `_not_kept`: why that is not kept for good. `_asked`:
-    whether the policy was asked.
+    begun: `begin` was called. ended: nothing more is taken of the range. In subclasses: `_reached`: everything below
+    is in a file, was put, was diverted, or has no row. `_failure`: why the connector cannot go on, the first reason.
+    `_again`: when the range is to be tried again. `_thrown_away`: whether rows were thrown away that no file has.
+    `_diverted_from`: the first record that was diverted, by itself or with a refused file; `_not_kept`: why that is
+    not kept for good. `_asked`: whether the policy was asked.
     """
 
     def __init__(
         self, planned: PlannedRange, settings: SinkSettings | RecordSinkSettings, policy: RejectPolicy
     ) -> None:
-        self.planned, self.ended = planned, False
+        self.planned, self.begun, self.ended = planned, False, False
         self._connector, self._policy, self._asked = settings.name, policy, False
         self._reached, self._read = planned.start, 0
         self._failure: Failure | None = None
@@ -134,6 +134,7 @@ class RangeAttempt:
 
     def begin(self) -> None:
         """Claims the topic-partition. When an earlier attempt still holds it, the range ends and comes again."""
+        self.begun = True
         try:
             if self._claim.acquire():
                 return

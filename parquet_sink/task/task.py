@@ -1,6 +1,6 @@
 """One Spark task, and the one place where the order of effects is written.
 
-For each range [start, end):
+For each range [start, end), which is claimed when its first record is there, for what has none sends nothing:
 
   1. its batches are read in offset order, perhaps ahead of what is written, a small   (`kafka.several_ranges`)
      range perhaps together with others
@@ -97,6 +97,8 @@ class RangesTask(Generic[A]):
         ):
             for planned, item in batches:
                 flush = self._flush(planned, steps)
+                if item is not None and not flush.begun:
+                    flush.begin()
                 if not flush.ended:
                     writing.take(flush, item)
                 if flush.ended:
@@ -120,7 +122,6 @@ class RangesTask(Generic[A]):
         key = (planned.topic, planned.partition)
         if key not in self._flushes:
             self._flushes[key] = self._made(planned, steps)
-            self._flushes[key].begin()
         return self._flushes[key]
 
     def _release(self, steps: RecordSteps | None) -> None:

@@ -558,6 +558,16 @@ def test_a_range_that_another_attempt_still_holds_comes_again(run: Run, tmp_path
     assert run(target, (SPAN, [block(SPAN, 100, good(10))]))["orders", 0].accepted_until == 200
 
 
+def test_a_range_without_records_waits_for_no_other_attempt(run: Run, tmp_path: Path) -> None:
+    """It sends nothing: it claims nothing, and an older attempt, whose file may be under way, goes on."""
+    older = PartitionClaim(naming.claim_file(str(tmp_path), "sink", "orders", 0), "a" * 32)
+    assert older.acquire()
+    outcome = run(Target(), (SPAN, []))["orders", 0]
+    assert (outcome.accepted_until, outcome.failure, outcome.again) == (200, None, None)
+    assert not older.superseded()
+    older.release()
+
+
 def test_an_attempt_that_was_given_up_sends_nothing_more(run: Run, tmp_path: Path) -> None:
     """When its successor has claimed the topic-partition, an attempt makes no further request."""
     path = naming.claim_file(str(tmp_path), "sink", "orders", 0)
