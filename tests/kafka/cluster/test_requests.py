@@ -6,12 +6,13 @@ import weakref
 from concurrent.futures import Future
 
 import pytest
-from confluent_kafka import KafkaException
+from confluent_kafka import Consumer, KafkaException
 
-from parquet_sink.errors import KafkaRefused
+from parquet_sink.errors import KafkaFailed, KafkaRefused
 from parquet_sink.kafka.client.causes import Cause
 from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.cluster import requests
+from parquet_sink.kafka.cluster.cluster import KafkaCluster
 from parquet_sink.kafka.cluster.requests import AdminRequests
 from parquet_sink.kafka.settings import KafkaSettings
 from tests.messages import saying
@@ -49,6 +50,17 @@ def test_a_client_outlives_its_request(monkeypatch: pytest.MonkeyPatch) -> None:
         time.sleep(0.01)
         gc.collect()
     assert time.monotonic() - began >= 2
+
+
+def test_quick_ends_without_a_client_are_not_known() -> None:
+    """Where no token is to be had for a client of their own, other requests, whose client has one, tell the ends."""
+
+    def build(make: type, *given: object) -> Admin:
+        if make is Consumer:
+            raise KafkaFailed("The Kafka client cannot sign in: no token.")
+        return Admin()
+
+    assert KafkaCluster(KAFKA, build=build).quick_ends([("orders", 0)]) == {}
 
 
 def test_a_client_is_given_up_with_a_request_that_timed_out() -> None:
