@@ -171,7 +171,7 @@ def test_what_waits_is_as_old_as_its_first_record(broker: Broker, topic: TopicFa
     transactional.produce(name, b"future", partition=1, timestamp=9_000_000)
     transactional.commit_transaction(30)
     until_ends(broker, name, [6, 4])
-    times = FirstTimestamps(kafka(broker, name), ClientLog())
+    times = FirstTimestamps(kafka(broker, name), ClientLog(), 30.0)
     starts = {(name, partition): 0 for partition in range(200)}
     first = times.read(starts, 5_000_000)
     assert first == {(name, partition): 1_000_000 + partition for partition in range(200)}
