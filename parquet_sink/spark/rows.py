@@ -17,6 +17,8 @@ RECORDS_DDL: Final = "topic string, partition int, offset long, timestamp long, 
 """One row for each record; timestamp in epoch milliseconds, 0 when the record has none; value null for a tombstone."""
 HEADERS_DDL: Final = f"{RECORDS_DDL}, headers array<struct<key: string, value: binary>>"
 """The same with the headers, null where a header's name is not UTF-8."""
+TOGETHER: Final = 100
+"""Ranges of one batch at most: each carries what is known of its topic, 10 kB and more where it has many columns."""
 WARM_UP: Final = "warm-up"
 """The reason of a range that exists only to load and compile everything before the first real one.
 

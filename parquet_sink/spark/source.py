@@ -197,7 +197,8 @@ class RangeSource(PlanningReader):
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         assert isinstance(partition, Work)
         if self._form is Form.RANGES:
-            yield rows.of_ranges(partition.ranges)
+            for at in range(0, len(partition.ranges), rows.TOGETHER):
+                yield rows.of_ranges(partition.ranges[at : at + rows.TOGETHER])
             return
         for planned in partition.ranges:
             if planned.reason != rows.WARM_UP:

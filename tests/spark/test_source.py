@@ -313,6 +313,15 @@ def test_a_task_is_its_ranges(source: RangeSource) -> None:
     assert [one for batch in source.read(work) for one in ranges_in(batch)] == list(work.ranges)
 
 
+@pytest.mark.parametrize(("count", "rows"), [(1, [1]), (100, [100]), (101, [100, 1]), (250, [100, 100, 50])])
+def test_many_ranges_of_a_task_come_in_several_batches(source: RangeSource, count: int, rows: list[int]) -> None:
+    """Each carries what is known of its topic, which may be large; all come, in order."""
+    work = Work([planned("orders", partition, 0, 1) for partition in range(count)])
+    batches = list(source.read(work))
+    assert list(map(len, batches)) == rows
+    assert [one for batch in batches for one in ranges_in(batch)] == list(work.ranges)
+
+
 def a_batch_for_each(kafka: KafkaSettings, asked: PlannedRange, parts: RecordParts) -> Iterator[RecordBatch]:
     """The records of a range, with what is asked for of them."""
     assert (asked.topic_id, asked.epoch, parts.keys) == (f"id-of-{asked.topic}", -1, True)
