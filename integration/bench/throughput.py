@@ -23,6 +23,15 @@ LEAST_LOOKS = 3
 
 
 @dataclass(frozen=True)
+class Measured:
+    """One topic, by one sink. first_file_s, peak_bytes: since the start of its process."""
+
+    passes: list[Pass]
+    first_file_s: float
+    peak_bytes: int
+
+
+@dataclass(frozen=True)
 class Around:
     """CPU seconds of one pass: of the sink by group, and of those that are not the sink."""
 
@@ -31,7 +40,13 @@ class Around:
 
 
 def run(stand: Stand, work: Work, look: Callable[[SinkProcess], None] | None = None) -> dict[str, Any]:
-    """Measures one topic, prints what a person wants to know; its JSON figures.
+    """As `measured`; the JSON figures of the topic."""
+    found = measured(stand, work, look)
+    return figures.of_passes(found.passes, found.first_file_s, found.peak_bytes)
+
+
+def measured(stand: Stand, work: Work, look: Callable[[SinkProcess], None] | None = None) -> Measured:
+    """Measures one topic, and prints what a person wants to know.
 
     look: is called when all is delivered and committed, and the topic still there.
     """
@@ -47,13 +62,13 @@ def run(stand: Stand, work: Work, look: Callable[[SinkProcess], None] | None = N
             first_file_s = min(file.at for file in accepted(stand.client, name)) - sink.started_at
             for _ in range(stand.sizes.warm_up_passes - 1):
                 measure(stand, sink, memory, work, share)
-            measured = [measure(stand, sink, memory, work, share) for _ in range(stand.sizes.passes)]
+            found = [measure(stand, sink, memory, work, share) for _ in range(stand.sizes.passes)]
             if look is not None:
                 sink.until_committed(f"connect-{name}", name, partitions, _patience(stand))
                 look(sink)
-    passes = [one for one, _ in measured]
-    _print(partitions, share * partitions, passes, [around for _, around in measured], first_file_s, memory)
-    return figures.of_passes(passes, first_file_s, memory.peak_bytes())
+    passes = [one for one, _ in found]
+    _print(partitions, share * partitions, passes, [around for _, around in found], first_file_s, memory)
+    return Measured(passes, first_file_s, memory.peak_bytes())
 
 
 def _patience(stand: Stand) -> float:

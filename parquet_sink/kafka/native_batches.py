@@ -48,14 +48,19 @@ class Reading:
 
 
 class NativeBuilder:
-    """Batches of one range that are cut at the same records as those of `BatchBuilder`."""
+    """Batches of one range that are cut at the same records as those of `BatchBuilder`; then perhaps of another."""
 
     def __init__(self, topic: str, partition: int, parts: RecordParts) -> None:
-        self._topic, self._partition, self._parts = topic, partition, parts
+        self._topic, self._partition, self.parts = topic, partition, parts
         kept = parts.keys or parts.single, parts.headers or parts.single
         self.batch = native.extension().Batch(
             BATCH_RECORDS, BATCH_BYTES, HEADER_BYTES, parts.keys, parts.headers, *kept
         )
+
+    def begin(self, topic: str, partition: int) -> None:
+        """Another range, in the same buffers: to make them grow anew takes longer than to fill them."""
+        self._topic, self._partition = topic, partition
+        self.batch.begin()
 
     @property
     def received(self) -> int:
@@ -70,7 +75,7 @@ class NativeBuilder:
         offsets, timestamps, kinds, *buffers = self.batch.take()
         values, keys, names, header_values = (_Strings(*buffers[at : at + 3]) for at in (0, 3, 8, 11))
         headers = _HeaderBuffers(buffers[6], buffers[7], names, header_values)
-        count, parts = len(offsets) // 8, self._parts
+        count, parts = len(offsets) // 8, self.parts
         return RecordBatch(
             self._topic,
             self._partition,

@@ -176,6 +176,13 @@ static void empty_buffers(Batch *self)
     self->records = self->bytes = 0;
 }
 
+/* As before the first record; the room of the buffers stays. */
+static void begin_batches(Batch *self)
+{
+    empty_buffers(self);
+    self->received = -1;
+}
+
 static void forget_pending(Queue *self)
 {
     while (self->next < self->pending_count)
@@ -404,8 +411,16 @@ static int batch_init(Batch *self, PyObject *args, PyObject *Py_UNUSED(kwargs))
     self->most_records = most_records;
     self->most_bytes = most_bytes;
     self->header_bytes = header_bytes;
-    self->received = -1;
+    begin_batches(self);
     return 0;
+}
+
+static PyObject *batch_begin(Batch *self, PyObject *Py_UNUSED(ignored))
+{
+    if (refuse_busy(self->busy) < 0)
+        return NULL;
+    begin_batches(self);
+    Py_RETURN_NONE;
 }
 
 static PyObject *batch_take(Batch *self, PyObject *Py_UNUSED(ignored))
@@ -465,6 +480,7 @@ static PyType_Slot queue_slots[] = {
 static PyType_Spec queue_spec = {"parquet_sink.kafka._native_reader.Queue", sizeof(Queue), 0, Py_TPFLAGS_DEFAULT, queue_slots};
 
 static PyMethodDef batch_methods[] = {
+    {"begin", (PyCFunction)batch_begin, METH_NOARGS, "begin(): drops what was not taken; the batches of another range begin"},
     {"take", (PyCFunction)batch_take, METH_NOARGS, "take(): all buffers as bytes; the next batch begins"},
     {NULL, NULL, 0, NULL},
 };

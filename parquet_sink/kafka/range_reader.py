@@ -145,7 +145,7 @@ class RangeReader:
         """What was fetched beforehand; `_received` tells how far that is."""
         if not ahead.begin(self.topic, self.partition, self._received, self.end):
             return
-        builder = NativeBuilder(self.topic, self.partition, self._parts)
+        builder = ahead.builder(self.topic, self.partition, self._parts)
         while (reading := ahead.read(builder, self.end)) is not None:
             batch = builder.take() if reading.full else builder.rest() if reading.at_end else None
             if batch is not None:

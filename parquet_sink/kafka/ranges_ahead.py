@@ -20,6 +20,7 @@ from parquet_sink.kafka.native_batches import NativeBuilder, NativeQueue, Readin
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PlannedRange
+from parquet_sink.model.records import RecordParts
 
 AHEAD_RANGES: Final = 16
 AHEAD_RECORDS: Final = 40_000
@@ -32,7 +33,7 @@ MAIN_EVENTS: Final = 100
 
 
 class RangesAhead:
-    """Of one Spark task. One thread at a time.
+    """Of one Spark task. One thread at a time. `_fetched`: so many ranges are begun before others are fetched.
 
     ranges: those to be fetched ahead, in the order in which they will be asked for. Of each topic-partition it is the
     first; one whose log is to be compared with what was read before needs a new consumer, and of one alone nothing is
@@ -50,6 +51,8 @@ class RangesAhead:
         self._cached: CachedConsumer | None = None
         self._queues: dict[PartitionKey, NativeQueue] = {}
         self._queue: NativeQueue | None = None
+        self._builder: NativeBuilder | None = None
+        self._fetched = 0
         self._waited_s = 0.0
 
     def begin(self, topic: str, partition: int, start: int, end: int) -> bool:
@@ -62,13 +65,21 @@ class RangesAhead:
         if found is None or (found.start, found.end) != (start, end):
             return False
         while (first := next(iter(self._left))) != key:
-            del self._left[first]
-        wanted = self._next()
-        if sum(one in self._queues for one in wanted) <= len(wanted) // 2:
+            self._over(first)
+        if self._fetched <= 0 or key not in self._queues:
+            wanted = self._next()
             self._advance(wanted)
-        del self._left[key]
+            self._fetched = len(wanted) - len(wanted) // 2
+        self._over(key)
         self._queue, self._waited_s = self._queues[key], 0.0
         return True
+
+    def builder(self, topic: str, partition: int, parts: RecordParts) -> NativeBuilder:
+        """For `read`, until another range is begun: one for all, as its buffers are large enough then."""
+        if self._builder is None or self._builder.parts != parts:
+            self._builder = NativeBuilder(topic, partition, parts)
+        self._builder.begin(topic, partition)
+        return self._builder
 
     def read(self, builder: NativeBuilder, end: int) -> Reading | None:
         """Fills the builder, for so long as one poll takes; None: what is not given yet is to be read otherwise."""
@@ -101,6 +112,11 @@ class RangesAhead:
         if cached is not None:
             cached.unassign()
             consumers.put_back(cached)
+
+    def _over(self, key: PartitionKey) -> None:
+        """No range of this topic-partition is asked for any more, but that which is read."""
+        del self._left[key]
+        self._fetched -= 1
 
     def _next(self) -> dict[PartitionKey, PlannedRange]:
         """Those that are to be fetched now, the first is the one that is asked for."""

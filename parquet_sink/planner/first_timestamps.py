@@ -44,13 +44,16 @@ class FirstTimestamps:
     def __init__(self, kafka: KafkaSettings, client_log: ClientLog, limit_s: float = LIMIT_S) -> None:
         self._kafka, self._client_log, self._limit_s = kafka, client_log, limit_s
 
-    def read(self, starts: Mapping[PartitionKey, int], now_ms: int) -> dict[PartitionKey, int]:
+    def read(
+        self, starts: Mapping[PartitionKey, int], now_ms: int, limit_s: float | None = None
+    ) -> dict[PartitionKey, int]:
         """Epoch milliseconds, at most `now_ms`, which also stands for a record without a timestamp, and for none.
 
-        Absent: topic-partitions that gave no answer in time, or whose offset Kafka has no more.
+        Absent: topic-partitions that gave no answer in time, or whose offset Kafka has no more. limit_s: a time of this
+        call alone.
         """
         try:
-            answers = self._answers(starts, self._limit_s)
+            answers = self._answers(starts, self._limit_s if limit_s is None else min(limit_s, self._limit_s))
             times = {key: _time(messages[0], now_ms) for key, messages in answers.items()}
             return {key: at for key, at in times.items() if at is not None}
         except KafkaException as error:

@@ -288,7 +288,7 @@ class Planner:
         Nor need a stop that is asked for meanwhile. It takes a third of a tick's CPU, as it asks for ends alone. Where
         no answer comes the next tick deals with it.
         """
-        starts, learned = self._offsets.starts, self._state.bytes_per_record()
+        starts = self._offsets.starts
         if self._outage.lasts or len(starts) > MOST_WATCHED or self._state.get(PAUSE) or self._state.get(STOP):
             return False
         for _ in range(LOOKS):
@@ -296,11 +296,13 @@ class Planner:
             if self._state.get(STOP):
                 return True
         ends = self._ends_now([key for key in starts if key not in self._unavailable])
-        return any(
-            due_range(starts[key], end, None, learned.get(key[0]), self._settings.flush, 0) is not None
-            for key, end in ends.items()
-            if not self._plans.is_retry_pending(key)
-        )
+        return not all(map(self._plans.is_retry_pending, self._full(ends)))
+
+    def _full(self, ends: Mapping[PartitionKey, int]) -> list[PartitionKey]:
+        """Those in which a full file waits, whatever its age. ends: where they end."""
+        starts, learned, flush = self._offsets.starts, self._state.bytes_per_record(), self._settings.flush
+        spans = ((key, due_range(starts[key], end, None, learned.get(key[0]), flush, 0)) for key, end in ends.items())
+        return [key for key, span in spans if span is not None]
 
     def _ends_now(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
         """Where these end; absent: those of which no answer comes."""
@@ -347,7 +349,7 @@ class Planner:
                 self._discovery.warn_of_nothing()
             self._drain.note(ends, [*self._offsets.starts, *self._unavailable])
         if not self._drain.active:
-            self._ages.load(ends, now_ms)
+            self._ages.load(ends, now_ms, self._full)
         paused = self._state.get(PAUSE) or not self._owned.holds()
         if paused:
             self._plans.hold()

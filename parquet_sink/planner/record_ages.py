@@ -1,7 +1,7 @@
 """How old the oldest undelivered record of each topic-partition is, and whether the flush interval can be kept."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -20,6 +20,9 @@ MARKS: Final = 512
 EXCEEDED: Final = 2.0
 """Times the interval after which a range is taken too late; a tick, and the micro-batch before, take their time."""
 TICKS_S: Final = 1.0
+FULL_S: Final = 0.5
+"""For the ages of all that is due in any case. Batches of records beyond 64 kB answer one after the other: a hundred a
+second."""
 LOG_S: Final = 600.0
 """A line of the log for what goes on, each so often."""
 
@@ -73,16 +76,26 @@ class RecordAges:
         self._seen_ms = int(seen_ms(now_ms, self._looked_ms, self._context.settings.flush))
         self._looked_ms = now_ms
 
-    def load(self, ends: Mapping[PartitionKey, int], now_ms: int) -> None:
+    def load(
+        self,
+        ends: Mapping[PartitionKey, int],
+        now_ms: int,
+        full: Callable[[Mapping[PartitionKey, int]], Collection[PartitionKey]],
+    ) -> None:
         """Sets the age of what waits in topic-partitions that are new here: that of their first record.
 
-        It is old enough where that cannot be read in time: nothing that is old is held back.
+        It is old enough where that cannot be read in time: nothing that is old is held back. full: of such ends those
+        with a full file, which is due whatever its age, and so hardly waits for it to be read.
         """
         starts = self._context.offsets.starts
         waiting = {key: starts[key] for key, end in ends.items() if key not in self._arrivals and end > starts[key]}
         if not waiting:
             return
-        found = self._timestamps.read(waiting, now_ms)
+        hurried = {key: waiting[key] for key in full({key: ends[key] for key in waiting})}
+        others = {key: start for key, start in waiting.items() if key not in hurried}
+        found = self._timestamps.read(others, now_ms) if others else {}
+        if hurried:
+            found |= self._timestamps.read(hurried, now_ms, FULL_S)
         old_ms = now_ms - self._context.settings.flush.commit_interval_ms
         for key in waiting:
             self._arrivals[key] = _NONE.observed(ends[key], found.get(key, old_ms))

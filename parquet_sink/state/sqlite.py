@@ -41,7 +41,8 @@ class SqliteRun(Database):
     """What belongs to one run."""
 
     _progress: Mapping[str, PartitionProgress] = MappingProxyType({})
-    """As read last: of thousands of topic-partitions most stand as they did."""
+    _accepted: Mapping[str, Accepted] = MappingProxyType({})
+    """As read last, all of them: of thousands of topic-partitions most stand as they did."""
 
     def get(self, field: Field[T]) -> T:
         """The value last set, else the field's default."""
@@ -89,12 +90,13 @@ class SqliteRun(Database):
     def accepted(self, of: Iterable[PartitionKey] | None = None) -> list[Accepted]:
         """of: these topic-partitions; None: all."""
         if of is None:
-            rows = self._db.execute("select body from accepted order by topic, partition").fetchall()
-        else:
-            one = "select body from accepted where topic = ? and partition = ?"
-            with self._transaction() as db:  # without it each locks the file anew
-                rows = [row for key in of for row in db.execute(one, key)]
-        return [_accepted(body) for (body,) in rows]
+            rows = self._db.execute("select body from accepted order by topic, partition")
+            known = self._accepted
+            self._accepted = {body: known.get(body) or _accepted(body) for (body,) in rows}
+            return list(self._accepted.values())
+        one = "select body from accepted where topic = ? and partition = ?"
+        with self._transaction() as db:  # without it each locks the file anew
+            return [_accepted(body) for key in of for (body,) in db.execute(one, key)]
 
     def forget_partition(self, topic: str, partition: int) -> None:
         """Forgets how far a topic-partition is accepted, and how it stands: it was deleted."""

@@ -212,7 +212,9 @@ def count_as_very_many(patch: pytest.MonkeyPatch) -> None:
 class NoRecords:
     """Reads of first records that give nothing."""
 
-    def read(self, starts: Mapping[PartitionKey, int], now_ms: int) -> dict[PartitionKey, int]:
+    def read(
+        self, starts: Mapping[PartitionKey, int], now_ms: int, limit_s: float | None = None
+    ) -> dict[PartitionKey, int]:
         return {}
 
     def value_bytes(self, starts: Mapping[PartitionKey, int]) -> dict[PartitionKey, float | None]:

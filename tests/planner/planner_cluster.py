@@ -166,12 +166,14 @@ class Cluster:
 class Times:
     """When the first records were made, how large their values are from an offset on, and what was asked.
 
-    values: gives the mean size, None where there are no records; nothing comes while it is None.
+    values: gives the mean size, None where there are no records; nothing comes while it is None. hurried: of what was
+    asked, in which there was less time than usual.
     """
 
     def __init__(self) -> None:
         self.of: dict[PartitionKey, int] = {}
         self.asked: list[dict[PartitionKey, int]] = []
+        self.hurried: list[dict[PartitionKey, int]] = []
         self.values: Callable[[PartitionKey, int], float | None] | None = None
         self.looks: list[dict[PartitionKey, int]] = []
 
@@ -179,8 +181,12 @@ class Times:
         self.looks.append(dict(starts))
         return {} if self.values is None else {key: self.values(key, offset) for key, offset in starts.items()}
 
-    def read(self, starts: Mapping[PartitionKey, int], now_ms: int) -> dict[PartitionKey, int]:
+    def read(
+        self, starts: Mapping[PartitionKey, int], now_ms: int, limit_s: float | None = None
+    ) -> dict[PartitionKey, int]:
         self.asked.append(dict(starts))
+        if limit_s is not None:
+            self.hurried.append(dict(starts))
         return {key: at for key, at in self.of.items() if key in starts}
 
 

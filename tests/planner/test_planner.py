@@ -153,6 +153,26 @@ def test_what_waits_at_the_start_is_as_old_as_its_record(
     assert cluster.times.asked == [{KEY: 0, other: 0}]
 
 
+@pytest.mark.parametrize("answered", [True, False])
+def test_a_full_file_hardly_waits_for_its_age(
+    cluster: Cluster, make: Callable[..., Planner], clock: Clock, *, answered: bool
+) -> None:
+    """A start has less time for the ages of what is due in any case; where one is not read, the rest is old enough."""
+    flush = FlushSettings(1_000_000, 10, 60_000)
+    full, young, old, empty = (("orders", number) for number in range(4))
+    cluster.logs = {full: (0, 37), young: (0, 9), old: (0, 9), empty: (0, 0)}
+    now_ms = int(clock.now() * 1000)
+    cluster.times.of = {young: now_ms - 9_000, old: now_ms - 61_000, **({full: now_ms - 1_000} if answered else {})}
+    planner = make(flush=flush)
+    due = planner.tick(planner.begin())
+    assert sorted(spans(due)) == [(*full, Range(0, 30, Reason.RECORDS)), (*old, Range(0, 9, Reason.INTERVAL))]
+    assert cluster.times.asked == [{young: 0, old: 0}, {full: 0}]
+    assert cluster.times.hurried == [{full: 0}]
+    rest = [] if answered else [(*full, Range(30, 37, Reason.INTERVAL))]
+    assert spans(planner.tick({full: 30, old: 9})) == rest
+    assert len(cluster.times.asked) == 2
+
+
 def test_files_end_by_the_clock(cluster: Cluster, make: Callable[..., Planner], clock: Clock) -> None:
     """A trickle over full hours: one file for each hour, with what was seen before its end; none of one record."""
     flush = FlushSettings(1_000_000, 1_000, 86_400_000, schedule_interval_ms=3_600_000)

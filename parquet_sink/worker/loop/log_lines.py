@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields, is_dataclass
 from typing import Any, Final
 
 from parquet_sink.config.report import counted
@@ -136,17 +136,23 @@ def fields_of(event: Event) -> dict[str, Any]:
 
     Times are of the line that it stands in; attempts one by one are in the history.
     """
-    fields = {"event": type(event).__name__, **_plain(asdict(event))}
+    said = {"event": type(event).__name__, **_plain(event)}
     receipt: Receipt | None = getattr(event, "receipt", None)
     if receipt is not None:
-        fields |= {**_plain(asdict(receipt)), **{f"{name}_s": round(s, 3) for name, s in receipt.seconds.items()}}
+        said |= {**_plain(receipt), **{f"{name}_s": round(s, 3) for name, s in receipt.seconds.items()}}
     failure: Failure | None = receipt.failure if receipt is not None else getattr(event, "failure", None)
     if failure is not None:
-        fields |= {"error": failure.kind, "failure": failure.message}
+        said |= {"error": failure.kind, "failure": failure.message}
         if failure.topic_partition is not None:
-            fields |= dict(zip(("topic", "partition"), failure.topic_partition, strict=True))
-    return fields
+            said |= dict(zip(("topic", "partition"), failure.topic_partition, strict=True))
+    return said
 
 
-def _plain(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if name not in _LEFT_OUT and value is not None}
+def _plain(one: Event | Receipt) -> dict[str, Any]:
+    """What is not left out, as JSON has it: `asdict` of all of it would copy what is left out, too."""
+    kept = {field.name: getattr(one, field.name) for field in fields(one) if field.name not in _LEFT_OUT}
+    return {name: _as_json(said) for name, said in kept.items() if said is not None}
+
+
+def _as_json(said: Any) -> Any:
+    return asdict(said) if is_dataclass(said) and not isinstance(said, type) else said
