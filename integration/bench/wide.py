@@ -32,7 +32,8 @@ def run(stand: Stand) -> dict[str, Any]:
                 f"wide, round {number + 1} of {ROUNDS}: {partitions:,} topic-partitions, {many * each:,} records a "
                 f"pass in {many:,} files"
             )
-            found[partitions].append(throughput.measured(wide, wide.orders(partitions)))
+            work = wide.orders(partitions)
+            found[partitions].append(throughput.measured(wide, replace(work, name=f"{work.name}-{number + 1}")))
     of_all = {partitions: _of_all(rounds) for partitions, rounds in found.items()}
     cpu, rate = (
         round(of_all[many][figure] / of_all[FEW][figure], 3) for figure in ("cpu_us_per_record", "records_per_second")

@@ -49,11 +49,11 @@ class FirstTimestamps:
     ) -> dict[PartitionKey, int]:
         """Epoch milliseconds, at most `now_ms`, which also stands for a record without a timestamp, and for none.
 
-        Absent: topic-partitions that gave no answer in time, or whose offset Kafka has no more. limit_s: a time of this
-        call alone.
+        Absent: topic-partitions that gave no answer in time, or whose offset Kafka has no more. limit_s: of this call;
+        None: that of all.
         """
         try:
-            answers = self._answers(starts, self._limit_s if limit_s is None else min(limit_s, self._limit_s))
+            answers = self._answers(starts, self._limit_s if limit_s is None else limit_s)
             times = {key: _time(messages[0], now_ms) for key, messages in answers.items()}
             return {key: at for key, at in times.items() if at is not None}
         except KafkaException as error:
