@@ -87,6 +87,13 @@ jars: $(READY) ## fetch Kafka's jars into the user's cache, and make the CDS arc
 	@$(BIN)/python -m parquet_sink.addons.devkit.make_kafka_archive > /dev/null || true # only starts are quicker with it
 	@$(BIN)/python -m parquet_sink.spark.make_archive > /dev/null || true # likewise
 
+# PySpark comes as 450 MB of source, of which pip makes a wheel: stored, not deflated, it takes a third less. Where pip
+# knows no such setting, the next command makes it as ever. Kafka's jars come while it fetches all other packages.
+PIP := $(BIN)/python -m pip install --disable-pip-version-check
+STORED := --config-settings=--build-option=--compression=stored --no-compile
+PYSPARK := $(shell sed -n 's/^ *"\(pyspark[^"]*\)".*/\1/p' pyproject.toml)
+JARS_MEANWHILE := $(if $(filter demo,$(MAKECMDGOALS)),$(BIN)/python -m parquet_sink.addons.devkit.jars > /dev/null &)
+
 # The checks stand here and not in Python, because they tell what is missing before there is a Python to tell it.
 $(DEMO_READY): pyproject.toml parquet_sink/kafka/native_reader.c parquet_sink/convert/json/native_json.c
 	@command -v "$(PYTHON)" > /dev/null || { \
@@ -101,8 +108,8 @@ $(DEMO_READY): pyproject.toml parquet_sink/kafka/native_reader.c parquet_sink/co
 	  [ "$${version:-0}" -ge 17 ] || { \
 	  echo "Java 17 or newer is needed, and $$java is version $${version:-unknown}. Install a newer one, or set JAVA_HOME." >&2; exit 2; }
 	"$(PYTHON)" -m venv "$(VENV)"
-	$(if $(LOCKED),$(BIN)/python -m pip install --disable-pip-version-check --require-hashes -r $(LOCK))
-	$(BIN)/python -m pip install --disable-pip-version-check $(if $(LOCKED),--no-deps -e .,-e '.[target]')
+	$(if $(LOCKED),$(PIP) --require-hashes -r $(LOCK),-$(PIP) $(STORED) '$(PYSPARK)')
+	$(if $(LOCKED),,$(JARS_MEANWHILE)) $(PIP) $(if $(LOCKED),--no-deps -e .,-e '.[target]'); status=$$?; wait; exit $$status
 	@touch $@
 
 $(READY): $(DEMO_READY)
