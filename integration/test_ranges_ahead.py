@@ -227,3 +227,27 @@ def test_where_nothing_comes_each_has_its_own_consumer(
     monkeypatch.setattr(ranges_ahead, "QUIET_S", -1.0)
     monkeypatch.setattr(ranges_ahead, "POLL_S", 0.0)
     assert assert_same(kafka, ranges, PARTS[0]) >= 18
+
+
+@pytest.mark.parametrize("parts", PARTS)
+def test_what_was_read_in_part_is_in_no_other_range(
+    broker: Broker, topic: TopicFactory, producer: Producer, parts: RecordParts
+) -> None:
+    """A range that goes on alone leaves records behind in the buffers that all ranges of a task have."""
+    name, source = topic(partitions=3), random.Random(9)
+    for partition in range(3):
+        for _ in range(50):
+            value, key = some_bytes(source, 500), some_bytes(source, 50)
+            producer.produce(name, value, key, partition, headers=some_headers(source))
+    assert producer.flush(30) == 0
+    kafka, ranges = settings_of(broker, name), [PlannedRange(name, number, 0, 50, "age") for number in range(3)]
+    with closing(RangesAhead(kafka, ranges)) as ahead:
+        assert ahead.begin(name, 0, 0, 50)
+        builder = ahead.builder(name, 0, parts)
+        while (reading := ahead.read(builder, 20)) is not None and not reading.at_end:
+            pass
+        assert builder.batch.records == 20
+        (found,), (expected,) = batches_of(kafka, ranges[1], parts, ahead), batches_of(kafka, ranges[1], parts)
+        assert_equal(found, expected, parts)
+        assert ahead.builder(name, 2, parts) is builder
+        assert builder.received == -1
