@@ -23,12 +23,16 @@ import pyarrow.compute as pc
 
 from parquet_sink.convert.decoded import MAX_DEPTH, Tree
 from parquet_sink.convert.json.exact import is_plain
+from parquet_sink.convert.json.fast import extension
+from parquet_sink.process.native import is_turned_off
 
 Lists: TypeAlias = dict[str, "Lists"]
 """Fields that may be lists, or objects with such fields below."""
 Names: TypeAlias = tuple[str, ...]
 Places: TypeAlias = np.ndarray
 Rewrite: TypeAlias = Callable[[Tree], Tree]
+Cut: TypeAlias = tuple[pa.BinaryArray, np.ndarray]
+"""Values with strings in place of lists, and those of which one is for the exact path."""
 
 _TEXT_LIKE_A_LIST: Final = r':[ \t\r\n]*"(\[|\\u005[bB])'
 _PERHAPS_BEYOND_INT64: Final = r"[0-9]{19}|[0-9][eE]\+?[0-9]"
@@ -39,6 +43,8 @@ _MOST_SEARCHED: Final = 2**14
 """Bytes in which the end of one list is looked for where brackets do not tell it: there may be many such lists."""
 _MOST_PATHS: Final = 4
 """A list is rewritten by each path that it may stand at; where there are more, the exact path is the cheaper one."""
+_MOST_LEVELS: Final = 16
+"""Of a list that becomes text in C."""
 _SPACE: Final = np.isin(np.arange(256), list(b" \t\r\n"))
 _EMPTY: Final = pa.scalar(b"", pa.binary())
 _SCAN: Final = json.JSONDecoder().raw_decode
@@ -112,10 +118,34 @@ def with_lists_as_text(
         found = {_rewritten(tree, path, rewrite, discard, naming) for path in paths}
         return found.pop() if len(found) == 1 else None
 
-    cut, left = _with_cut_lists(values, names, MAX_DEPTH - known.depth, string_of)
+    def by_python(some: pa.BinaryArray) -> Cut:
+        return _with_cut_lists(some, names, MAX_DEPTH - known.depth, string_of)
+
+    as_it_is = rewrite is None and not discard
+    cut, left = _cut_in_c(values, names, MAX_DEPTH - known.depth, by_python) if as_it_is else by_python(values)
     if rewrite is not None:
         left |= pc.match_substring_regex(values, _TEXT_LIKE_A_LIST).to_numpy(zero_copy_only=False)
     return pc.if_else(pa.array(left), _EMPTY, cut) if left.any() else cut
+
+
+def _cut_in_c(values: pa.BinaryArray, names: list[bytes], room: int, by_python: Callable[[pa.BinaryArray], Cut]) -> Cut:
+    """As `_with_cut_lists`, of lists that stand there as they will be, but for white space, where C was built.
+
+    What is not so plain is left to Python: other escapes, numbers in other forms, equal names, many levels.
+    """
+    module = None if is_turned_off() else extension()
+    _, offsets, data = values.buffers()
+    if module is None or data is None:
+        return by_python(values)
+    levels = min(room, _MOST_LEVELS)
+    text, ends, others = module.lists_as_text(tuple(names), data, offsets, values.offset, len(values), levels)
+    cut = pa.Array.from_buffers(pa.binary(), len(values), [None, pa.py_buffer(ends), pa.py_buffer(text)])
+    left = np.frombuffer(others, np.bool_).copy()
+    if left.any():
+        which = pa.array(left)
+        rest, left[left] = by_python(values.filter(which))
+        cut = pc.replace_with_mask(cut, which, rest)
+    return cut, left
 
 
 def _rewritten(tree: object, path: Names, rewrite: Rewrite, discard: bool, naming: Callable[[str], str]) -> bytes:
@@ -134,8 +164,8 @@ def _name_before(raw: bytes, start: int) -> bytes:
 
 def _with_cut_lists(
     values: pa.BinaryArray, names: list[bytes], room: int, string_of: Callable[[object, bytes, int], bytes | None]
-) -> tuple[pa.BinaryArray, np.ndarray]:
-    """The values with strings in place of lists of these names; and those of which one is for the exact path.
+) -> Cut:
+    """Of lists of these names.
 
     room: levels that a list and what is in it may have. string_of: a list, all bytes, and where in them it begins.
     """

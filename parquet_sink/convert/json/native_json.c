@@ -1,7 +1,8 @@
-/* Reads many JSON objects of a known schema into flat buffers, or gives up: then Arrow's reader takes them.
+/* Reads many JSON objects of a known schema into flat buffers, or gives up: then Arrow's reader takes them. Before that,
+ * lists in them become text.
  *
  * It is strict: whatever is not plainly one JSON object with fields of the schema, each at most once and of its type,
- * makes it give up on all values. `fast.py` has the Python side, and says what the answer must be.
+ * makes it give up on all values. `fast.py` and `lists.py` have the Python side, and say what the answer must be.
  */
 #define _GNU_SOURCE
 #define Py_LIMITED_API 0x030B0000
@@ -21,6 +22,7 @@
 enum { NOTHING, INTEGER, FRACTION, BOOLEAN, TEXT, OBJECT }; /* kinds of columns; fast.py has the same */
 enum { READ, OTHER, NO_MEMORY };                            /* how reading ends; OTHER: it is for Arrow's reader */
 enum { MOST_DEPTH = 200 };
+enum { MOST_SPACE = 64, MOST_KEYS = 32 }; /* of a list that becomes text: before it, as in lists.py; of an object in it */
 
 /* A column of values by row. Rows that nothing was written to are null. */
 typedef struct Column {
@@ -433,10 +435,288 @@ static PyObject *read_(PyObject *Py_UNUSED(module), PyObject *args)
     return found;
 }
 
+/* Bytes that others own. */
+typedef struct {
+    const unsigned char *text;
+    size_t size;
+} Piece;
+
+static int same(const unsigned char *text, Piece other) { return memcmp(text, other.text, other.size) == 0; }
+
+/* The last place from `at` back that holds no white space. */
+static const unsigned char *skip_back(const unsigned char *begin, const unsigned char *at)
+{
+    for (int i = 0; i < MOST_SPACE && at > begin && (*at == ' ' || *at == '\n' || *at == '\t' || *at == '\r'); i++)
+        at--;
+    return at;
+}
+
+/* Whether a member of one of these names begins with this bracket. begin: of the record. */
+static int is_named(const unsigned char *begin, const unsigned char *bracket, const Piece *names, Py_ssize_t count)
+{
+    if (bracket == begin)
+        return 0;
+    const unsigned char *colon = skip_back(begin, bracket - 1);
+    if (*colon != ':' || colon == begin)
+        return 0;
+    const unsigned char *quote = skip_back(begin, colon - 1);
+    for (Py_ssize_t i = 0; *quote == '"' && i < count; i++) {
+        if ((size_t)(quote - begin) < names[i].size + 2)
+            continue;
+        const unsigned char *first = quote - names[i].size;
+        if (first[-1] != '"' || !same(first, names[i]))
+            continue;
+        const unsigned char *before = skip_back(begin, first - 2);
+        if (*before == '{' || *before == ',')
+            return 1;
+    }
+    return 0;
+}
+
+/* How many bytes the character takes that begins there; 0: it is not UTF-8. */
+static size_t character_size(const unsigned char *at, const unsigned char *end)
+{
+    unsigned char lead = *at;
+    size_t size = lead < 0x80 ? 1 : lead >= 0xC2 && lead <= 0xDF ? 2 : lead >= 0xE0 && lead <= 0xEF ? 3 : lead >= 0xF0 && lead <= 0xF4 ? 4 : 0;
+    if (size == 0 || (size_t)(end - at) < size)
+        return 0;
+    unsigned char low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80, high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+    for (size_t i = 1; i < size; i++, low = 0x80, high = 0xBF)
+        if (at[i] < low || at[i] > high)
+            return 0;
+    return size;
+}
+
+/* Writes text for a string, in which a backslash stands before quotes and backslashes: at most twice as many bytes. */
+static void put(unsigned char **out, const unsigned char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        if (text[i] == '"' || text[i] == '\\')
+            *(*out)++ = '\\';
+        *(*out)++ = text[i];
+    }
+}
+
+static int put_taken(Reader *self, const char *word, unsigned char **out)
+{
+    if (!take(self, word))
+        return 0;
+    put(out, (const unsigned char *)word, strlen(word));
+    return 1;
+}
+
+/* A string, if it stands there with the fewest escapes. said: what stands between its quotes. */
+static int copy_text(Reader *self, unsigned char **out, Piece *said)
+{
+    if (!put_taken(self, "\"", out))
+        return OTHER;
+    said->text = self->at;
+    for (;;) {
+        const unsigned char *begin = self->at;
+        while (self->at < self->end && *self->at >= 0x20 && *self->at < 0x80 && *self->at != '"' && *self->at != '\\')
+            self->at++;
+        memcpy(*out, begin, (size_t)(self->at - begin));
+        *out += self->at - begin;
+        if (self->at == self->end)
+            return OTHER;
+        said->size = (size_t)(self->at - said->text);
+        if (put_taken(self, "\"", out))
+            return READ;
+        size_t size = character_size(self->at, self->end);
+        if (*self->at == '\\') {
+            unsigned char escape = self->end - self->at > 1 ? self->at[1] : 0;
+            size = escape != 0 && strchr("\"\\bfnrt", escape) != NULL ? 2 : 0;
+        } else if (*self->at < 0x20)
+            size = 0;
+        if (size == 0)
+            return OTHER;
+        put(out, self->at, size);
+        self->at += size;
+    }
+}
+
+static ptrdiff_t count_digits(Reader *self)
+{
+    const unsigned char *begin = self->at;
+    while (is_digit(self))
+        self->at++;
+    return self->at - begin;
+}
+
+/* A number, if it stands there as orjson writes it: integers that are plainly in int64, and fractions of 15 digits, of
+ * which the shortest form is their own. */
+static int copy_number(Reader *self, unsigned char **out)
+{
+    const unsigned char *begin = self->at;
+    int negative = take(self, "-"), is_zero = take(self, "0");
+    ptrdiff_t whole = count_digits(self);
+    if ((whole == 0) != is_zero)
+        return OTHER;
+    if (take(self, ".")) {
+        const unsigned char *point = self->at;
+        ptrdiff_t digits = count_digits(self);
+        if (digits == 0 || whole + digits > 15 || (digits > 1 && self->at[-1] == '0'))
+            return OTHER;
+        if (is_zero && digits > 3 && memcmp(point, "0000", 4) == 0)
+            return OTHER; /* with an exponent */
+    } else if (whole > 18 || (negative && is_zero))
+        return OTHER;
+    if (self->at < self->end && (*self->at == 'e' || *self->at == 'E'))
+        return OTHER;
+    put(out, begin, (size_t)(self->at - begin));
+    return READ;
+}
+
+static int copy_value(Reader *self, unsigned char **out, int depth);
+
+/* A name that none of these is, and its colon. */
+static int copy_key(Reader *self, unsigned char **out, Piece *keys, int *count)
+{
+    Piece *key = &keys[*count];
+    if (*count == MOST_KEYS || copy_text(self, out, key) != READ)
+        return OTHER;
+    for (int i = 0; i < *count; i++)
+        if (keys[i].size == key->size && same(key->text, keys[i]))
+            return OTHER; /* the last one counts */
+    ++*count;
+    skip_space(self);
+    if (!put_taken(self, ":", out))
+        return OTHER;
+    skip_space(self);
+    return READ;
+}
+
+/* A list or an object behind its bracket. */
+static int copy_all(Reader *self, unsigned char **out, int depth, int is_object)
+{
+    Piece keys[MOST_KEYS];
+    int count = 0;
+    const char *closing = is_object ? "}" : "]";
+    skip_space(self);
+    if (put_taken(self, closing, out))
+        return READ;
+    for (;;) {
+        if ((is_object && copy_key(self, out, keys, &count) != READ) || copy_value(self, out, depth) != READ)
+            return OTHER;
+        skip_space(self);
+        if (put_taken(self, closing, out))
+            return READ;
+        if (!put_taken(self, ",", out))
+            return OTHER;
+        skip_space(self);
+    }
+}
+
+/* Writes JSON without white space, as orjson does, if it stands there so. depth: levels that there may be. */
+static int copy_value(Reader *self, unsigned char **out, int depth)
+{
+    Piece said;
+    if (self->at == self->end)
+        return OTHER;
+    switch (*self->at) {
+    case '"':
+        return copy_text(self, out, &said);
+    case '[':
+    case '{':
+        if (depth == 0)
+            return OTHER;
+        return copy_all(self, out, depth - 1, put_taken(self, "{", out) || !put_taken(self, "[", out));
+    case 't':
+        return put_taken(self, "true", out) ? READ : OTHER;
+    case 'f':
+        return put_taken(self, "false", out) ? READ : OTHER;
+    case 'n':
+        return put_taken(self, "null", out) ? READ : OTHER;
+    default:
+        return copy_number(self, out);
+    }
+}
+
+/* Writes a record with strings in the place of lists of these names; OTHER where one is not plain. */
+static int copy_record(Reader *self, unsigned char **out, const Piece *names, Py_ssize_t count, int depth)
+{
+    const unsigned char *begin = self->at, *done = begin, *from = begin;
+    while (from < self->end && (from = memchr(from, '[', (size_t)(self->end - from))) != NULL) {
+        if (!is_named(begin, from, names, count)) {
+            from++;
+            continue;
+        }
+        memcpy(*out, done, (size_t)(from - done));
+        *out += from - done;
+        *(*out)++ = '"';
+        self->at = from;
+        if (copy_value(self, out, depth) != READ)
+            return OTHER;
+        *(*out)++ = '"';
+        done = from = self->at;
+    }
+    memcpy(*out, done, (size_t)(self->end - done));
+    *out += self->end - done;
+    return READ;
+}
+
+/* See `functions`. */
+static PyObject *lists_as_text(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *given, *found = NULL;
+    Py_buffer data, offsets;
+    Py_ssize_t first, rows;
+    int depth;
+    if (!PyArg_ParseTuple(args, "O!y*y*nni", &PyTuple_Type, &given, &data, &offsets, &first, &rows, &depth))
+        return NULL;
+    Py_ssize_t count = PyTuple_Size(given);
+    const int32_t *all = (const int32_t *)offsets.buf + (first < 0 ? 0 : first);
+    int usable = first >= 0 && rows >= 0 && (first + rows + 1) * (Py_ssize_t)sizeof(int32_t) <= offsets.len && all[0] >= 0;
+    for (Py_ssize_t row = 0; usable && row < rows; row++)
+        usable = all[row] <= all[row + 1] && all[row + 1] <= data.len;
+    Piece *names = calloc((size_t)count + 1, sizeof *names);
+    size_t size = usable ? (size_t)(all[rows] - all[0]) : 0;
+    unsigned char *text = malloc(2 * size + 1), *others = calloc((size_t)(usable ? rows : 0) + 1, 1);
+    int32_t *ends = calloc((size_t)(usable ? rows : 0) + 1, sizeof *ends);
+    if (names == NULL || text == NULL || others == NULL || ends == NULL) {
+        PyErr_NoMemory();
+    } else if (!usable || size > INT32_MAX / 2 || depth < 0 || depth > MOST_DEPTH) {
+        PyErr_SetString(PyExc_ValueError, "there are not so many values, bytes or levels");
+    } else {
+        int named = 1;
+        for (Py_ssize_t i = 0; named && i < count; i++) {
+            char *name;
+            Py_ssize_t length;
+            named = PyBytes_AsStringAndSize(PyTuple_GetItem(given, i), &name, &length) == 0;
+            names[i] = (Piece){(const unsigned char *)name, named ? (size_t)length : 0};
+        }
+        unsigned char *out = text;
+        if (named) {
+            Py_BEGIN_ALLOW_THREADS
+            for (Py_ssize_t row = 0; row < rows; row++) {
+                Reader self = {(const unsigned char *)data.buf + all[row], (const unsigned char *)data.buf + all[row + 1], row};
+                others[row] = copy_record(&self, &out, names, count, depth) != READ;
+                if (others[row])
+                    out = text + ends[row];
+                ends[row + 1] = (int32_t)(out - text);
+            }
+            Py_END_ALLOW_THREADS
+            found = Py_BuildValue("NNN", PyBytes_FromStringAndSize((char *)text, out - text),
+                                  PyBytes_FromStringAndSize((char *)ends, (rows + 1) * (Py_ssize_t)sizeof *ends),
+                                  PyBytes_FromStringAndSize((char *)others, rows));
+        }
+    }
+    free(names);
+    free(text);
+    free(others);
+    free(ends);
+    PyBuffer_Release(&data);
+    PyBuffer_Release(&offsets);
+    return found;
+}
+
 static PyMethodDef functions[] = {
     {"read", read_, METH_VARARGS,
      "read(fields, data, offsets, first, rows): (present, values, text) of each column, or None. fields: a tuple of "
      "(name, kind, fields) each. data, offsets: of Arrow's binary array, first, rows: which of its values."},
+    {"lists_as_text", lists_as_text, METH_VARARGS,
+     "lists_as_text(names, data, offsets, first, rows, depth): text and offsets of the values with strings in the place "
+     "of lists of these names, and 1 for each that is left out. depth: levels that a list may have."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,4 +1,4 @@
-"""Reads JSON in C, whole and damaged, as a program; prints how many blocks were read. One argument: a seed."""
+"""Reads JSON in C, whole and damaged, with lists, too; prints how many blocks were read. One argument: a seed."""
 
 import random
 import sys
@@ -7,6 +7,7 @@ import orjson
 import pyarrow as pa
 
 from parquet_sink.convert.json import fast
+from parquet_sink.convert.json.lists import KnownLists, with_lists_as_text
 
 POINT = pa.struct([("x", pa.float64()), ("p", pa.struct([("t", pa.string())]))])
 SCHEMA = pa.schema([("i", pa.int64()), ("f", pa.float64()), ("s", pa.string()), ("b", pa.bool_()), ("o", POINT)])
@@ -31,6 +32,17 @@ def damaged(chance: random.Random, value: bytes) -> bytes:
     return value[:at] + chance.choice(PUT) + value[at + chance.randrange(3) :]
 
 
+KNOWN = KnownLists.of({"l": {}, "größe": {}}, [])
+
+
+def with_lists(chance: random.Random) -> bytes:
+    """A record with lists, with white space now and then."""
+    one = [record(chance).decode(), *map(str, (chance.choice(TEXTS), chance.random(), True, None, -0.0, [], [[{}]]))]
+    found = {name: chance.sample(one, chance.randrange(5)) for name in ("l", "m", "größe", '"l')}
+    text = orjson.dumps(found, option=chance.choice((0, orjson.OPT_INDENT_2)))
+    return text.replace(b"l", chance.choice((b"l", b"\\u006c")), chance.randrange(2))
+
+
 def main(seed: int) -> None:
     """Raises AssertionError where something is read that Arrow's reader does not read, or otherwise."""
     chance = random.Random(seed)
@@ -49,6 +61,8 @@ def main(seed: int) -> None:
             found.validate(full=True)
             (expected,) = fast.parsed(fast.lines(array), SCHEMA, "error").to_batches()
             assert found.equals(expected), values
+        values = [damaged(chance, with_lists(chance)) if chance.random() < 0.5 else with_lists(chance) for _ in values]
+        with_lists_as_text(pa.array(values, pa.binary()), KNOWN, False, None).validate(full=True)
     assert read >= whole, (read, whole)
     print("read", read)
 
