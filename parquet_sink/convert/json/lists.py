@@ -5,7 +5,8 @@ parsed for that. `[{,]"name":[` is in no string of a valid record, because a quo
 a list that is valid JSON ends where its value ends. So the record is valid with the string in the list's place exactly
 when it is valid as it was. Lists that are not found by a name stay lists, and leave their record to the exact path.
 
-CPU to the columns of a record of 1 KB and 40 fields, one of them a list of 110 bytes: 6.3 µs, the exact way 24.
+CPU to the columns of a record of 1 KB and 40 fields, one of them a list of 110 bytes: 6.3 µs, the exact way 24. Lists
+that stand there as they will be become text in C, where that was built: then it is half.
 """
 
 import json
