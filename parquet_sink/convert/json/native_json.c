@@ -682,8 +682,8 @@ static PyObject *lists_as_text(PyObject *Py_UNUSED(module), PyObject *args)
         for (Py_ssize_t i = 0; named && i < count; i++) {
             char *name;
             Py_ssize_t length;
-            named = PyBytes_AsStringAndSize(PyTuple_GetItem(given, i), &name, &length) == 0;
-            names[i] = (Piece){(const unsigned char *)name, named ? (size_t)length : 0};
+            if ((named = PyBytes_AsStringAndSize(PyTuple_GetItem(given, i), &name, &length) == 0))
+                names[i] = (Piece){(const unsigned char *)name, (size_t)length};
         }
         unsigned char *out = text;
         if (named) {
