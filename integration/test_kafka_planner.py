@@ -171,9 +171,9 @@ def test_what_waits_is_as_old_as_its_first_record(broker: Broker, topic: TopicFa
     transactional.produce(name, b"future", partition=1, timestamp=9_000_000)
     transactional.commit_transaction(30)
     until_ends(broker, name, [6, 4])
-    times = FirstTimestamps(kafka(broker, name), ClientLog(), 30.0)
+    times = FirstTimestamps(kafka(broker, name), ClientLog())
     starts = {(name, partition): 0 for partition in range(200)}
-    first = times.read(starts, 5_000_000)
+    first = times.read(starts, 5_000_000, 30.0)
     assert first == {(name, partition): 1_000_000 + partition for partition in range(200)}
     rest = times.read({(name, 0): 2, (name, 1): 2, (name, 2): 1, (name, 3): 2, (deleted, 0): 0}, 5_000_000)
     assert rest == {(name, 0): 3_000_000, (name, 1): 5_000_000, (name, 2): 2_000_000, (name, 3): 5_000_000}
@@ -182,9 +182,9 @@ def test_what_waits_is_as_old_as_its_first_record(broker: Broker, topic: TopicFa
 def test_a_broker_that_is_away_tells_no_ages() -> None:
     """The read ends in time, and nothing counts as young."""
     times = FirstTimestamps(
-        KafkaSettings(("t",), None, "g", {"bootstrap.servers": f"127.0.0.1:{free_port()}"}), ClientLog(), 1.0
+        KafkaSettings(("t",), None, "g", {"bootstrap.servers": f"127.0.0.1:{free_port()}"}), ClientLog()
     )
-    assert times.read({("t", 0): 0}, 1) == {}
+    assert times.read({("t", 0): 0}, 1, 1.0) == {}
 
 
 def test_sizes_of_values_are_read(broker: Broker, topic: TopicFactory) -> None:

@@ -41,19 +41,18 @@ of others what these bytes allow: a thousand with batches of 16 or 60 kB answer 
 class FirstTimestamps:
     """Reads the first records at or after some offsets. Its consumer lives as long as that takes."""
 
-    def __init__(self, kafka: KafkaSettings, client_log: ClientLog, limit_s: float = LIMIT_S) -> None:
-        self._kafka, self._client_log, self._limit_s = kafka, client_log, limit_s
+    def __init__(self, kafka: KafkaSettings, client_log: ClientLog) -> None:
+        self._kafka, self._client_log = kafka, client_log
 
     def read(
-        self, starts: Mapping[PartitionKey, int], now_ms: int, limit_s: float | None = None
+        self, starts: Mapping[PartitionKey, int], now_ms: int, limit_s: float = LIMIT_S
     ) -> dict[PartitionKey, int]:
         """Epoch milliseconds, at most `now_ms`, which also stands for a record without a timestamp, and for none.
 
-        Absent: topic-partitions that gave no answer in time, or whose offset Kafka has no more. limit_s: of this call;
-        None: that of all.
+        Absent: topic-partitions that gave no answer in time, or whose offset Kafka has no more.
         """
         try:
-            answers = self._answers(starts, self._limit_s if limit_s is None else limit_s)
+            answers = self._answers(starts, limit_s)
             times = {key: _time(messages[0], now_ms) for key, messages in answers.items()}
             return {key: at for key, at in times.items() if at is not None}
         except KafkaException as error:

@@ -24,6 +24,7 @@ from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import NO_TRIES, Accepted, Again
 from parquet_sink.planner import discovery, idle_turns, planner
 from parquet_sink.planner.context import PartitionOffsets, PlanningContext
+from parquet_sink.planner.first_timestamps import LIMIT_S
 from parquet_sink.planner.planner import Planner
 from parquet_sink.planner.start_offsets import TopicIds
 from parquet_sink.planner.unavailable import BrokerOutage, Spawn, UnavailablePartitions
@@ -213,7 +214,7 @@ class NoRecords:
     """Reads of first records that give nothing."""
 
     def read(
-        self, starts: Mapping[PartitionKey, int], now_ms: int, limit_s: float | None = None
+        self, starts: Mapping[PartitionKey, int], now_ms: int, limit_s: float = LIMIT_S
     ) -> dict[PartitionKey, int]:
         return {}
 

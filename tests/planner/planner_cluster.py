@@ -17,6 +17,7 @@ from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import Accepted, PlannedRange
 from parquet_sink.planner.admission import Candidate, Range
 from parquet_sink.planner.context import PartitionOffsets, PlanningContext
+from parquet_sink.planner.first_timestamps import LIMIT_S
 from parquet_sink.planner.planner import Planner
 from parquet_sink.planner.start_offsets import TopicIds
 from parquet_sink.planner.unavailable import BrokerOutage, Spawn, UnavailablePartitions
@@ -182,10 +183,10 @@ class Times:
         return {} if self.values is None else {key: self.values(key, offset) for key, offset in starts.items()}
 
     def read(
-        self, starts: Mapping[PartitionKey, int], now_ms: int, limit_s: float | None = None
+        self, starts: Mapping[PartitionKey, int], now_ms: int, limit_s: float = LIMIT_S
     ) -> dict[PartitionKey, int]:
         self.asked.append(dict(starts))
-        if limit_s is not None:
+        if limit_s < LIMIT_S:
             self.hurried.append(dict(starts))
         return {key: at for key, at in self.of.items() if key in starts}
 
