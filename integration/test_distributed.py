@@ -115,7 +115,8 @@ def test_a_lost_worker_s_connectors_go_on_at_another(
     names = {sink.name for sink in sinks}
     assert set(follower.do("GET", "/connectors")) == names
     for topic in topics:
-        broker.produce(topic, numbered(100))
+        for partition in (0, 1):  # left to the client one may get all of them
+            broker.produce(topic, numbered(100)[partition::2], partition)
     group.until(lambda: _arrived(sinks, 100))
     placed = group.placed(follower)
     assert sorted(map(len, placed.values())) == [COUNT // 2, COUNT // 2]
@@ -282,6 +283,7 @@ def test_every_worker_answers_and_changes_everything(
         offsets = worker.do("GET", f"{path}/offsets")["offsets"]
         assert sum(found["offset"]["kafka_offset"] for found in offsets) == 20
     for worker in (one, other):
+        worker.until_state(name, "STOPPED")
         worker.do("DELETE", f"{path}/offsets")
     assert one.do("GET", f"{path}/offsets")["offsets"] == []
     for worker in (one, other):

@@ -241,6 +241,7 @@ def test_what_was_read_in_part_is_in_no_other_range(
             producer.produce(name, value, key, partition, headers=some_headers(source))
     assert producer.flush(30) == 0
     kafka, ranges = settings_of(broker, name), [PlannedRange(name, number, 0, 50, "age") for number in range(3)]
+    assert native.is_used()
     with closing(RangesAhead(kafka, ranges)) as ahead:
         assert ahead.begin(name, 0, 0, 50)
         builder = ahead.builder(name, 0, parts)
