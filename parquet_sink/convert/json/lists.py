@@ -166,7 +166,7 @@ def _name_before(raw: bytes, start: int) -> bytes:
 def _with_cut_lists(
     values: pa.BinaryArray, names: list[bytes], room: int, string_of: Callable[[object, bytes, int], bytes | None]
 ) -> Cut:
-    """Of lists of these names.
+    """Lists of these names are parsed alone, each in Python.
 
     room: levels that a list and what is in it may have. string_of: a list, all bytes, and where in them it begins.
     """

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import orjson
@@ -16,7 +17,8 @@ from parquet_sink.convert.json.lists import KnownLists, with_lists_as_text
 from parquet_sink.process.native import SWITCH
 from tests.thorough import examples
 
-pytestmark = pytest.mark.skipif(fast.extension() is None, reason="it was not built")
+EXTENSION: Any = fast.extension()
+pytestmark = pytest.mark.skipif(EXTENSION is None, reason="it was not built")
 KNOWN = KnownLists.of({"l": {}, "größe": {}}, [])
 NAMES = tuple(sorted(KNOWN.paths))
 NUMBERS = re.findall(
@@ -75,7 +77,7 @@ def in_c(values: Sequence[bytes | None]) -> list[bytes | None]:
     """What C gives for each; None for what it leaves."""
     array = pa.array(values, pa.binary())
     _, offsets, data = array.buffers()
-    text, ends, others = fast.extension().lists_as_text(NAMES, data or b"", offsets, 0, len(values), 16)  # type: ignore[union-attr]
+    text, ends, others = EXTENSION.lists_as_text(NAMES, data or b"", offsets, 0, len(values), 16)
     found = pa.Array.from_buffers(pa.binary(), len(values), [None, pa.py_buffer(ends), pa.py_buffer(text)])
     found.validate(full=True)
     left = np.frombuffer(others, np.bool_)
@@ -187,7 +189,7 @@ def test_values_that_are_not_there_are_refused(wrong: tuple[int, int, int]) -> N
     """Nothing beyond the buffers is read."""
     _, offsets, data = pa.array([b'{"l":[1]}'] * 2, pa.binary()).buffers()
     with pytest.raises(ValueError, match="not so many"):
-        fast.extension().lists_as_text(NAMES, data, offsets, *wrong)  # type: ignore[union-attr]
+        EXTENSION.lists_as_text(NAMES, data, offsets, *wrong)
     beyond = np.array([0, 9, 99], np.int32).tobytes()
     with pytest.raises(ValueError, match="not so many"):
-        fast.extension().lists_as_text(NAMES, data, beyond, 0, 2, 16)  # type: ignore[union-attr]
+        EXTENSION.lists_as_text(NAMES, data, beyond, 0, 2, 16)
