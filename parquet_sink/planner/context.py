@@ -19,7 +19,7 @@ from parquet_sink.state.sqlite import SqliteStore
 
 @dataclass
 class PartitionOffsets:
-    """Of each topic-partition. `starts`: the next offset; `ends`: where it ended when we looked last.
+    """Of each topic-partition. `starts`: the next offset; `ends`: its high watermark when we looked last.
 
     `removed`: those that were there, and are not any more.
     """

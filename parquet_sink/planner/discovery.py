@@ -12,6 +12,7 @@ from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import LossCause, LostOffsets
 from parquet_sink.planner.context import PlanningContext
 from parquet_sink.planner.idle_turns import IdleTurns
+from parquet_sink.planner.open_transactions import OpenTransactions
 from parquet_sink.planner.range_plans import RangePlans
 from parquet_sink.planner.record_ages import RecordAges
 from parquet_sink.planner.record_sizes import RecordSizes
@@ -38,7 +39,7 @@ class Discovery:
         context: PlanningContext,
         plans: RangePlans,
         recreated: RecreatedTopics,
-        known: Sequence[RecordAges | RecordSizes | IdleTurns | RequestedFlushes],
+        known: Sequence[RecordAges | RecordSizes | IdleTurns | RequestedFlushes | OpenTransactions],
     ) -> None:
         """known: what else remembers topic-partitions, and is to forget those that were deleted."""
         self._context, self._plans, self._recreated, self._known = context, plans, recreated, known
