@@ -240,12 +240,12 @@ class PartitionProgress:
         return max(self.end - self.start, 0)
 
 
-def held_message(topic: str, partition: int, offset: int, held_s: float, offsets: int) -> str:
+def held_message(topic: str, partition: int, offset: int, held_s: float) -> str:
     """Return what is said of records that an open transaction holds back from `offset` on."""
     for_s = f"{held_s:.0f} s" if held_s < 100 else f"{held_s / 60:.0f} min"
     return (
         f"topic {topic}, topic-partition {partition} is held back at offset {offset} by an open transaction, for "
-        f"{for_s}; {offsets:,} offset{'s' if offsets > 1 else ''} from there on cannot be read before it ends"
+        f"{for_s}; nothing from there on can be read before it ends"
     )
 
 

@@ -44,16 +44,14 @@ class OpenTransactions:
                 self._logged_s.pop(key, None)
                 before = Hold(end, now_ms)
             self.holds[key] = before
-            self._warn(key, before, highs[key] - end)
+            self._warn(key, before)
 
-    def _warn(self, key: PartitionKey, hold: Hold, offsets: int) -> None:
+    def _warn(self, key: PartitionKey, hold: Hold) -> None:
         now_s = self._context.now()
         held_s = now_s - hold.since_ms / 1_000
         if held_s >= HELD_WARNING_S and now_s - self._logged_s.get(key, -LOG_S) >= LOG_S:
             self._logged_s[key] = now_s
-            log.warning(
-                "connector %s: %s", self._context.settings.name, held_message(*key, hold.offset, held_s, offsets)
-            )
+            log.warning("connector %s: %s.", self._context.settings.name, held_message(*key, hold.offset, held_s))
 
     def wait(self, missing: Mapping[PartitionKey, int]) -> bool:
         """Return whether a drain that has nothing else left waits for what is held back.
@@ -71,14 +69,14 @@ class OpenTransactions:
             return True
         raise TransactionOpen(
             f"Not caught up: {'; '.join(self._described(held))}. All before is delivered. Run it again once the "
-            "producer has ended its transaction, or the brokers have (transaction.timeout.ms of the producer)."
+            "producer has ended its transaction, or the brokers have, after the producer's transaction.timeout.ms."
         ).at(min(held))
 
     def _described(self, missing: Mapping[PartitionKey, int]) -> Iterator[str]:
         for key, end in sorted(missing.items()):
             hold = self.holds[key]
             held_s = self._context.now() - hold.since_ms / 1_000
-            yield held_message(*key, hold.offset, held_s, end - hold.offset)
+            yield f"{held_message(*key, hold.offset, held_s)} ({end - hold.offset:,} offsets)"
 
     def forget(self, key: PartitionKey) -> None:
         """Forget a topic-partition of which nothing is held back, or that was deleted."""

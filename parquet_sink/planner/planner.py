@@ -40,7 +40,7 @@ from parquet_sink.planner.start_offsets import TopicIds, topics_of
 from parquet_sink.planner.unavailable import BackgroundProbe, BrokerOutage, EndOffsets, UnavailablePartitions
 from parquet_sink.process import lease
 from parquet_sink.state.sqlite import SqliteStore
-from parquet_sink.state.store import DRAINED, PAUSE, SETTLED, SLOTS, STOP
+from parquet_sink.state.store import DRAINED, LOOKED_MS, PAUSE, SETTLED, SLOTS, STOP
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +60,8 @@ MOST_WATCHED: Final = 1_000
 """Topic-partitions that are looked at between ticks."""
 WATCHED_QUICKLY: Final = 100
 """Beyond so many they are asked for by `KafkaCluster.quick_ends`: 3 µs of CPU each, where `end_offsets` takes 12."""
+NOTED_S: Final = 1.0
+"""How often a look is noted for the program."""
 LOOKS: Final = 4
 """How often between two ticks it is looked whether a stop is asked for."""
 VERIFIED: Final = 1_000
@@ -197,6 +199,7 @@ class Planner:
         self._discovery = Discovery(context, self._plans, self._recreated, known)
         self._monitor = GroupMonitor(context, self._recreated, self._plans)
         self._drain, self._owned = Drain(), OwnedConnector(context)
+        self._monotonic, self._noted_s = context.monotonic, -NOTED_S
 
     def begin(self, dead_letters: DeadLetterSettings | None = None) -> dict[PartitionKey, int]:
         """Where each topic-partition starts: at its committed offset, else where `auto.offset.reset` says. Once.
@@ -272,6 +275,7 @@ class Planner:
         deadline = self._deadline()
         self._late.asked()
         while True:
+            self._note_look()
             try:
                 due = self._tick(finished)
                 if due or not self._drain.active or self._state.get(STOP):
@@ -291,6 +295,13 @@ class Planner:
                 if self._now() >= deadline:
                     raise KafkaFailed(str(error)).at(error.topic_partition) from None
                 self._sleep(1.0)
+
+    def _note_look(self) -> None:
+        """Let the program know that this process is alive, once a second at most."""
+        now_s = self._monotonic()
+        if now_s - self._noted_s >= NOTED_S:
+            self._noted_s = now_s
+            self._state.set(LOOKED_MS, int(1_000 * now_s))
 
     def fills(self, within_s: float) -> bool:
         """Whether a full file waits so long after a tick that found nothing due: it need not wait for the next one.

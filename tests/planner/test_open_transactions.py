@@ -1,7 +1,7 @@
 """An open transaction holds records back: they count as lag, they are warned of, and a drain does not end without."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -34,13 +34,13 @@ def make(cluster: Cluster, clock: Clock, state: SqliteStore) -> Callable[..., Pl
 
 
 @pytest.fixture
-def held(cluster: Cluster, make: Callable[..., Planner]) -> Iterator[Planner]:
+def held(cluster: Cluster, make: Callable[..., Planner]) -> Planner:
     """A planner of a topic-partition whose first three records are delivered, and eight offsets are held back."""
     cluster.logs[KEY], cluster.highest[KEY] = (0, 3), 11
     cluster.group[KEY] = 3
     planner = make()
     planner.tick(planner.begin())
-    yield planner
+    return planner
 
 
 def test_what_is_held_back_is_lag(held: Planner, state: SqliteStore, clock: Clock) -> None:
@@ -82,9 +82,7 @@ def test_one_that_stays_open_is_warned_of(held: Planner, clock: Clock, caplog: p
     for _ in range(3):
         held.tick({})
     (line,) = [record.message for record in caplog.records if record.levelno == logging.WARNING]
-    assert_says(
-        line, "connector orders", "topic-partition 0", "held back at offset 3", "open transaction", "2 min", "8"
-    )
+    assert_says(line, "connector orders", "topic-partition 0", "held back at offset 3", "open transaction", "2 min")
 
 
 def test_another_transaction_counts_anew(held: Planner, cluster: Cluster, clock: Clock, state: SqliteStore) -> None:
