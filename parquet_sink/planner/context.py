@@ -59,6 +59,13 @@ class PlanningContext:
     spawn: Spawn = in_thread
     monotonic: Callable[[], float] = time.monotonic
 
+    def remember(self, offsets: Mapping[PartitionKey, int]) -> bool:
+        """Record up to where these are delivered, beside the group's offsets, which brokers may forget.
+
+        Return whether one of them is new.
+        """
+        return self.state.record_delivered(offsets, self.ids.by_topic)
+
     def on_lost(self, key: PartitionKey, lost: LostOffsets) -> None:
         """What these offsets of a topic-partition held is gone, and the connector goes on."""
         gone = OffsetsPassedOver(self.settings.name, self.now(), *key, lost.start, lost.end, lost.cause)

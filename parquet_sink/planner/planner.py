@@ -216,7 +216,7 @@ class Planner:
                 if dead_letters is not None:
                     self._ensure_topic(dead_letters)
                 starts = self._discovery.start_offsets()
-                self._group.claim(starts, self._plans.restored)
+                self._discovery.claim(starts)
                 break
             except BrokerAway as error:
                 if self._now() >= deadline:

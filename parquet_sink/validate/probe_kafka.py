@@ -179,7 +179,7 @@ def of_group(
         return Finding(Health.OK, item, f"no committed offsets: it begins at the {kafka.offset_reset} record")
     lags = {key: lasts[key] - found.offset for key, found in committed.items()}
     stands = _listed(f"{_named(key)} at {committed[key].offset} (lag {lag})" for key, lag in sorted(lags.items()))
-    begins = f"; {len(fresh)} without offset begin at the {kafka.offset_reset} record" if fresh else ""
+    begins = f"; {len(fresh)} without offset begin at their first record" if fresh else ""
     by = _listed(dict.fromkeys(found.committer() for found in committed.values()))
     return Finding(Health.OK, item, f"lag {sum(lags.values())}: {stands}{begins}; last committed by {by}")
 
