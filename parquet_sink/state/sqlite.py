@@ -192,6 +192,12 @@ class SqliteLearned(Database):
             (after,) = db.execute("select count(*) from delivered").fetchone()
         return bool(after > before)
 
+    def advance_delivered(self, offsets: Mapping[PartitionKey, int]) -> None:
+        """Record that topic-partitions that are known are delivered further."""
+        update = "update delivered set next_offset = ? where topic = ? and partition = ? and next_offset < ?"
+        with self._transaction() as db:
+            db.executemany(update, [(at, *key, at) for key, at in offsets.items()])
+
     def delivered(self) -> dict[PartitionKey, tuple[int, str]]:
         """Return up to where each topic-partition is delivered, and the id of its topic; empty: it never began."""
         rows = self._db.execute("select topic, partition, next_offset, topic_id from delivered")
