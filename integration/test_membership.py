@@ -258,27 +258,14 @@ def test_who_leaves_is_gone_at_once(group: Group) -> None:
 
 @pytest.mark.in_turn
 @pytest.mark.parametrize("gap_s", [0.0, 0.3])
-def test_who_leave_together_are_gone_at_once(tmp_path: Path, broker: Broker, gap_s: float) -> None:
+def test_who_leave_together_are_gone_at_once(group: Group, gap_s: float) -> None:
     """None stays for its session, the follower neither: its client would not leave when it is merely closed."""
-    topic = f"configs-{time.monotonic_ns()}"
-    broker.create_topic(topic, 1)
-    name = f"leaving-{time.monotonic_ns()}"
-    members = [
-        member_of(broker.bootstrap_servers, name, topic, worker, "20000", str(tmp_path / worker)) for worker in "ab"
-    ]
-    looker = GroupMembers(KafkaSettings(group=name, client={"bootstrap.servers": broker.bootstrap_servers}))
-    deadline = time.monotonic() + 60
-    while len(looker.listed()) < 2 or sum(one.now().leads for one in members) != 1:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-    follower_last = sorted(members, key=lambda one: not one.now().leads)
-    threads = [threading.Thread(target=one.leave) for one in follower_last]
-    for thread in threads:
-        thread.start()
+    leaving = [group.joined("a:1", session_ms=LONG_MS), group.joined("b:2", session_ms=LONG_MS)]
+    for worker in sorted(leaving, key=lambda one: not one.leads):
+        worker.send(signal.SIGTERM)
         time.sleep(gap_s)
-    for thread in threads:
-        thread.join()
-    assert looker.listed() == []
+    assert [worker.process.wait(LONG_MS / 1000) for worker in leaving] == [0, 0]
+    assert group.listed() == []
 
 
 def test_a_coordinator_that_was_away_finds_all_again(tmp_path: Path) -> None:
