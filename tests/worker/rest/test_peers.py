@@ -14,9 +14,8 @@ from parquet_sink.distributed.records import SessionKey
 from parquet_sink.distributed.signing import NotBelieved, Verifier
 from parquet_sink.worker.herder.errors import Elsewhere, NotLeader
 from parquet_sink.worker.herder.values import ConnectorInfo
-from parquet_sink.worker.rest.app import Forwarded
 from parquet_sink.worker.rest.call import Reply
-from parquet_sink.worker.rest.guards import ROLE_HEADER, SIGNATURE
+from parquet_sink.worker.rest.peers import ROLE_HEADER, SIGNATURE, Forwarded
 from parquet_sink.worker_config.rest.roles import Role
 from parquet_sink.worker_config.rest.settings import RestSettings
 from tests.worker.rest.fake_herder import FakeHerder, Kept
