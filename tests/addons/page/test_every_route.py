@@ -17,8 +17,8 @@ from parquet_sink.worker.rest.peers import SIGNATURE, Forwarded
 from parquet_sink.worker_config.rest.roles import Role
 from parquet_sink.worker_config.rest.settings import RestSettings
 from tests.addons.page import scene
+from tests.worker.rest.peer import KEY, Peer
 from tests.worker.rest.serving import LOOPBACK, Client, Got
-from tests.worker.rest.test_peers import KEY, Peer
 
 ROLES: Final = ("viewer", "operator", "admin")
 SETTINGS: Final = RestSettings(
@@ -179,6 +179,7 @@ def forge(row: str, kind: str) -> dict[str, str]:
 def test_nobody_without_a_credential_reaches_a_route(served: Scene, row: str) -> None:
     """No credential and a wrong one get 401, a forged or old signature 403, also with a user's password beside it."""
     herder, client = served
+    herder.asked.clear()
     kept = set(herder.kept)
     for headers in ({}, sign_in("admin", "guess"), {"Authorization": "Bearer x"}):
         if row != "GET /health":
@@ -193,6 +194,7 @@ def test_nobody_without_a_credential_reaches_a_route(served: Scene, row: str) ->
 def test_a_role_reaches_what_is_its_own(served: Scene, row: str) -> None:
     """A lower role is refused and nothing is done; routes for workers are not there for any user."""
     herder, client = served
+    herder.asked.clear()
     before = dict(herder.kept)
     kept = set(before)
     for role in ROLES:
