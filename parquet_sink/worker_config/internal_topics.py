@@ -11,13 +11,17 @@ from parquet_sink.worker_config.worker import Worker
 
 def find_internal_topics(worker: Worker) -> dict[str, str]:
     """Return the worker's own topics, with the key of the worker file that names each."""
-    found: dict[str, str] = {}
+    keys_by_topic: dict[str, str] = {}
     if worker.offset_storage is not None and worker.offset_storage.topic is not None:
-        found[worker.offset_storage.topic] = OFFSET_TOPIC
+        keys_by_topic[worker.offset_storage.topic] = OFFSET_TOPIC
     if (group := worker.distributed) is not None:
-        named = {STATE: group.state_topic, STATUS: group.status_topic, CONFIG: group.config_topic}
-        found |= {group.offset_topic: OFFSET_TOPIC, **{topic: f"{keys}topic" for keys, topic in named.items()}}
-    return found
+        keys_by_topic |= {
+            group.state_topic: f"{STATE}topic",
+            group.status_topic: f"{STATUS}topic",
+            group.offset_topic: OFFSET_TOPIC,
+            group.config_topic: f"{CONFIG}topic",
+        }
+    return keys_by_topic
 
 
 def refuse_internal_topics(key: str, topics: Iterable[str], worker: Worker, report: Report) -> None:

@@ -1,4 +1,4 @@
-"""Who reaches which route of the real application, with each kind of credential."""
+"""Each route of the real application, asked for with each kind of credential."""
 
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
