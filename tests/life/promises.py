@@ -130,9 +130,9 @@ class Promises:
     def caught_up(self, ends: dict[PartitionKey, tuple[int, int]]) -> None:
         """The connector ended by itself as one that has delivered what was there at its start: number, end."""
         for key, (number, end) in ends.items():
-            if key in self.kafka.partitions() and self.kafka.topics[key[0]].number == number:
-                if (at := self.kafka.committed(key)) < end:
-                    self._broke(f"{key}: it ended as caught up at {at}, and there were records up to {end}")
+            is_there = key in self.kafka.partitions() and self.kafka.topics[key[0]].number == number
+            if is_there and (at := self.kafka.committed(key)) < end:
+                self._broke(f"{key}: it ended as caught up at {at}, and there were records up to {end}")
 
     def tick_begins(self, *, current: bool) -> None:
         """Of the instance that took the group over last, or of an older one that does not know it yet."""
