@@ -1,17 +1,18 @@
 """What Kafka may do to a sink: transactions, lost offsets, topics that go, brokers that go, and a second instance."""
 
+import json
 import time
 from collections.abc import Iterator
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, NewPartitions  # type: ignore[attr-defined]
 
 from integration import scripted_target as script
 from integration.conftest import TopicFactory
 from integration.faults.front import Front
 from integration.harness import Sink, committed, until_ends
-from integration.numbered import forgotten, numbered, offsets
+from integration.numbered import forgotten, numbered, numbers, offsets
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.ports import free_port
 from parquet_sink.worker.loop.status import Status
@@ -32,7 +33,12 @@ def delete_records(broker: Broker, topic: str, before: int) -> None:
 def transactional(broker: Broker) -> Iterator[Producer]:
     """A producer with transactions."""
     producer = Producer(
-        {"bootstrap.servers": broker.bootstrap_servers, "transactional.id": f"t-{time.time_ns()}", "linger.ms": 0}
+        {
+            "bootstrap.servers": broker.bootstrap_servers,
+            "transactional.id": f"t-{time.time_ns()}",
+            "transaction.timeout.ms": 600_000,
+            "linger.ms": 0,
+        }
     )
     producer.init_transactions(PATIENCE_S)
     yield producer
@@ -71,19 +77,102 @@ def test_aborted_records_and_markers_are_passed(
 def test_open_transaction_is_waited_for(
     sink: Sink, broker: Broker, topic: TopicFactory, transactional: Producer
 ) -> None:
-    """Nothing behind the last stable offset is delivered until the transaction ends."""
+    """Nothing behind the last stable offset is delivered until the transaction ends, and to lack it is a failure."""
     name = topic()
     broker.produce(name, numbered(2))
     transactional.begin_transaction()
     transactional.produce(name, b'{"n": 2}')
     assert transactional.flush(PATIENCE_S) == 0
     broker.produce(name, numbered(2, 3))
-    sink.drain(name)
+    run = sink.drain(name)
     assert (offsets(sink), sink.offsets(name)) == ([0, 1], [2])
+    assert (run.status, run.failure.kind) == (Status.FAILED, "TransactionOpen")
+    assert_says(run.failure.message, "Not caught up", f"topic {name}", "held back at offset 2", "(3 offsets)")
     transactional.commit_transaction(PATIENCE_S)
     until_ends(broker, name, [6])
     sink.drain(name)
     assert (offsets(sink), sink.offsets(name)) == ([0, 1, 2, 3, 4], [6])
+
+
+def test_what_an_open_transaction_holds_back_is_lag(
+    sink: Sink, broker: Broker, topic: TopicFactory, transactional: Producer
+) -> None:
+    """A running connector counts it, and goes on once the transaction ends."""
+    name = topic()
+    transactional.begin_transaction()
+    transactional.produce(name, b'{"n": 0}')
+    assert transactional.flush(PATIENCE_S) == 0
+    broker.produce(name, numbered(7, 1))
+    run = sink.start(name)
+    run.until(lambda: [(one.lag, one.held_at) for one in run.progress()] == [(8, 0)])
+    transactional.commit_transaction(PATIENCE_S)
+    run.until(lambda: [(one.lag, one.held_at) for one in run.progress()] == [(0, None)])
+    assert (offsets(sink), sink.offsets(name)) == ([*range(8)], [9])
+
+
+LATEST = {"consumer.override.auto.offset.reset": "latest"}
+
+
+def test_with_latest_what_comes_while_stopped_is_delivered(sink: Sink, broker: Broker, topic: TopicFactory) -> None:
+    """A new topic-partition, a new topic of the pattern, and one that was made anew are read as a whole."""
+    name = topic()
+    other, late, pattern = f"{name}-b", f"{name}-c", {**LATEST, "topics.regex": f"{name}.*"}
+    broker.create_topic(other)
+    broker.produce(name, numbered(3))
+
+    def drain() -> None:
+        properties = {**sink.properties(""), **pattern}
+        del properties["topics"]
+        assert sink.make(properties, until_caught_up=True).start().until_ended().status is Status.DONE
+
+    drain()
+    assert offsets(sink) == []
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0})
+    for future in admin.create_partitions([NewPartitions(name, 2)]).values():
+        future.result(PATIENCE_S)
+    for future in admin.delete_topics([other]).values():
+        future.result(PATIENCE_S)
+    forgotten(sink, other)
+    broker.create_topic(other)
+    broker.create_topic(late)
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    for number, (where, partition) in enumerate([(name, 1), (name, 1), (other, 0), (late, 0), (late, 0)]):
+        producer.produce(where, json.dumps({"n": number}).encode(), partition=partition)
+    assert producer.flush(PATIENCE_S) == 0
+    drain()
+    assert sorted(numbers(sink.rows())) == [0, 1, 2, 3, 4]
+
+
+def test_with_latest_the_only_topic_is_made_anew_while_stopped(sink: Sink, broker: Broker, topic: TopicFactory) -> None:
+    """Kafka has forgotten the group altogether, and its records are delivered all the same."""
+    name = topic()
+    broker.produce(name, numbered(3))
+    sink.drain(name, LATEST)
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0})
+    for future in admin.delete_topics([name]).values():
+        future.result(PATIENCE_S)
+    forgotten(sink, name)
+    broker.create_topic(name)
+    broker.produce(name, numbered(5, 3))
+    assert sink.drain(name, LATEST).status is Status.DONE
+    assert numbers(sink.rows()) == [3, 4, 5, 6, 7]
+
+
+def test_a_group_that_brokers_forgot(sink: Sink, broker: Broker, topic: TopicFactory) -> None:
+    """With `latest` it stops and says where it had got, or goes on there; with `earliest` it begins anew."""
+    name = topic()
+    broker.produce(name, numbered(5))
+    sink.drain(name)
+    broker.consumer_groups("--group", sink.group, "--delete")
+    broker.produce(name, numbered(2, 5))
+    run = sink.drain(name, LATEST)
+    assert (run.status, run.failure.kind) == (Status.FAILED, "OffsetsLost")
+    assert_says(run.failure.message, f"Topic {name}", sink.group, "below offset 5", "To go on at 5", "--to-offset 5")
+    assert sink.drain(name, LATEST, lost_offsets_policy="CONTINUE").status is Status.DONE
+    assert (numbers(sink.rows()), sink.offsets(name)) == ([*range(7)], [7])
+    broker.consumer_groups("--group", sink.group, "--delete")
+    assert sink.drain(name).status is Status.DONE
+    assert sorted({row["n"] for row in sink.rows()}) == [*range(7)]
 
 
 def test_offsets_lost_while_stopped(sink: Sink, broker: Broker, topic: TopicFactory) -> None:

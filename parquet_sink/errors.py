@@ -17,6 +17,7 @@
         │   ├── UploadExhausted  the target could not be reached, or did not answer, within the retry budget
         │   └── UploadPostponed  not accepted yet: the driver plans the next attempt
         ├── OffsetsLost          Kafka deleted records before they were read
+        ├── TransactionOpen      records stayed behind an open transaction: end it, run again
         ├── TopicUnusable        the settings have no place for a topic that was found: correct them
         ├── AnotherInstance      the same connector runs elsewhere
         ├── KafkaFailed          the broker refused or stayed away
@@ -236,6 +237,10 @@ class OffsetsLost(ConnectorError):
     """Retention deleted offsets that were not read yet."""
 
     reaction = Reaction(delivers_before=True)
+
+
+class TransactionOpen(ConnectorError):
+    """A drain ended while an open transaction of a producer held records back; the message says which."""
 
 
 class TopicUnusable(ConnectorError):

@@ -52,6 +52,17 @@ def topic_recreated(kafka: KafkaSettings, topic: str, partition: int, start: int
     ).at((topic, partition))
 
 
+def offsets_forgotten(kafka: KafkaSettings, topic: str, partition: int, delivered: int, start: int) -> OffsetsLost:
+    """The group has no offset any more, and `delivered` was the next one; `start`: the nearest that Kafka has."""
+    command = reset_command(kafka, f"{topic}:{partition}", to=start)
+    return OffsetsLost(
+        f"Topic {topic}, topic-partition {partition}: group {kafka.group} has no committed offset any more, because it "
+        f"was deleted, or the brokers forgot it (offsets.retention.minutes). This connector had delivered all below "
+        f"offset {delivered}, and auto.offset.reset=latest would skip what came since. To go on at {start}, set "
+        f"connect.ems.lost.offsets.policy=CONTINUE or the group's offset with {command}."
+    ).at((topic, partition))
+
+
 class LeaderEpochs:
     """Of one connector's topic-partitions; none where the cluster gives none.
 

@@ -172,7 +172,8 @@ class KafkaSettings:
     )
     offset_reset: OffsetReset = key(
         f"{CONSUMER}auto.offset.reset",
-        "Where a topic-partition begins for which the group has no committed offset. `none`: the connector fails.",
+        "Where topic-partitions begin at the connector's first start; what is new later begins at its first record. "
+        "`none`: one without a committed offset fails the connector.",
         default="earliest",
         absent=None,
         default_text="earliest",

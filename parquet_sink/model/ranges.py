@@ -10,6 +10,9 @@ from typing import Any, Final, NamedTuple
 MOST_LOGGED: Final = 20
 """Attempts at a file that are kept: the first, and the last of the others."""
 LONGEST_CAUSE: Final = 300
+HELD_WARNING_S: Final = 60.0
+"""How long an open transaction may hold records back before somebody is warned: as long as producers let theirs be open
+unless their transaction.timeout.ms says otherwise."""
 UNKNOWN: Final = "unknown"
 """The verdict on an attempt after which the target may have the file, `targets.outcome.Verdict.UNKNOWN`."""
 
@@ -218,7 +221,8 @@ class Again:
 class PartitionProgress:
     """How one topic-partition stands. Offsets; `oldest_ms` epoch milliseconds of the oldest unflushed arrival.
 
-    away: it has no leader, or one that does not answer; the rest is as it was before.
+    end: the high watermark. away: it has no leader, or one that does not answer; the rest is as it was before.
+    held_at: the first offset that an open transaction holds back, None for none; held_ms: since when, likewise.
     """
 
     topic: str
@@ -227,11 +231,22 @@ class PartitionProgress:
     end: int
     oldest_ms: int | None
     away: bool = False
+    held_at: int | None = None
+    held_ms: int | None = None
 
     @property
     def lag(self) -> int:
         """Records, at most, between what is delivered and what Kafka has."""
         return max(self.end - self.start, 0)
+
+
+def held_message(topic: str, partition: int, offset: int, held_s: float) -> str:
+    """Return what is said of records that an open transaction holds back from `offset` on."""
+    for_s = f"{held_s:.0f} s" if held_s < 100 else f"{held_s / 60:.0f} min"
+    return (
+        f"topic {topic}, topic-partition {partition} is held back at offset {offset} by an open transaction, for "
+        f"{for_s}; nothing from there on can be read before it ends"
+    )
 
 
 @dataclass(frozen=True)

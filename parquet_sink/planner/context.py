@@ -19,7 +19,7 @@ from parquet_sink.state.sqlite import SqliteStore
 
 @dataclass
 class PartitionOffsets:
-    """Of each topic-partition. `starts`: the next offset; `ends`: where it ended when we looked last.
+    """Of each topic-partition. `starts`: the next offset; `ends`: its high watermark when we looked last.
 
     `removed`: those that were there, and are not any more.
     """
@@ -58,6 +58,13 @@ class PlanningContext:
     unavailable: UnavailablePartitions
     spawn: Spawn = in_thread
     monotonic: Callable[[], float] = time.monotonic
+
+    def remember(self, offsets: Mapping[PartitionKey, int]) -> bool:
+        """Record up to where these are delivered, beside the group's offsets, which brokers may forget.
+
+        Return whether one of them is new.
+        """
+        return self.state.record_delivered(offsets, self.ids.by_topic)
 
     def on_lost(self, key: PartitionKey, lost: LostOffsets) -> None:
         """What these offsets of a topic-partition held is gone, and the connector goes on."""

@@ -12,12 +12,13 @@ from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import LossCause, LostOffsets
 from parquet_sink.planner.context import PlanningContext
 from parquet_sink.planner.idle_turns import IdleTurns
+from parquet_sink.planner.open_transactions import OpenTransactions
 from parquet_sink.planner.range_plans import RangePlans
 from parquet_sink.planner.record_ages import RecordAges
 from parquet_sink.planner.record_sizes import RecordSizes
 from parquet_sink.planner.recreated_topics import RecreatedTopics
 from parquet_sink.planner.requested_flushes import RequestedFlushes
-from parquet_sink.planner.start_offsets import StartOffsets, topics_of
+from parquet_sink.planner.start_offsets import NOTHING_DELIVERED, StartOffsets, topics_of
 from parquet_sink.planner.unavailable import BackgroundProbe
 from parquet_sink.state.store import COMING, STARTED
 
@@ -38,7 +39,7 @@ class Discovery:
         context: PlanningContext,
         plans: RangePlans,
         recreated: RecreatedTopics,
-        known: Sequence[RecordAges | RecordSizes | IdleTurns | RequestedFlushes],
+        known: Sequence[RecordAges | RecordSizes | IdleTurns | RequestedFlushes | OpenTransactions],
     ) -> None:
         """known: what else remembers topic-partitions, and is to forget those that were deleted."""
         self._context, self._plans, self._recreated, self._known = context, plans, recreated, known
@@ -67,13 +68,23 @@ class Discovery:
         keys, reset = self._first_keys(again), self._first_reset(again)
         self._require_usable(keys)
         try:
-            starts = self._resolve(keys, reset)
+            starts = self._resolve(keys, reset, self._context.state.delivered())
         except TopicGone as error:
             raise BrokerAway(str(error)).at(error.topic_partition) from None
-        self._late = {key: reset for key in keys if key not in starts}
+        late = "earliest" if reset == "latest" and self._resolver.begun else reset
+        self._late = {key: late for key in keys if key not in starts}
         self._looked = self._context.now()
         self._note_missing(keys)
         return starts
+
+    def claim(self, starts: Mapping[PartitionKey, int]) -> None:
+        """Commit where these start, all of them: from then on `auto.offset.reset` is about nothing of this connector.
+
+        What is new goes to the state topic with a commit of its own. Raises BrokerAway, KafkaFailed.
+        """
+        self._context.group.claim(starts, self._plans.restored)
+        if self._context.remember(starts) and self._context.settings.kafka.owned.state_topic is not None:
+            self._context.group.recommit(starts, {key: p for key, p in self._plans.restored.items() if key in starts})
 
     def _first_keys(self, again: bool) -> list[PartitionKey]:
         """Raises TopicGone, KafkaFailed."""
@@ -179,16 +190,21 @@ class Discovery:
         joined: dict[PartitionKey, int] = {}
         for reset in sorted({self._late.get(key, "earliest") for key in fresh}):
             joined |= self._resolve([key for key in fresh if self._late.get(key, "earliest") == reset], reset)
-        self._context.group.claim(joined, self._plans.restored)
+        self.claim(joined)
         self._context.offsets.add(joined)
         if new := {key: offset for key, offset in joined.items() if self._late.pop(key, None) is None}:
             log.info("connector %s: new topic-partitions %s", self._context.settings.name, named(new))
 
-    def _resolve(self, keys: list[PartitionKey], reset: str) -> dict[PartitionKey, int]:
+    def _resolve(
+        self,
+        keys: list[PartitionKey],
+        reset: str,
+        delivered: Mapping[PartitionKey, tuple[int, str]] = NOTHING_DELIVERED,
+    ) -> dict[PartitionKey, int]:
         """The start of each: its committed offset if Kafka still has it, else by `reset`; absent: those unavailable."""
         offsets = self._context.offsets
         self._context.ids.refresh(topics_of(keys) - topics_of(offsets.starts))
-        starts, plans = self._resolver.resolve(keys, reset, offsets.removed)
+        starts, plans = self._resolver.resolve(keys, reset, offsets.removed, delivered)
         self._context.unavailable.mark_unavailable(
             (key for key in keys if key not in starts), self._context.cluster.unavailable_reason
         )

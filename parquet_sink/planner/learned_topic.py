@@ -11,7 +11,7 @@ import json
 import logging
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import closing
 from typing import Any, Final
 
@@ -113,10 +113,12 @@ class LearnedTopic:
         """What differs from what the topic has."""
         return self._records_for({} if self._state is None else self._state.learned_rows())
 
-    def forget(self, fence: Fence) -> None:
-        """Removes the connector's rows from the topic. Raises KafkaException, KafkaFailed."""
+    def forget(self, fence: Fence, tables: Collection[str]) -> None:
+        """Removes the connector's rows of these tables from the topic. Raises KafkaException, KafkaFailed."""
         self._sent = self._read()
-        fence.commit([], None, self._records_for({}))
+        fence.commit(
+            [], None, self._records_for({name: rows for name, rows in self._sent.items() if name not in tables})
+        )
 
     def _records_for(self, now: LearnedRows) -> StateRecords:
         before = self._sent
@@ -195,14 +197,14 @@ class LearnedTopic:
         return client_errors.failure(error, self._what, cause=self._client_log.cause(), needs=(to_write(self._topic),))
 
 
-def forget(connector: str, kafka: KafkaSettings) -> None:
-    """Removes what the topic has of a connector that is deleted. Raises KafkaFailed."""
+def forget(connector: str, kafka: KafkaSettings, tables: Collection[str] = tuple(LEARNED_KEYS)) -> None:
+    """Removes what the topic has of a connector that is deleted, or does not run. Raises KafkaFailed."""
     client_log = ClientLog(kafka.whose)
     topic = LearnedTopic(connector, kafka, KafkaCluster(kafka, client_log), client_log)
     fence = Fence(kafka, client_log)
     try:
         fence.take()
-        topic.forget(fence)
+        topic.forget(fence, tables)
     except KafkaException as error:
         raise topic.failed(error.args[0]) from None
     finally:

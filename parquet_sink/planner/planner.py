@@ -30,6 +30,7 @@ from parquet_sink.planner.discovery import MANY, Discovery
 from parquet_sink.planner.first_timestamps import FirstTimestamps
 from parquet_sink.planner.idle_turns import IdleTurns
 from parquet_sink.planner.learned_topic import LearnedTopic
+from parquet_sink.planner.open_transactions import OpenTransactions
 from parquet_sink.planner.range_plans import RangePlans
 from parquet_sink.planner.record_ages import LateFlushes, RecordAges
 from parquet_sink.planner.record_sizes import RecordSizes
@@ -39,7 +40,7 @@ from parquet_sink.planner.start_offsets import TopicIds, topics_of
 from parquet_sink.planner.unavailable import BackgroundProbe, BrokerOutage, EndOffsets, UnavailablePartitions
 from parquet_sink.process import lease
 from parquet_sink.state.sqlite import SqliteStore
-from parquet_sink.state.store import DRAINED, PAUSE, SETTLED, SLOTS, STOP
+from parquet_sink.state.store import DRAINED, LOOKED_MS, PAUSE, SETTLED, SLOTS, STOP
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +60,8 @@ MOST_WATCHED: Final = 1_000
 """Topic-partitions that are looked at between ticks."""
 WATCHED_QUICKLY: Final = 100
 """Beyond so many they are asked for by `KafkaCluster.quick_ends`: 3 µs of CPU each, where `end_offsets` takes 12."""
+NOTED_S: Final = 1.0
+"""How often a look is noted for the program."""
 LOOKS: Final = 4
 """How often between two ticks it is looked whether a stop is asked for."""
 VERIFIED: Final = 1_000
@@ -134,6 +137,11 @@ class Drain:
             self._ends = dict.fromkeys(known)
         self._ends |= {key: end for key, end in ends.items() if key in self._ends and self._ends[key] is None}
 
+    def missing(self, starts: Mapping[PartitionKey, int]) -> dict[PartitionKey, int]:
+        """Return the noted ends of topic-partitions that are not accepted up to there."""
+        noted = self._ends or {}
+        return {key: end for key, end in noted.items() if end is not None and starts.get(key, end) < end}
+
     def limit(self, key: PartitionKey, start: int, end: int) -> int:
         """The end of what may be read of a topic-partition that stands at `start` and ends at `end`."""
         if self._ends is None:
@@ -181,14 +189,17 @@ class Planner:
         self._plans = RangePlans(context, self._recreated, reported=reported)
         self._ages, self._sizes = RecordAges(context, reads), RecordSizes(context, reads)
         probe = BackgroundProbe(context.cluster, context.now, context.spawn)
-        self._end_offsets = EndOffsets(context.cluster, context.unavailable, probe)
+        committed = context.settings.kafka.isolation_level == "read_committed"
+        self._end_offsets = EndOffsets(context.cluster, context.unavailable, probe, committed=committed)
+        self._open = OpenTransactions(context)
         self._late = LateFlushes(context)
         self._turns = IdleTurns(context.settings.flush, context.cluster.quick_ends)
         self._flushes = RequestedFlushes(context)
-        known = (self._ages, self._sizes, self._turns, self._flushes)
+        known = (self._ages, self._sizes, self._turns, self._flushes, self._open)
         self._discovery = Discovery(context, self._plans, self._recreated, known)
         self._monitor = GroupMonitor(context, self._recreated, self._plans)
         self._drain, self._owned = Drain(), OwnedConnector(context)
+        self._monotonic, self._noted_s = context.monotonic, -NOTED_S
 
     def begin(self, dead_letters: DeadLetterSettings | None = None) -> dict[PartitionKey, int]:
         """Where each topic-partition starts: at its committed offset, else where `auto.offset.reset` says. Once.
@@ -205,7 +216,7 @@ class Planner:
                 if dead_letters is not None:
                     self._ensure_topic(dead_letters)
                 starts = self._discovery.start_offsets()
-                self._group.claim(starts, self._plans.restored)
+                self._discovery.claim(starts)
                 break
             except BrokerAway as error:
                 if self._now() >= deadline:
@@ -258,15 +269,18 @@ class Planner:
         finished: ends of the last micro-batch's ranges.
 
         While the broker is unavailable nothing is due; but an empty tick ends a drain, so a drain waits for the
-        broker, for a bounded time, and for what must be tried again. Raises ConnectorError for what waiting does not
-        cure.
+        broker and for open transactions, for a bounded time, and for what must be tried again. Raises ConnectorError
+        for what waiting does not cure.
         """
         deadline = self._deadline()
         self._late.asked()
         while True:
+            self._note_look()
             try:
                 due = self._tick(finished)
-                if due or not self._drain.active or not self._plans.retries or self._state.get(STOP):
+                if due or not self._drain.active or self._state.get(STOP):
+                    return due
+                if not self._plans.retries and not self._open.wait(self._drain.missing(self._offsets.starts)):
                     return due
                 self._sleep(min(max(self._plans.next_retry_s(), 0.05), 1.0))
                 deadline = self._deadline()
@@ -282,6 +296,13 @@ class Planner:
                     raise KafkaFailed(str(error)).at(error.topic_partition) from None
                 self._sleep(1.0)
 
+    def _note_look(self) -> None:
+        """Let the program know that this process is alive, once a second at most."""
+        now_s = self._monotonic()
+        if now_s - self._noted_s >= NOTED_S:
+            self._noted_s = now_s
+            self._state.set(LOOKED_MS, int(1_000 * now_s))
+
     def fills(self, within_s: float) -> bool:
         """Whether a full file waits so long after a tick that found nothing due: it need not wait for the next one.
 
@@ -295,7 +316,7 @@ class Planner:
             self._sleep(within_s / LOOKS)
             if self._state.get(STOP):
                 return True
-        ends = self._ends_now([key for key in starts if key not in self._unavailable])
+        ends = self._ends_now([key for key in starts if key not in self._unavailable and key not in self._open.holds])
         return not all(map(self._plans.is_retry_pending, self._full(ends)))
 
     def _full(self, ends: Mapping[PartitionKey, int]) -> list[PartitionKey]:
@@ -339,15 +360,17 @@ class Planner:
         now_ms = int(self._now() * 1000)
         starts = self._offsets.starts
         everything = self._flushes.look() or self._drain.active
-        ends = self._end_offsets.fetch(list(starts) if everything else self._turns.turn(starts, now_ms))
-        self._offsets.ends.update(ends)
-        self._flushes.note(ends)
+        ends = self._end_offsets.fetch(list(starts) if everything else self._turns.turn(starts, now_ms), starts)
+        highs = self._end_offsets.highs
+        self._offsets.ends.update(highs)
+        self._open.look(ends, highs, now_ms)
+        self._flushes.note(highs)
         self._ages.look(now_ms)
         if self._drain.active:
             if not self._drain.begun:
                 self._recreated.check(topics_of(ends))
                 self._discovery.warn_of_nothing()
-            self._drain.note(ends, [*self._offsets.starts, *self._unavailable])
+            self._drain.note(highs, [*self._offsets.starts, *self._unavailable])
         if not self._drain.active:
             self._ages.load(ends, now_ms, self._full)
         paused = self._state.get(PAUSE) or not self._owned.holds()
@@ -357,8 +380,8 @@ class Planner:
             self._sizes.look(ends, now_ms)
         self._late.tick(excused=paused or self._plans.has_retries or self._drain.active)
         found = self._found(ends, now_ms, paused=paused)
-        self._turns.asked(ends, starts, now_ms)
-        self._ages.publish(ends)
+        self._turns.asked(highs, starts, now_ms)
+        self._ages.publish(highs, self._open.holds)
         if self._drain.active and self._unavailable and not found and not self._plans.retries:
             message = f"Not caught up: {self._unavailable.describe()} unavailable, and nothing else is left."
             raise BrokerAway(message).at(min(self._unavailable))

@@ -139,6 +139,8 @@ class RangePlans:
         group = self._context.group
         committed = group.uncommitted(accepted)
         self._recreated.check(topics_of(committed))
+        if committed:
+            self._context.remember(committed)
         group.commit(accepted, self.plans())
         name, now_s = self._context.settings.name, self._context.now()
         self._context.state.append_events([OffsetCommitted(name, now_s, *key, at) for key, at in committed.items()])

@@ -11,6 +11,7 @@ from parquet_sink.model.ranges import PartitionProgress, PlannedRange
 from parquet_sink.planner.admission import seen_ms
 from parquet_sink.planner.context import PlanningContext
 from parquet_sink.planner.first_timestamps import FirstTimestamps
+from parquet_sink.planner.open_transactions import Hold
 from parquet_sink.state.store import REPORTED_MS
 
 log = logging.getLogger(__name__)
@@ -70,6 +71,7 @@ class RecordAges:
         self._published: dict[PartitionKey, PartitionProgress] = {}
         self._looked_ms: int | None = None
         self._seen_ms = 0
+        self._holds: Mapping[PartitionKey, Hold] = {}
 
     def look(self, now_ms: int) -> None:
         """At each tick, before anything is asked: what is new at it came since the one before."""
@@ -133,13 +135,16 @@ class RecordAges:
         self._arrivals.pop(key, None)
         self._published.pop(key, None)
 
-    def publish(self, ends: Mapping[PartitionKey, int]) -> None:
-        """Records the progress of topic-partitions for the other processes, where it changed."""
-        starts = self._context.offsets.starts
+    def publish(self, highs: Mapping[PartitionKey, int], holds: Mapping[PartitionKey, Hold]) -> None:
+        """Records the progress of topic-partitions for the other processes, where it changed.
+
+        highs: their high watermarks. holds: what open transactions hold back.
+        """
+        starts, self._holds = self._context.offsets.starts, holds
         progress = {
-            key: PartitionProgress(*key, starts[key], end, self._arrivals[key].oldest_ms(starts[key]))
-            for key, end in ends.items()
-            if key in self._arrivals and not self._is_published(key, starts[key], end)
+            key: self._progress(key, starts[key], high)
+            for key, high in highs.items()
+            if key in self._arrivals and not self._is_published(key, starts[key], high)
         }
         for key in self._context.unavailable:
             last = self._published.get(key, PartitionProgress(*key, 0, 0, None))
@@ -149,10 +154,18 @@ class RecordAges:
             self._context.state.record_progress(changed)
             self._published.update(progress)
 
+    def _progress(self, key: PartitionKey, start: int, high: int) -> PartitionProgress:
+        hold, oldest_ms = self._holds.get(key), self._arrivals[key].oldest_ms(start)
+        if hold is None:
+            return PartitionProgress(*key, start, high, oldest_ms)
+        oldest_ms = hold.since_ms if oldest_ms is None else oldest_ms
+        return PartitionProgress(*key, start, high, oldest_ms, held_at=hold.offset, held_ms=hold.since_ms)
+
     def _is_published(self, key: PartitionKey, start: int, end: int) -> bool:
         """Whether it stands as it was published last, and so the oldest is the one that it was."""
-        last = self._published.get(key)
-        return last is not None and last.start == start and last.end == end and not last.away
+        last, hold = self._published.get(key), self._holds.get(key)
+        same = last is not None and (last.held_at, last.held_ms) == (hold or (None, None))
+        return same and last is not None and last.start == start and last.end == end and not last.away
 
 
 class LateFlushes:

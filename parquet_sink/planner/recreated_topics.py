@@ -67,6 +67,7 @@ class RecreatedTopics:
         for topic, partition in self._context.offsets.starts.keys() | starts.keys():
             if topic in topics:
                 self._context.state.forget_partition(topic, partition)
+        self._context.remember(starts)
         raise KafkaFailed(f"{why} {how}").at(why.topic_partition)
 
     def on_end_below_start(self, key: PartitionKey, start: int, end: int) -> None:

@@ -1,7 +1,7 @@
 """Outages: topic-partitions without a leader or whose broker does not answer, and no broker that answers at all."""
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Final
 
@@ -135,18 +135,35 @@ class BackgroundProbe:
 
 
 class EndOffsets:
-    """Where topic-partitions end. An unavailable one delays the others once; then a background probe asks for it."""
+    """Where topic-partitions end. An unavailable one delays the others once; then a background probe asks for it.
 
-    def __init__(self, cluster: KafkaCluster, unavailable: UnavailablePartitions, probe: BackgroundProbe) -> None:
+    `highs`: the high watermarks of those that were fetched last. What lies beyond an end waits for an open transaction.
+    committed: whether open transactions hide records. The second request of a fetch is about those alone that have
+    something new, so an idle connector makes one.
+    """
+
+    def __init__(
+        self, cluster: KafkaCluster, unavailable: UnavailablePartitions, probe: BackgroundProbe, *, committed: bool
+    ) -> None:
         self._cluster, self._unavailable, self._probe = cluster, unavailable, probe
+        self._committed = committed
+        self.highs: dict[PartitionKey, int] = {}
 
-    def fetch(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
-        """The end of each, exclusive; absent: unavailable ones. Raises BrokerAway when none answers, KafkaFailed."""
-        found = self._probe.end_offsets([key for key in keys if key in self._unavailable])
+    def fetch(self, keys: Sequence[PartitionKey], starts: Mapping[PartitionKey, int]) -> dict[PartitionKey, int]:
+        """Return up to where each may be read, exclusive; unavailable ones are absent.
+
+        starts: up to where each is accepted. Raises BrokerAway when none answers, KafkaFailed.
+        """
+        back = self._probe.end_offsets([key for key in keys if key in self._unavailable])
         asked = [key for key in keys if key not in self._unavailable] or list(keys)
-        found |= self._cluster.end_offsets(asked)
+        highs = self._cluster.high_watermarks(asked) if self._committed else self._cluster.end_offsets(asked)
+        waiting = [key for key, high in highs.items() if self._committed and high > starts[key]]
+        stable = self._cluster.end_offsets(waiting) if waiting else {}
+        ends = {key: max(stable[key], starts[key]) if key in stable else highs[key] for key in highs}
+        found = back | {key: end for key, end in ends.items() if key in stable or key not in waiting}
         self._unavailable.mark_unavailable((key for key in asked if key not in found), self._cluster.unavailable_reason)
         self._unavailable.mark_available(found)
+        self.highs = {key: max(end, highs.get(key, end)) for key, end in found.items()}
         return found
 
 

@@ -28,6 +28,7 @@ LEARNED_TABLES: Final = {
         "primary key (topic, partition)"
     ),
     "sizes": "topic text primary key, value_bytes real, file_bytes real",
+    "delivered": "topic text, partition int, next_offset int, topic_id text, primary key (topic, partition)",
 }
 FORMER_TABLES: Final = ("receipt", "watch", "word")
 """Of earlier versions' runs."""

@@ -21,7 +21,12 @@ from parquet_sink.state.store import REPORTED, REPORTED_MS, EventBatch, Field, T
 
 log = logging.getLogger(__name__)
 
-LEARNED_KEYS: Final = {"knowledge": ("id",), "planned": ("topic", "partition"), "sizes": ("topic",)}
+LEARNED_KEYS: Final = {
+    "knowledge": ("id",),
+    "planned": ("topic", "partition"),
+    "sizes": ("topic",),
+    "delivered": ("topic", "partition"),
+}
 """The columns by which a row is known; ids are never given twice."""
 LearnedRow = dict[str, Any]
 """A row, by the names of its columns."""
@@ -33,6 +38,9 @@ KEPT_EVENTS: Final = 10_000
 """About 7 MB. The program reads them several times a second."""
 KEPT_TABLES: Final = (*LEARNED_TABLES, "progress")
 """What goes on when a file that is in use is lost."""
+
+BEGUN_ROW: Final = ("", -1)
+"""In the place of a topic-partition in `delivered`: the connector has begun, be there topic-partitions or not."""
 
 Answer = TypeVar("Answer")
 
@@ -103,6 +111,7 @@ class SqliteRun(Database):
         with self._transaction() as db:
             db.execute("delete from accepted where topic = ? and partition = ?", (topic, partition))
             db.execute("delete from progress where topic = ? and partition = ?", (topic, partition))
+            db.execute("delete from delivered where topic = ? and partition = ?", (topic, partition))
 
     def record_failure(self, failure: Failure) -> None:
         """The first failure stays: later ones follow from it."""
@@ -174,6 +183,30 @@ class SqliteLearned(Database):
         rows = self._db.execute("select topic, value_bytes, file_bytes from sizes")
         return {topic: ValueSizes(*sizes) for topic, *sizes in rows}
 
+    def record_delivered(self, offsets: Mapping[PartitionKey, int], topic_ids: Mapping[str, str]) -> bool:
+        """Record up to where topic-partitions are delivered, exclusive. Return whether one of them is new here."""
+        rows = [(*key, at, topic_ids.get(key[0], "")) for key, at in offsets.items()] + [(*BEGUN_ROW, 0, "")]
+        with self._transaction() as db:
+            (before,) = db.execute("select count(*) from delivered").fetchone()
+            db.executemany("insert or replace into delivered values (?, ?, ?, ?)", rows)
+            (after,) = db.execute("select count(*) from delivered").fetchone()
+        return bool(after > before)
+
+    def advance_delivered(self, offsets: Mapping[PartitionKey, int]) -> None:
+        """Record that topic-partitions that are known are delivered further."""
+        update = "update delivered set next_offset = ? where topic = ? and partition = ? and next_offset < ?"
+        with self._transaction() as db:
+            db.executemany(update, [(at, *key, at) for key, at in offsets.items()])
+
+    def delivered(self) -> dict[PartitionKey, tuple[int, str]]:
+        """Return up to where each topic-partition is delivered, and the id of its topic; empty: it never began."""
+        rows = self._db.execute("select topic, partition, next_offset, topic_id from delivered")
+        return {(topic, partition): (at, topic_id) for topic, partition, at, topic_id in rows}
+
+    def forget_delivered(self) -> None:
+        """Forget what was delivered, and that the connector began: its next start is as its first."""
+        self._db.execute("delete from delivered")
+
     def record_planned(self, ranges: Sequence[PlannedRange], recipe: str) -> None:
         """Ranges that are taken for the first time, together with what is known of their topics now.
 
@@ -221,6 +254,7 @@ class SqliteLearned(Database):
                 db.execute("delete from sizes")
             if any(rows.values()):
                 db.execute("delete from planned")
+                db.execute("delete from delivered")
             for table, of_table in rows.items():
                 names = [column[0] for column in db.execute(f"select * from {table} limit 0").description]  # noqa: S608
                 insert = f"insert or replace into {table} values ({', '.join('?' * len(names))})"  # noqa: S608
@@ -326,6 +360,11 @@ class SqliteStore(SqliteRun, SqliteLearned, SqliteEvents):
 def learned_of(path: Path) -> dict[str, LearnedSchema]:
     """What a connector learned of its topics, for whoever is not it; nothing where the file is absent or torn."""
     return _read(path, SqliteStore.learned) or {}
+
+
+def forget_delivered(path: Path) -> None:
+    """Forget what a connector that does not run has delivered; likewise."""
+    _read(path, SqliteStore.forget_delivered)
 
 
 def events_of(path: Path) -> Sequence[Event]:

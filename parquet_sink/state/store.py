@@ -8,7 +8,7 @@ loses estimates and history, never a record: the offsets that count are the cons
 | what | written by | read by |
 |---|---|---|
 | `SLOTS`, `WARM_UP`, `PAUSE`, `STOP`, `COMING`, `FLUSH` | program | planner |
-| `STARTED`, `DRAINED`, `SETTLED`, `FLUSHED` | planner | program |
+| `STARTED`, `DRAINED`, `SETTLED`, `FLUSHED`, `LOOKED_MS` | planner | program |
 | `BEGUN` | planner; program, before a query starts | program |
 | progress | planner | program |
 | accepted, `REPORTED`, `REPORTED_MS` | committer | planner, program |
@@ -67,7 +67,11 @@ REPORTED: Final = Field[bool]("reported", False)
 REPORTED_MS: Final = Field["int | None"]("reported_ms", None)
 """When it last did so: milliseconds of the machine's clock that never jumps, `time.monotonic`."""
 
+LOOKED_MS: Final = Field["int | None"]("looked_ms", None)
+"""When the planner last began to look for what is due, likewise."""
+
 FIELDS: Final = (
+    LOOKED_MS,
     SLOTS,
     WARM_UP,
     PAUSE,

@@ -100,7 +100,8 @@ def _topics_and_group(kafka: KafkaSettings, tables: SinkSettings | None) -> Iter
     try:
         cluster = KafkaCluster(kafka)
         keys = cluster.topic_partitions()
-        firsts, lasts = cluster.beginning_offsets(keys), cluster.end_offsets(keys)
+        firsts, readable = cluster.beginning_offsets(keys), cluster.end_offsets(keys)
+        lasts = cluster.high_watermarks(keys)
     except KafkaRefused as error:
         lacking = [one for one in of_reading(kafka, kafka.topics) if one.health is Health.FAILED]
         yield from lacking or [Finding(Health.FAILED, "topics", str(error))]
@@ -109,6 +110,7 @@ def _topics_and_group(kafka: KafkaSettings, tables: SinkSettings | None) -> Iter
         yield Finding(Health.FAILED, "topics", str(error))
         return
     yield from of_topics(kafka, keys, firsts, lasts)
+    yield from of_open_transactions(lasts, readable)
     yield from of_reading(kafka, sorted({topic for topic, _ in keys}))
     if tables is not None and tables.tables.rules:
         yield from (of_table(tables, topic) for topic in sorted({topic for topic, _ in keys}))
@@ -136,6 +138,14 @@ def of_topics(
         held = _listed([f"{key[1]} holds {firsts[key]} to {lasts[key]}" for key in mine])
         text = f"{len(mine)} topic-partitions (offsets, end exclusive): {held}"
         yield Finding(Health.OK, f"topic {topic}", text, topic)
+
+
+def of_open_transactions(lasts: Mapping[PartitionKey, int], readable: Mapping[PartitionKey, int]) -> Iterator[Finding]:
+    """Yield a warning about records that open transactions hide. readable: up to where each may be read, exclusive."""
+    held = {key: end for key, end in sorted(readable.items()) if end < lasts.get(key, end)}
+    if held:
+        where = _listed(f"{_named(key)} from offset {end} on ({lasts[key] - end} offsets)" for key, end in held.items())
+        yield Finding(Health.WARNING, "open transactions", f"{where}: not delivered before their producers end them")
 
 
 def of_table(settings: SinkSettings, topic: str) -> Finding:
@@ -169,7 +179,7 @@ def of_group(
         return Finding(Health.OK, item, f"no committed offsets: it begins at the {kafka.offset_reset} record")
     lags = {key: lasts[key] - found.offset for key, found in committed.items()}
     stands = _listed(f"{_named(key)} at {committed[key].offset} (lag {lag})" for key, lag in sorted(lags.items()))
-    begins = f"; {len(fresh)} without offset begin at the {kafka.offset_reset} record" if fresh else ""
+    begins = f"; {len(fresh)} without offset begin at their first record" if fresh else ""
     by = _listed(dict.fromkeys(found.committer() for found in committed.values()))
     return Finding(Health.OK, item, f"lag {sum(lags.values())}: {stands}{begins}; last committed by {by}")
 

@@ -62,8 +62,8 @@ def deleted_beginning_ends_a_range(patch: pytest.MonkeyPatch) -> None:
     """A start whose offset retention has deleted cuts what is left of the range anew."""
     real = StartOffsets.resolve
 
-    def resolve(self: StartOffsets, keys: Any, reset: str, reappeared: Any = ()) -> Any:
-        starts, plans = real(self, keys, reset, reappeared)
+    def resolve(self: StartOffsets, keys: Any, *more: Any) -> Any:
+        starts, plans = real(self, keys, *more)
         committed = self._group.read(keys)
         return starts, {key: plan for key, plan in plans.items() if committed[key].offset == starts[key]}
 

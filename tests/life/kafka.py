@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, Protocol
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition, Uuid
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Message, TopicPartition, Uuid
 
 from parquet_sink.kafka import range_reader, several_ranges
 from parquet_sink.kafka.client import options as client_options
@@ -42,12 +42,26 @@ class Record(Protocol):
 
 @dataclass
 class Log:
-    """One topic-partition: what Kafka still has of it in `records`, what retention took in `deleted`."""
+    """One topic-partition: what Kafka still has of it in `records`, what retention took in `deleted`.
+
+    open_at: where the first record of an open transaction stands, None while there is none.
+    """
 
     first: int = 0
     end: int = 0
     records: list[Record] = field(default_factory=list)
     deleted: list[Record] = field(default_factory=list)
+    open_at: int | None = None
+
+    @property
+    def readable(self) -> int:
+        """Up to where who reads committed records may read, exclusive: the last stable offset."""
+        return self.end if self.open_at is None else self.open_at
+
+    def end_transaction(self) -> None:
+        """The open transaction is committed, and has a marker."""
+        if self.open_at is not None:
+            self.open_at, self.end = None, self.end + 1
 
     def append(self, records: Sequence[Record], gap: int) -> None:
         """Adds records; gap: offsets of transaction markers behind them."""
@@ -58,7 +72,7 @@ class Log:
 
     def delete_before(self, offset: int) -> None:
         """Retention takes the beginning."""
-        self.first = max(self.first, min(offset, self.end))
+        self.first = max(self.first, min(offset, self.readable))
         kept = bisect_left(self.records, self.first, key=lambda record: record.offset)
         self.deleted += self.records[:kept]
         self.records = self.records[kept:]
@@ -98,7 +112,7 @@ class Kafka:
         self.on_commit: OnCommit = lambda key, offset, metadata: None
         self.effects, self.clock, self.chance = effects, clock, chance
         self._lives = self.away = 0
-        self.silent_commits = False
+        self.silent_commits = self.is_first_commit = False
 
     def silent(self) -> bool:
         """Whether this request gets no answer."""
@@ -119,6 +133,11 @@ class Kafka:
 
     def log(self, key: PartitionKey) -> Log:
         return self.topics[key[0]].logs[key[1]]
+
+    def add_partition(self, name: str) -> PartitionKey:
+        """One more of a topic."""
+        self.topics[name].logs.append(Log())
+        return name, len(self.topics[name].logs) - 1
 
     def partitions(self) -> list[PartitionKey]:
         return [(name, number) for name, topic in self.topics.items() for number in range(len(topic.logs))]
@@ -169,13 +188,15 @@ class Kafka:
     def list_offsets(self, asked: dict[Any, Any], isolation_level: Any, request_timeout: float) -> "dict[Any, Any]":
         if self.silent():
             return {tp: done(code=NO_ANSWER) for tp in asked}
-        return {tp: self._offset((tp.topic, tp.partition), spec is EARLIEST) for tp, spec in asked.items()}
+        committed = isolation_level is IsolationLevel.READ_COMMITTED
+        return {tp: self._offset((tp.topic, tp.partition), spec is EARLIEST, committed) for tp, spec in asked.items()}
 
-    def _offset(self, key: PartitionKey, first: bool) -> "Future[Any]":
+    def _offset(self, key: PartitionKey, first: bool, committed: bool) -> "Future[Any]":
         if key not in self.partitions():
             return done(code=UNKNOWN)
         log = self.log(key)
-        return done(SimpleNamespace(offset=log.first if first else log.end, leader_epoch=None))
+        end = log.readable if committed else log.end
+        return done(SimpleNamespace(offset=log.first if first else end, leader_epoch=None))
 
 
 @dataclass
@@ -200,6 +221,7 @@ class GroupView:
             raise KafkaException(KafkaError(NO_ANSWER))
         if any((tp.topic, tp.partition) not in self.kafka.partitions() for tp in offsets):
             raise KafkaException(KafkaError(UNKNOWN))
+        self.kafka.is_first_commit = not self.kafka.offsets
         for tp in offsets:
             self.kafka.on_commit((tp.topic, tp.partition), tp.offset, tp.metadata or "")
             self.kafka.offsets[tp.topic, tp.partition] = (tp.offset, tp.metadata or "")
@@ -255,13 +277,13 @@ class Reader:
         if key not in self._kafka.partitions():
             return []
         log, at = self._kafka.log(key), self._positions[key]
-        if not log.first <= at <= log.end:
+        if not log.first <= at <= log.readable:
             return [_event(key, at, KafkaError._AUTO_OFFSET_RESET)]
-        records = log.between(at, log.end)[: min(count, self._kafka.chance.choice([1, 3, 1_000]))]
+        records = log.between(at, log.readable)[: min(count, self._kafka.chance.choice([1, 3, 1_000]))]
         self._positions[key] = records[-1].offset + 1 if records else at
-        if not records and self._told.get(key) != log.end:
-            self._positions[key] = self._told[key] = log.end
-            return [_event(key, log.end, KafkaError._PARTITION_EOF)]
+        if not records and self._told.get(key) != log.readable:
+            self._positions[key] = self._told[key] = log.readable
+            return [_event(key, log.readable, KafkaError._PARTITION_EOF)]
         return [_message(key, record) for record in records]
 
 

@@ -33,6 +33,7 @@ class Hand(StrEnum):
     BROKERS = "brokers that do not answer"
     PROCESSES = "killed processes"
     TARGET = "answers of the target"
+    TRANSACTIONS = "transactions that stay open"
 
 
 MOST_RESTARTS = 3
@@ -48,6 +49,7 @@ EXPLAINS: dict[str, set[Hand]] = {
     "StorageFailed": {Hand.FILES},
     "RunFilesLost": {Hand.FILES},
     "Defect": {Hand.PROCESSES},
+    "TransactionOpen": {Hand.TRANSACTIONS},
 }
 """What a connector may stop for, by the name of its error; a record without a row beside these."""
 
@@ -87,6 +89,14 @@ class Promises:
     sent: dict[str, Acceptance] = field(default_factory=dict)
     """By the names of files, what their rows are accepted as; a file may arrive long after it was sent."""
     sender_is_current: bool = True
+    begins_late: bool = False
+    """With `auto.offset.reset=latest` the first start begins at the end."""
+    memory_lost: bool = False
+    """The connector may not know any more what it delivered: files of its state were lost, or it is elsewhere."""
+    stands: dict[PartitionKey, tuple[int, int]] = field(default_factory=dict)
+    """Number of the topic, and the offset that the connector itself committed last."""
+    forgotten: dict[PartitionKey, tuple[int, int]] = field(default_factory=dict)
+    """What `stands` had of topic-partitions when brokers forgot the group, until the connector says so."""
     cuts_at_tick: Counter[PartitionKey] = field(default_factory=Counter)
     """Ranges are planned from what was there when a tick began."""
 
@@ -104,6 +114,25 @@ class Promises:
         """The loss of these offsets was told, or an operator wanted it."""
         log = self.kafka.log(key)
         self.passed |= {one.id for one in (*log.records, *log.deleted) if start <= one.offset < end}
+
+    def group_forgotten(self) -> None:
+        """Brokers forget all offsets of the group."""
+        self.forgotten = {key: found for key, found in self.stands.items() if key in self.kafka.offsets}
+        self.may_cut_anew()
+        self.touched.add(Hand.GROUP)
+        self.kafka.offsets = {}
+
+    def forgotten_told(self, keys: Iterable[PartitionKey]) -> None:
+        """The connector says that the group has lost these."""
+        for key in keys:
+            self.forgotten.pop(key, None)
+
+    def caught_up(self, ends: dict[PartitionKey, tuple[int, int]]) -> None:
+        """The connector ended by itself as one that has delivered what was there at its start: number, end."""
+        for key, (number, end) in ends.items():
+            is_there = key in self.kafka.partitions() and self.kafka.topics[key[0]].number == number
+            if is_there and (at := self.kafka.committed(key)) < end:
+                self._broke(f"{key}: it ended as caught up at {at}, and there were records up to {end}")
 
     def tick_begins(self, *, current: bool) -> None:
         """Of the instance that took the group over last, or of an older one that does not know it yet."""
@@ -137,10 +166,23 @@ class Promises:
         if (topic.number, key) not in self.begun:
             self.begun.add((topic.number, key))
             self.passed |= {one.id for one in topic.logs[key[1]].deleted if one.offset < offset}
+        self._begins(topic.number, key, offset)
         if offset < before and (not signed or json.loads(signed).get("topic_id") == topic.id):
             self._broke(f"{key}: committed {offset} behind {before}")
         if missing := self._not_done(topic.logs[key[1]], offset):
             self._broke(f"{key}: committed {offset} before {shown(missing)}")
+
+    def _begins(self, number: int, key: PartitionKey, offset: int) -> None:
+        """Where the first start begins, and where it begins anew once the group was forgotten."""
+        log = self.kafka.log(key)
+        if self.begins_late and self.kafka.is_first_commit and (self.memory_lost or not self.stands):
+            self.passed |= {one.id for one in (*log.records, *log.deleted) if one.offset < offset}
+        stood = self.forgotten.pop(key, None)
+        if stood is not None and self.memory_lost:
+            self.passed |= {one.id for one in log.deleted if one.offset < offset}
+        elif stood is not None and stood[0] == number and stood[1] != offset:
+            self._broke(f"{key}: the group was forgotten at {stood[1]}, and it begins at {offset} without a word")
+        self.stands[key] = number, offset
 
     def pushed(self, file: FinishedFile) -> None:
         """An attempt at a file: what comes before it was accepted."""

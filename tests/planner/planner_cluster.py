@@ -77,7 +77,8 @@ class Cluster:
 
     def quick_ends(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
         self._called("quick")
-        return {key: self.logs[key][1] for key in keys if key in self.logs and key not in self.leaderless}
+        there = [key for key in keys if key in self.logs and key not in self.leaderless]
+        return {key: max(self.highest.get(key, 0), self.logs[key][1]) for key in there}
 
     def beginning_offsets(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
         self._called("starts")
@@ -108,7 +109,7 @@ class Cluster:
 
     def high_watermarks(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
         self._called("highs")
-        return {key: self.highest.get(key, self.logs[key][1]) for key in keys}
+        return self._led({key: max(self.highest.get(key, 0), self.logs[key][1]) for key in keys})
 
     def topic_ids(self, topics: Sequence[str]) -> dict[str, str]:
         if topics:

@@ -117,6 +117,11 @@ class Shrinking(Cluster):
             raise TopicGone("deleted").at(gone[0])
         return super().end_offsets(keys)
 
+    def high_watermarks(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
+        if gone := [key for key in keys if key not in self.logs]:
+            raise TopicGone("deleted").at(gone[0])
+        return super().high_watermarks(keys)
+
 
 @dataclass
 class World:

@@ -52,7 +52,7 @@ def test_connectors_do_not_see_each_others_rows(rows: LearnedRows, name: str) ->
 def test_what_is_no_row_is_passed_over(value: bytes) -> None:
     """Nor is what a later version wrote, whatever it is."""
     found = rows_in("name", {b"name/sizes/orders": value, b"name/else/orders": b"x"})
-    assert found == {"knowledge": {}, "planned": {}, "sizes": {}}
+    assert found == {"knowledge": {}, "planned": {}, "sizes": {}, "delivered": {}}
 
 
 def test_an_empty_store_takes_all(rows: LearnedRows, tmp_path: Path) -> None:

@@ -218,7 +218,7 @@ def test_a_tick_commits_what_was_accepted(cluster: Cluster, make: Callable[..., 
     cluster.calls.clear()
     planner.tick({KEY: 7})
     assert cluster.group == {KEY: 7}
-    assert cluster.calls == ["ids", "commit", "ends"]
+    assert cluster.calls == ["ids", "commit", "highs"]
 
 
 def test_age_counts_from_arrival(cluster: Cluster, make: Callable[..., Planner], clock: Clock) -> None:
@@ -350,7 +350,7 @@ def test_one_request_tells_all_ends(cluster: Cluster, make: Callable[..., Planne
     start = planner.begin()
     cluster.calls.clear()
     planner.tick(start)
-    assert cluster.calls.count("ends") == 1
+    assert cluster.calls.count("highs") == 1
     assert len(cluster.calls) == 2
 
 

@@ -29,6 +29,7 @@ from tests.messages import assert_says
 from tests.state.memory_events import MemoryEvents
 
 A, B, C = ("orders", 0), ("orders", 1), ("orders", 2)
+STARTS = dict.fromkeys((A, B, C), 0)
 
 
 class Cluster:
@@ -84,23 +85,26 @@ def test_one_that_is_away_holds_up_the_others_once(clock: Clock, caplog: pytest.
     caplog.set_level(logging.INFO)
     cluster, unavailable, later = Cluster(), UnavailablePartitions("sink", MemoryEvents(), lambda: 0.0), Later()
     end_offsets = EndOffsets(
-        cast(KafkaCluster, cluster), unavailable, BackgroundProbe(cast(KafkaCluster, cluster), clock, later)
+        cast(KafkaCluster, cluster),
+        unavailable,
+        BackgroundProbe(cast(KafkaCluster, cluster), clock, later),
+        committed=False,
     )
     cluster.leaderless = {B}
-    assert end_offsets.fetch([A, B, C]) == {A: 1, C: 3}
+    assert end_offsets.fetch([A, B, C], STARTS) == {A: 1, C: 3}
     for _ in range(3):
-        assert end_offsets.fetch([A, B, C]) == {A: 1, C: 3}
+        assert end_offsets.fetch([A, B, C], STARTS) == {A: 1, C: 3}
     later.do()
-    assert end_offsets.fetch([A, B, C]) == {A: 1, C: 3}
+    assert end_offsets.fetch([A, B, C], STARTS) == {A: 1, C: 3}
     assert cluster.asked == [[A, B, C], *[[A, C]] * 4]
     assert set(unavailable) == {B}
     cluster.leaderless.clear()
     clock.seconds += ASK_S
-    end_offsets.fetch([A, B, C])
+    end_offsets.fetch([A, B, C], STARTS)
     later.do()
-    assert end_offsets.fetch([A, B, C]) == {A: 1, B: 2, C: 3}
+    assert end_offsets.fetch([A, B, C], STARTS) == {A: 1, B: 2, C: 3}
     assert cluster.asked[-1] == [A, C]
-    end_offsets.fetch([A, B, C])
+    end_offsets.fetch([A, B, C], STARTS)
     assert cluster.asked[-1] == [A, B, C]
     gone, back = (record.message for record in caplog.records)
     assert_says(gone, "connector sink", "unavailable", "topic orders, topic-partition 1.", "no leader for 1.", "go on")
@@ -127,19 +131,22 @@ def test_all_away_is_a_broker_that_is_away(clock: Clock) -> None:
     """When none answers the tick fails as it does without any broker, and the first to answer ends that."""
     cluster, unavailable = Cluster(), UnavailablePartitions("sink", MemoryEvents(), lambda: 0.0)
     end_offsets = EndOffsets(
-        cast(KafkaCluster, cluster), unavailable, BackgroundProbe(cast(KafkaCluster, cluster), clock, Later())
+        cast(KafkaCluster, cluster),
+        unavailable,
+        BackgroundProbe(cast(KafkaCluster, cluster), clock, Later()),
+        committed=False,
     )
     cluster.leaderless = {B}
-    end_offsets.fetch([A, B])
+    end_offsets.fetch([A, B], STARTS)
     cluster.leaderless = {A, B}
     for _ in range(2):
         with pytest.raises(BrokerAway):
-            end_offsets.fetch([A, B])
+            end_offsets.fetch([A, B], STARTS)
     unavailable.mark_unavailable([A], cluster.unavailable_reason)
     with pytest.raises(BrokerAway):
-        end_offsets.fetch([A, B])
+        end_offsets.fetch([A, B], STARTS)
     cluster.leaderless = {B}
-    assert end_offsets.fetch([A, B]) == {A: 1}
+    assert end_offsets.fetch([A, B], STARTS) == {A: 1}
     assert set(unavailable) == {B}
 
 

@@ -12,7 +12,7 @@ from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.targets.outcome import Health
 from parquet_sink.targets.table_map import parse
-from parquet_sink.validate.probe_kafka import Finding, of_group, of_table, of_topics
+from parquet_sink.validate.probe_kafka import Finding, of_group, of_open_transactions, of_table, of_topics
 from tests.factories import settings
 from tests.messages import assert_says
 
@@ -63,11 +63,19 @@ def test_group_without_offsets_begins_where_reset_says() -> None:
     assert_says(refused.text, "no committed offset", "for t 1", "auto.offset.reset is none", "earliest or latest")
 
 
+def test_what_open_transactions_hide_is_a_warning() -> None:
+    """Records beyond what may be read are named, with how many; nothing where none is hidden."""
+    (found,) = of_open_transactions({("t", 0): 11, ("t", 1): 5}, {("t", 0): 3, ("t", 1): 5})
+    assert found.health is Health.WARNING
+    assert_says(found.text, "t 0 from offset 3 on (8 offsets)", "not delivered before")
+    assert list(of_open_transactions({("t", 0): 11}, {("t", 0): 11})) == []
+
+
 def test_group_is_told_with_lag_and_by_whom() -> None:
     """Lag in all and for each topic-partition, those without offsets, and the instance that committed."""
     instance = Instance("abc", "host", 7, "then")
     text = group({("t", 0): 25}, signed=commit_metadata(instance)).text
-    assert_says(text, "lag 5: ", "t 0 at 25 (lag 5)", "1 without offset", "the earliest record")
+    assert_says(text, "lag 5: ", "t 0 at 25 (lag 5)", "1 without offset", "begin at their first record")
     assert_says(text, "instance abc", "host host", "process 7", "started then")
 
 

@@ -31,7 +31,7 @@ def connector_lines(one: ConnectorProgress, now_s: float, *, partitions: bool, n
     yield f"  sent   {counted(one.records, 'record') if one.records else sent}{aside}"
     if archive := _archive_text(one):
         yield f"  kept   {archive}"
-    yield f"  lag    {_lag_text(one)}"
+    yield f"  lag    {_lag_text(one, now_s)}"
     if one.flushing is not None:
         for_s = format_age(max(now_s - one.flushing.since_s, 0.0))
         taken = f"{counted(one.flushing.records, 'record')} in {counted(one.flushing.partitions, 'topic-partition')}"
@@ -94,8 +94,10 @@ def _archive_text(one: ConnectorProgress) -> str:
     return "; ".join(f"{counted(count, 'file')} {what}" for count, what in counts if count)
 
 
-def _lag_text(one: ConnectorProgress) -> str:
+def _lag_text(one: ConnectorProgress, now_s: float) -> str:
     if not one.partitions:
+        if one.status.state is State.FAILED and one.last_error is not None:
+            return f"not known since {_moment_text(one.last_error.at_s, now_s)}"
         return "not known while it is stopped" if one.status.state is State.STOPPED else "not known"
     waiting = [partition for partition in one.partitions if partition.oldest_s is not None]
     text = f"{counted(sum(partition.lag for partition in one.partitions), 'record')} in "
@@ -123,7 +125,7 @@ def _partition_row(one: PartitionProgress) -> tuple[str, ...]:
         f"{one.lag:,}",
         format_age(one.oldest_s),
         rate,
-        "unavailable" if one.away else "",
+        "unavailable" if one.away else "" if one.held_at is None else f"held back at offset {one.held_at}",
     )
 
 

@@ -125,7 +125,10 @@ class StoredOffset:
 
 @dataclass(frozen=True)
 class PartitionProgress:
-    """lag: records. oldest_s: age of the oldest unflushed record, in seconds; None when nothing waits."""
+    """lag: records. oldest_s: age of the oldest unflushed record, in seconds; None when nothing waits.
+
+    held_at: the first offset that an open transaction holds back, held_s: for how long; None when none does.
+    """
 
     topic: str
     partition: int
@@ -133,6 +136,8 @@ class PartitionProgress:
     oldest_s: float | None
     records_per_s: float
     away: bool
+    held_at: int | None = None
+    held_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -177,6 +182,8 @@ class WarningKind(StrEnum):
 
     FLUSH_INTERVAL_EXCEEDED = "flush_interval_exceeded"
     NO_TOPIC_MATCHES = "no_topic_matches"
+    HELD_BACK = "held_back"
+    PLANNER_SILENT = "planner_silent"
 
 
 @dataclass(frozen=True)
@@ -194,7 +201,8 @@ class ConnectorProgress:
     archived, not_archived: accepted files since the start that went to the archive, or will not, as far as that was
     known when they were accepted. archive_waiting: files that wait for it now. kind: sink or source. missing_topics:
     those that it names and that are not there, as far as is known. warnings: of its configuration, as of
-    `ConnectorInfo`. live_warnings: what goes on now. flushing: None between two micro-batches.
+    `ConnectorInfo`. live_warnings: what goes on now. flushing: None between two micro-batches. planner_silent_s: how
+    long ago its planner looked last; None while a micro-batch runs, or it does not.
     """
 
     status: ConnectorStatus
@@ -214,6 +222,7 @@ class ConnectorProgress:
     warnings: tuple[str, ...] = ()
     flushing: Flushing | None = None
     live_warnings: tuple[LiveWarning, ...] = ()
+    planner_silent_s: float | None = None
 
 
 class FlushState(StrEnum):

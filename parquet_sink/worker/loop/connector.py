@@ -35,7 +35,7 @@ from parquet_sink.process.threads import in_thread
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.spark.causes import failure_of, message_of
 from parquet_sink.state.sqlite import SqliteStore
-from parquet_sink.state.store import BEGUN, COMING, FLUSH, PAUSE, SLOTS, STARTED, STOP, WARM_UP
+from parquet_sink.state.store import BEGUN, COMING, FLUSH, LOOKED_MS, PAUSE, REPORTED_MS, SLOTS, STARTED, STOP, WARM_UP
 from parquet_sink.worker.loop.flow import flow_of
 from parquet_sink.worker.loop.request_queue import Background, at_once
 from parquet_sink.worker.loop.restarts import PAUSE_S, ClockSteps, RestartPolicy
@@ -161,6 +161,16 @@ class Connector:
             with suppress(ConnectorError):  # the state file is gone: the next poll finds that, and says what follows
                 return self._flow.next_flush_s(self.state, self._started_s)
         return math.inf
+
+    def planner_silent_s(self) -> float | None:
+        """Return how long ago its planner looked, or the sink reported; None before it has begun, or while it ends."""
+        if self.state is None or not self.steady or not self.begun:
+            return None
+        with suppress(ConnectorError):  # the state file is gone: the next poll finds that, and says what follows
+            looked_ms, reported_ms = self.state.get(LOOKED_MS), self.state.get(REPORTED_MS)
+            if looked_ms is not None:
+                return max(time.monotonic() - max(looked_ms, reported_ms or 0) / 1_000, 0.0)
+        return None
 
     def has_started(self) -> bool:
         """Whether it knows where its topic-partitions start: its processes are there, and the broker answered."""

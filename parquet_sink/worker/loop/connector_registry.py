@@ -214,6 +214,8 @@ class ConnectorRegistry:
         snapshot, status = self.aggregator.snapshot(one.name), self.status(one)
         if status.trace or status.waits_for:
             return status.trace or status.waits_for
+        if snapshot.held_back[1]:
+            return f"It waits: {snapshot.held_back[1]}"
         return _UNDER_WAY if snapshot.flushing else ""
 
     def _take_up(self, one: ManagedConnector, loaded: Loaded | None) -> None:
@@ -289,6 +291,7 @@ class ConnectorRegistry:
             flushing=snapshot.flushing,
             warnings=loaded.warnings,
             live_warnings=snapshot.live_warnings,
+            planner_silent_s=snapshot.planner_silent_s,
         )
 
 

@@ -3,6 +3,7 @@
 A `worker.loop.events.Listener`; it is written and read by the worker's loop alone.
 """
 
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,6 +33,7 @@ from parquet_sink.model.events import (
     TopicsMissing,
 )
 from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.model.ranges import HELD_WARNING_S, held_message
 from parquet_sink.model.ranges import PartitionProgress as Standing
 from parquet_sink.model.receipts import Archiving, Receipt
 from parquet_sink.worker.herder.values import (
@@ -46,10 +48,14 @@ from parquet_sink.worker.loop.connector import Connector
 from parquet_sink.worker.loop.status import Status
 from parquet_sink.worker.loop.totals import FileTotals
 
+log = logging.getLogger(__name__)
+
 OVERALL: Final = ("", -1)
 """In the place of a topic-partition: all of the connector."""
 LOOK_S: Final = 1.0
 """How often it is looked how topic-partitions stand."""
+SILENT_S: Final = 60.0
+"""After so long without a look of its planner somebody is warned: its requests take less where a broker is silent."""
 LOOK_SHARE: Final = 100
 """Less often where that would be so much of a core: 15 µs for each topic-partition, 2 for one that stands still."""
 
@@ -77,6 +83,7 @@ class ConnectorSnapshot:
     late: FlushIntervalExceeded | None = None
     under_way: dict[PartitionKey, RangePlanned] = field(default_factory=dict)
     postponed: dict[PartitionKey, tuple[float, str]] = field(default_factory=dict)
+    planner_silent_s: float | None = None
 
     @property
     def flushing(self) -> Flushing | None:
@@ -111,8 +118,33 @@ class ConnectorSnapshot:
         return () if self.missing is None else self.missing.topics
 
     @property
+    def silence(self) -> str:
+        """What is said of a planner that does not look; empty while it does."""
+        silent_s = self.planner_silent_s or 0.0
+        if silent_s < SILENT_S:
+            return ""
+        return (
+            f"its planner has not looked for records for {silent_s:.0f} s, so lag and ages are as old; if that goes "
+            "on, restart the connector."
+        )
+
+    @property
+    def held_back(self) -> tuple[float, str]:
+        """For how long an open transaction holds records back, the longest, and what is said of it; 0 for none."""
+        held = [(one.held_s, one) for one in self.partitions if one.held_s is not None and one.held_at is not None]
+        if not held:
+            return 0.0, ""
+        held_s, first = max(held, key=lambda item: item[0])
+        more = f"; so are {len(held) - 1} more topic-partitions" if len(held) > 1 else ""
+        return held_s, f"{held_message(first.topic, first.partition, first.held_at or 0, held_s)}{more}."
+
+    @property
     def live_warnings(self) -> tuple[LiveWarning, ...]:
         found = []
+        if self.silence:
+            found.append(LiveWarning(WarningKind.PLANNER_SILENT, self.silence))
+        if self.held_back[0] >= HELD_WARNING_S:
+            found.append(LiveWarning(WarningKind.HELD_BACK, self.held_back[1]))
         if self.missing is not None and self.missing.unmatched:
             message = f"no topic matches [topics.regex] {quoted(self.missing.unmatched)}; create one, or correct it."
             found.append(LiveWarning(WarningKind.NO_TOPIC_MATCHES, message))
@@ -183,8 +215,8 @@ class EventAggregator:
             snapshot.missing = event
         elif isinstance(event, FlushIntervalExceeded):
             snapshot.late = event if event.partitions else None
-        if isinstance(event, ConnectorStopped):
-            snapshot.unavailable, snapshot.partitions = "", ()
+        if isinstance(event, ConnectorStopped | ConnectorFailed):  # nobody looks any more: no figure, for a wrong one
+            snapshot.unavailable, snapshot.partitions, snapshot.planner_silent_s = "", (), None
 
     def refresh(self, connectors: Sequence[Connector]) -> None:
         """Looks how topic-partitions stand, once a second at most."""
@@ -201,6 +233,9 @@ class EventAggregator:
             return
         snapshot = self.snapshot(connector.settings.name)
         snapshot.archive_waiting = connector.waiting_files()
+        if connector.status is Status.FAILED:
+            return
+        _note_silence(snapshot, connector)
         accepted = {(one.topic, one.partition): one.next_offset for one in connector.state.accepted()}
         snapshot.partitions = _shown(snapshot, connector.state.progress(), accepted, now_s)
         if snapshot.postponed:
@@ -209,6 +244,14 @@ class EventAggregator:
 
     def close(self, connectors: Sequence[Connector]) -> None:
         """Nothing is shown, so nothing ends."""
+
+
+def _note_silence(snapshot: ConnectorSnapshot, connector: Connector) -> None:
+    """Note since when a planner has not looked, as it does between two micro-batches; a long silence is logged once."""
+    before = snapshot.planner_silent_s or 0.0
+    snapshot.planner_silent_s = None if snapshot.under_way else connector.planner_silent_s()
+    if before < SILENT_S <= (snapshot.planner_silent_s or 0.0):
+        log.warning("connector %s: %s", connector.settings.name, snapshot.silence)
 
 
 def _shown(
@@ -222,7 +265,10 @@ def _shown(
         last = before.get(key) if still else None
         if last is None or last[0] is not read:
             (one,) = snapshot.totals.partitions([read], accepted, now_s)
-            last = read, PartitionProgress(one.topic, one.partition, one.lag, one.oldest_s, one.rate, one.away)
+            shown = PartitionProgress(
+                one.topic, one.partition, one.lag, one.oldest_s, one.rate, one.away, one.held_at, one.held_s
+            )
+            last = read, shown
         if still:
             snapshot.still[key] = last
         found.append(last[1])

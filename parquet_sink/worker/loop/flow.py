@@ -25,7 +25,8 @@ from parquet_sink.planner import learned_topic
 from parquet_sink.settings.connector import ConnectorSettings, TopicSettings
 from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.spark.behind_commit import BehindCommit
-from parquet_sink.state.sqlite import SqliteStore
+from parquet_sink.spark.handoff import state_path
+from parquet_sink.state.sqlite import SqliteStore, forget_delivered
 from parquet_sink.state.store import DRAINED, REPORTED_MS, SETTLED
 from parquet_sink.worker.herder.values import OFFSET, PARTITION, TOPIC, StoredOffset
 from parquet_sink.worker.loop import group_commit
@@ -254,7 +255,7 @@ class OfGroup:
     """A sink's: those of its consumer group."""
 
     def __init__(self, settings: TopicSettings) -> None:
-        self._kafka = settings.kafka
+        self._settings, self._kafka = settings, settings.kafka
 
     def read(self) -> tuple[StoredOffset, ...]:
         found = manual_offsets.read(self._kafka).items()
@@ -270,7 +271,11 @@ class OfGroup:
         manual_offsets.alter(self._kafka, wanted)
 
     def reset(self) -> None:
+        """What the connector wrote down of them goes, too: its next start is as its first."""
         manual_offsets.reset(self._kafka)
+        forget_delivered(state_path(self._settings))
+        if self._kafka.owned.fence is not None and self._kafka.owned.state_topic is not None:
+            learned_topic.forget(self._settings.name, self._kafka, ("delivered",))
 
 
 def stored_offsets_of(settings: ConnectorSettings) -> StoredOffsets:

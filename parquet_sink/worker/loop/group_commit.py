@@ -30,6 +30,7 @@ def commit_accepted(settings: TopicSettings, instance: Instance, state: SqliteSt
     with concerning(settings.name), closing(GroupOffsets(settings.kafka, instance)) as group:
         try:
             group.advance(reached, left)
+            state.advance_delivered(reached)
         except ConnectorError as error:
             log.warning("connector %s: %s What comes after it is delivered again.", settings.name, error)
 

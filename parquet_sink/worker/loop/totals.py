@@ -20,7 +20,7 @@ class PartitionView:
 
     Of a range that is accepted in part the age is that of its first record until the planner looks again: a connector
     that failed there must not seem to have nothing that waits.
-    away: it has no leader, or one that does not answer.
+    away: it has no leader, or one that does not answer. held_at, held_s: as of `herder.values.PartitionProgress`.
     """
 
     topic: str
@@ -30,6 +30,8 @@ class PartitionView:
     last: Receipt | None
     rate: float
     away: bool = False
+    held_at: int | None = None
+    held_s: float | None = None
 
 
 @dataclass
@@ -99,6 +101,8 @@ class FileTotals:
             last=self.last.get(key),
             rate=self.rate(key, now_s),
             away=progress.away,
+            held_at=progress.held_at,
+            held_s=None if progress.held_ms is None else max(now_s - progress.held_ms / 1000, 0.0),
         )
 
 

@@ -156,12 +156,13 @@ class ConnectName:
     of: Of
 
 
-def _sum(name: str, text: str, value: Callable[[One], float], kind: str | None = None) -> ConnectName:
-    """One figure for a connector, at its task 0. kind: of sinks or sources alone."""
+def _sum(name: str, text: str, value: Callable[[One], float | None], kind: str | None = None) -> ConnectName:
+    """One figure for a connector, at its task 0; None for one that is not known. kind: of sinks or sources alone."""
 
     def samples(one: One) -> Iterable[Sample]:
-        if kind in (None, one.progress.kind):
-            yield {"connector": one.name, "task": "0"}, value(one)
+        found = value(one) if kind in (None, one.progress.kind) else None
+        if found is not None:
+            yield {"connector": one.name, "task": "0"}, found
 
     return ConnectName(name, text, samples)
 
@@ -170,7 +171,7 @@ def _of_source(name: str, text: str, value: Callable[[One], float]) -> ConnectNa
     return _sum(f"{SOURCE}{name}", text, value, "source")
 
 
-def _of_sink(name: str, text: str, value: Callable[[One], float]) -> ConnectName:
+def _of_sink(name: str, text: str, value: Callable[[One], float | None]) -> ConnectName:
     return _sum(f"{SINK}{name}", text, value, "sink")
 
 
@@ -225,8 +226,8 @@ NAMES: Final[Sequence[ConnectName]] = (
     ),
     _of_sink(
         "sink_record_lag_max",
-        "The largest lag of its topic-partitions, up to the end of the topic.",
-        lambda one: max((partition.lag for partition in one.progress.partitions), default=0),
+        "The largest lag of its topic-partitions, up to the end of the topic. Absent while STOPPED or FAILED.",
+        lambda one: max((partition.lag for partition in one.progress.partitions), default=None),
     ),
     _of_sink("offset_commit_completion_total", "Offsets committed.", lambda one: one.sums.commits),
     _of_sink(

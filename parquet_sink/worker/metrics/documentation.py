@@ -53,7 +53,7 @@ the JVM's heap, which Spark's own figures have.
 _PARTITION: Final = PartitionProgress("orders", 0, 0, None, 0.0, away=False)
 _CONNECTOR: Final = ConnectorProgress(
     ConnectorStatus("orders", State.RUNNING, "w", ()),
-    0, 0, 0, 0, LastUpload("orders", 0, 0, 0, 0, 0, 0.0), None, (_PARTITION,),
+    0, 0, 0, 0, LastUpload("orders", 0, 0, 0, 0, 0, 0.0), None, (_PARTITION,), planner_silent_s=0.0,
 )  # fmt: skip
 _WORKERS: Final = Workers(0, 0, (WorkerInfo("w", "", leads=True, since_ms=0, connectors=()),))
 _KINDS: Final = ("program", "java", "python", "other")

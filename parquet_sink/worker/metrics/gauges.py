@@ -83,10 +83,22 @@ def _states(connectors: Sequence[ConnectorProgress]) -> Iterator[Metric]:
 
 
 def _sums(connectors: Sequence[ConnectorProgress]) -> Iterator[Metric]:
-    lag = _gauge("lag_records", "Records that Kafka has and the target has not. Absent while STOPPED.", OF_CONNECTOR)
+    lag = _gauge(
+        "lag_records", "Records that Kafka has and the target has not. Absent while STOPPED or FAILED.", OF_CONNECTOR
+    )
     oldest = _gauge(
         "oldest_unflushed_seconds",
-        "Age of the oldest record that is not delivered; 0: none waits. Absent while STOPPED.",
+        "Age of the oldest record that is not delivered; 0: none waits. Absent while STOPPED or FAILED.",
+        OF_CONNECTOR,
+    )
+    held = _gauge(
+        "held_back_seconds",
+        "How long an open transaction has kept records from being read; 0: none does. Absent while STOPPED or FAILED.",
+        OF_CONNECTOR,
+    )
+    silent = _gauge(
+        "planner_silent_seconds",
+        "How long ago the planner last looked for records. Absent during a micro-batch, and while it does not run.",
         OF_CONNECTOR,
     )
     count = _gauge("partitions", "Topic-partitions of the connector.", OF_CONNECTOR)
@@ -103,13 +115,16 @@ def _sums(connectors: Sequence[ConnectorProgress]) -> Iterator[Metric]:
         if one.partitions:  # nobody looks at those of a stopped connector: 0 would say that nothing waits
             lag.add_metric(name, sum(partition.lag for partition in one.partitions))
             oldest.add_metric(name, max(partition.oldest_s or 0.0 for partition in one.partitions))
+            held.add_metric(name, max(partition.held_s or 0.0 for partition in one.partitions))
+        if one.planner_silent_s is not None:
+            silent.add_metric(name, one.planner_silent_s)
         count.add_metric(name, len(one.partitions))
         away.add_metric(name, sum(partition.away for partition in one.partitions))
         missing.add_metric(name, len(one.missing_topics))
         waiting.add_metric(name, one.archive_waiting)
         if one.last_upload is not None:
             last.add_metric(name, one.last_upload.at_s)
-    yield from (lag, oldest, count, away, missing, waiting, last)
+    yield from (lag, oldest, held, silent, count, away, missing, waiting, last)
 
 
 def _interval(connectors: Sequence[ConnectorProgress], intervals_s: Mapping[str, float]) -> Metric:

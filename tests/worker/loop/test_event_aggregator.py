@@ -45,6 +45,7 @@ from parquet_sink.worker.herder.values import (
 )
 from parquet_sink.worker.loop import event_aggregator
 from parquet_sink.worker.loop.event_aggregator import LOOK_S, LOOK_SHARE, EventAggregator
+from parquet_sink.worker.loop.status import Status
 from tests.factories import Clock
 from tests.messages import assert_line_says, assert_says
 
@@ -95,7 +96,11 @@ def test_what_stands_still_is_read_and_shown_once(tmp_path: Path) -> None:
     clock, store = Clock(100.0), SqliteStore.for_new_run(tmp_path / "state")
     aggregator = EventAggregator(clock)
     connector: Any = SimpleNamespace(
-        state=store, status=None, settings=SimpleNamespace(name="one"), waiting_files=lambda: 0
+        state=store,
+        status=None,
+        settings=SimpleNamespace(name="one"),
+        waiting_files=lambda: 0,
+        planner_silent_s=lambda: None,
     )
 
     def looked() -> tuple[PartitionProgress, ...]:
@@ -119,6 +124,65 @@ def test_what_stands_still_is_read_and_shown_once(tmp_path: Path) -> None:
         assert aggregator.snapshot("one").partitions[0].oldest_s == 40.0
         store.record_accepted([Accepted("orders", 1, 25, 20, 25, "records")])
         assert [one.lag for one in looked()] == [0, 0, 0]
+
+
+def looked_at(aggregator: EventAggregator, store: SqliteStore, **more: Any) -> None:
+    """The aggregator looks at a connector with this state."""
+    about = {"status": None, "waiting_files": lambda: 0, "planner_silent_s": lambda: None, **more}
+    aggregator._looked_s = -LOOK_S * 10
+    aggregator.refresh([SimpleNamespace(state=store, settings=SimpleNamespace(name="one"), **about)])  # type: ignore[list-item]
+
+
+def test_what_an_open_transaction_holds_back_is_a_warning(aggregator: EventAggregator, tmp_path: Path) -> None:
+    """Offset and time are known at once, and warned of after a minute."""
+    with closing(SqliteStore.for_new_run(tmp_path / "state")) as store:
+        store.record_progress([Standing("orders", 1, 20, 25, 30_000, held_at=20, held_ms=30_000)])
+        looked_at(aggregator, store)
+        snapshot = aggregator.snapshot("one")
+        (found,) = snapshot.partitions
+        assert (found.lag, found.held_at, found.held_s) == (5, 20, 70.0)
+        (warning,) = snapshot.live_warnings
+        assert warning.kind is WarningKind.HELD_BACK
+        assert_says(warning.message, "topic-partition 1", "held back at offset 20", "open transaction", "70 s")
+        store.record_progress([Standing("orders", 1, 20, 25, 30_000, held_at=20, held_ms=60_000)])
+        looked_at(aggregator, store)
+        assert snapshot.live_warnings == ()
+
+
+def test_a_planner_that_hangs_is_a_warning(
+    aggregator: EventAggregator, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After a minute without a look, once in the log; not while a micro-batch runs, in which none comes."""
+    with closing(SqliteStore.for_new_run(tmp_path / "state")) as store:
+        snapshot = aggregator.snapshot("one")
+        for silent_s in (59.0, 75.0, 76.0):
+            looked_at(aggregator, store, planner_silent_s=lambda: silent_s)  # noqa: B023 - called at once
+        (warning,) = snapshot.live_warnings
+        assert (warning.kind, snapshot.planner_silent_s) == (WarningKind.PLANNER_SILENT, 76.0)
+        assert_says(warning.message, "has not looked for records for 76 s", "restart")
+        assert len(caplog.records) == 1
+        aggregator.on_event(RangePlanned("one", 100.0, "t", 0, 10, 15, "interval"))
+        looked_at(aggregator, store, planner_silent_s=lambda: 80.0)
+        assert (snapshot.live_warnings, snapshot.planner_silent_s) == ((), None)
+
+
+def test_how_a_failed_connector_stands_is_not_known(aggregator: EventAggregator, tmp_path: Path) -> None:
+    """Nobody counts any more: there is no lag rather than an old one, and the status says since when."""
+    with closing(SqliteStore.for_new_run(tmp_path / "state")) as store:
+        store.record_progress([Standing("orders", 1, 20, 20, None)])
+        looked_at(aggregator, store)
+        snapshot = aggregator.snapshot("one")
+        assert [one.lag for one in snapshot.partitions] == [0]
+        aggregator.on_event(ConnectorFailed("one", 40.0, failure_named("UploadRefused", "The target answered 403.")))
+        looked_at(aggregator, store, status=Status.FAILED)
+        assert snapshot.partitions == ()
+        failed = ConnectorStatus("one", State.FAILED, "w", ())
+        shown = ConnectorProgress(failed, 0, 0, 0, 0, None, snapshot.last_error, snapshot.partitions)
+        assert_line_says(
+            "\n".join(connector_lines(shown, 100.0, partitions=True)),
+            "lag",
+            "not known since 1970-01-01 00:00:40 UTC (60.0 s ago)",
+        )
 
 
 def test_what_became_of_files_at_an_archive(aggregator: EventAggregator) -> None:

@@ -46,6 +46,13 @@ def test_a_connector_says_what_it_is() -> None:
     assert page.get(f"{TASK}running_ratio", connector="orders", task="1") == 0
 
 
+@pytest.mark.parametrize("state", [State.STOPPED, State.FAILED])
+def test_a_lag_that_nobody_knows_is_absent(state: State) -> None:
+    """A connector without topic-partitions that are looked at has no lag, and not 0."""
+    page = World(connector("orders", state)).page()
+    assert not [name for name, _ in page.samples if name.endswith("sink_record_lag_max")]
+
+
 def test_throughput_is_a_total_and_a_rate_of_the_last_minute() -> None:
     """Records read and sent, offsets committed, and how long uploads took."""
     partitions = [PartitionProgress("t", number, 10 * number, None, 0.0, away=False) for number in (1, 2)]

@@ -29,7 +29,8 @@ OF_THE_TARGET = {"job", "instance"}
 def page() -> Page:
     """Figures of a worker of which every one has a series."""
     partition = PartitionProgress("t", 0, 10, 5.0, 1.0, away=False)
-    world = World(connector("orders", State.RUNNING, partition, uploaded_s=5.0))
+    stands = replace(connector("orders", State.RUNNING, partition, uploaded_s=5.0), planner_silent_s=1.0)
+    world = World(stands)
     world.metrics.refresh([watched("orders", 30_000)])
     answers = (AttemptCount("unknown", None, 1), AttemptCount("accepted", 200, 1))
     world.metrics.on_event(replace(ACCEPTED, receipt=replace(RECEIPT, answers=answers)))

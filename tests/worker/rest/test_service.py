@@ -62,6 +62,8 @@ def test_progress_is_told_in_our_own_names(api: Client, herder: FakeHerder) -> N
         "oldest_s": 1.5,
         "records_per_s": 20.0,
         "away": False,
+        "held_at": None,
+        "held_s": None,
     }
 
 
