@@ -3,9 +3,10 @@
 import shutil
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from signal import SIGKILL, SIGSTOP
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import pytest
 
@@ -17,6 +18,8 @@ from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.target.process import TargetProcess
 from parquet_sink.files.naming import parts_of
 from tests.messages import assert_says
+
+MANY: Final = 20_000
 
 
 @pytest.fixture
@@ -88,6 +91,39 @@ def test_a_takeover_waits_for_an_unavailable_folder(
     shutil.move(tmp_path / "unmounted", folder)
     group.until(lambda: _records_in(folder) == 100)
     other.until_state(sink.name, "RUNNING")
+
+
+def test_no_row_comes_twice_in_other_files_with_brokers_spelled_in_another_way(
+    group: WorkerGroup, sink: Sink, topic: str, broker: Broker
+) -> None:
+    """The workers say localhost, the connector 127.0.0.1: its next owner sends the open ranges as the same files.
+
+    A deleted connector leaves nothing in the state topic, and no warning.
+    """
+    spelled = {"consumer.override.bootstrap.servers": f"127.0.0.1:{broker.bootstrap_servers.rpartition(':')[2]}"}
+    config = {**sink.properties(topic, commit_records=MANY // 4), **spelled}
+    group.workers[0].do("POST", "/connectors", {"name": sink.name, "config": config})
+    broker.produce(topic, [(None, b'{"n": %d, "once": "a"}' % number) for number in range(10)])  # a column to learn
+    group.until(lambda: sorted(numbers(sink.rows())) == list(range(10)))
+    owner, other = _owner_and_other(group, sink)
+    accepted = len(sink.target.client.files(sink.table))
+    try:
+        sink.target.client.order_faults({"latency_s": 3, "store": True, "match": topic})
+        broker.produce(topic, numbered(MANY, 10))
+        group.until(lambda: len(sink.target.client.files(sink.table)) > accepted)
+        owner.command.signal_all(SIGKILL)
+        assert len(sink.rows()) > sum(offset or 0 for offset in sink.offsets(topic, 2))  # of an open range
+    finally:
+        sink.target.client.clear_faults()
+    group.until(lambda: len(set(numbers(sink.rows()))) == MANY + 10)
+    spans = sorted(
+        (parts.partition, parts.first_offset, parts.last_offset)
+        for name in {file["name"] for file in sink.target.client.files(sink.table)}
+        if (parts := parts_of(name)) is not None
+    )
+    assert all(span[0] != later[0] or span[2] < later[1] for span, later in pairwise(spans)), spans
+    other.do("DELETE", f"/connectors/{sink.name}?purge=true")
+    assert "state topic" not in other.command.said
 
 
 def _records_in(folder: Path) -> int:
