@@ -6,7 +6,8 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from parquet_sink.cli.main import main
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import KafkaFailed, KafkaRefused
 from parquet_sink.kafka import dead_letters, native
+from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.cluster import cluster, requests
 from parquet_sink.kafka.cluster.cluster import KafkaCluster
 from parquet_sink.kafka.dead_letters import DeadLetters, HeaderWriter
@@ -34,13 +36,17 @@ from parquet_sink.kafka.group.fence import try_fence
 from parquet_sink.kafka.group.offsets import GroupOffsets
 from parquet_sink.kafka.producer_cache import ProducerCache
 from parquet_sink.kafka.range_reader import RangeReader
-from parquet_sink.kafka.settings import DeadLetterSettings, KafkaSettings, Ownership
+from parquet_sink.kafka.settings import DeadLetterSettings, FlushSettings, KafkaSettings, Ownership
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.rejected import Rejected, Stage
+from parquet_sink.planner import learned_topic
+from parquet_sink.planner.planner import kafka_planner
+from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.worker.loop.status import Status
+from tests import factories
 from tests.kafka.client.security.java_stores import Pair, jks, key_entry, pair, pkcs12_trust, trusted_entry
-from tests.messages import assert_says, saying
+from tests.messages import assert_line_says, assert_says, saying
 
 DEAD = "dead-letters"
 
@@ -419,6 +425,39 @@ def test_a_connector_that_moves_needs_a_right_of_its_own(door: Secured) -> None:
     offsets.claim({("orders", 0): 1})
     assert offsets.read([("orders", 0)])["orders", 0].offset == 1
     offsets.close()
+
+
+def test_the_state_topic_needs_rights_of_its_own(
+    door: Secured, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A connector without them goes on, and a warning names each right with its command; with them it keeps state."""
+    group, topic = f"group-{uuid.uuid4().hex[:8]}", f"state-{uuid.uuid4().hex[:8]}"
+    fence = f"parquet-sink-{group}"
+    user = door.user([*everything("orders", group, DEAD), ("Write", "transactional-id", fence)])
+    settings = replace(
+        factories.settings(tmp_path, "orders"),
+        kafka=KafkaSettings(("orders",), None, group, door.login(user), owned=Ownership(fence, state_topic=topic)),
+        flush=FlushSettings(1_000_000, 1, 600_000),
+    )
+
+    def plan() -> str:
+        """Return the warnings of a planner that commits a range."""
+        caplog.clear()
+        with (
+            closing(SqliteStore(tmp_path / f"{time.time_ns()}.db")) as state,
+            closing(kafka_planner(settings, state, Instance.new(), reported=True)) as planner,
+        ):
+            planner.begin()
+            while not planner.tick({}):
+                time.sleep(0.1)
+        return caplog.text
+
+    for operation in ("Describe", "Create", "Read", "Write"):
+        parts = ("repeats rows in other files", f"Topic {topic}", f"{operation} on topic {topic}", "`kafka-acls")
+        assert_line_says(plan(), *parts, f"--topic {topic}")
+        door.allow(user, [(operation, "topic", topic)])
+    assert "repeats rows" not in plan()
+    assert learned_topic.LearnedTopic(settings.name, settings.kafka, KafkaCluster(settings.kafka), ClientLog())._read()
 
 
 def test_making_the_dead_letter_topic_needs_a_right_of_its_own(door: Secured) -> None:

@@ -220,7 +220,7 @@ def test_a_transaction_that_another_left_open_is_waited_for(
 def test_a_deleted_connector_leaves_nothing(
     broker: Broker, settings: SinkSettings, state_topic: str, work: Callable[[SinkSettings], Worker]
 ) -> None:
-    """Whoever has its name next begins with nothing; others keep theirs. A topic that is not there is named."""
+    """Whoever has its name next begins with nothing; others keep theirs. An absent topic has nothing to forget."""
     there = shared(settings, state_topic)
     broker.produce(there.kafka.topics[0], [(None, b'{"id": 1}')] * 5)
     work(there).plan()
@@ -229,6 +229,7 @@ def test_a_deleted_connector_leaves_nothing(
     assert not any(learned(other, state_topic).values())
     learned_topic.forget(settings.name, there.kafka)
     assert not any(learned(settings, state_topic).values())
+    learned_topic.forget(settings.name, shared(settings, "absent").kafka)
     with pytest.raises(KafkaRefused, match=saying("Topic absent", "parquet-sink.state.storage.topic", "is not there")):
         learned(settings, "absent")
 

@@ -267,6 +267,22 @@ def test_who_leave_together_are_gone_at_once(group: Group, gap_s: float) -> None
     assert group.listed() == []
 
 
+@pytest.mark.parametrize("gap_s", [0.0, 0.05, 0.1, 0.2, 0.4])
+def test_who_leave_while_another_joins_are_gone_at_once(group: Group, gap_s: float) -> None:
+    """A stop in the middle of a rebalance leaves no member behind, and who joined leads; a joiner may leave, too."""
+    leaving = [group.joined("a:1", session_ms=LONG_MS), group.joined("b:2", session_ms=LONG_MS)]
+    joining, stays = (in_this_process(group, worker_id, LONG_MS) for worker_id in ("c:3", "d:4"))
+    time.sleep(gap_s)
+    for worker in leaving:
+        worker.send(signal.SIGTERM)
+    joining.leave()
+    assert [worker.process.wait(LONG_MS / 1000) for worker in leaving] == [0, 0]
+    until(lambda: stays.now().leads, LONG_MS / 2000, "who joined does not lead: the group waits for one that left")
+    assert [member.worker_id for member in group.listed()] == ["d:4"]
+    stays.leave()
+    assert group.listed() == []
+
+
 @pytest.mark.in_turn
 def test_a_coordinator_that_was_away_finds_all_again(tmp_path: Path) -> None:
     """Frozen for less than a session it costs no membership. After a longer time all join anew, and one leads."""

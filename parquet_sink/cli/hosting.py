@@ -80,7 +80,7 @@ def loader(plan: Plan) -> Callable[[Mapping[str, str], str], Loaded]:
         (found,) = checked.connectors
         problems = (*found.problems, *checked.worker.problems, *checked.shared)
         settings = None if problems else found.settings
-        again = loaded.again if problems == loaded.problems else None
+        again = found.again if problems == found.problems else None
         return replace(found, problems=problems, settings=settings, again=again)
 
     return load_one
@@ -150,8 +150,11 @@ def host(plan: Plan, store: ConfigStore, known: Mapping[str, Loaded], listeners:
 
 def _with_own_folder(worker: Worker, worker_id: str) -> Worker:
     """Several workers of a group may run on one machine, each with folders of its own for the same connectors."""
-    own = os.path.join(worker.store_folder or tempfile.gettempdir(), "workers", quote(worker_id, safe=""))
-    return hosted(worker, own)
+    name, memory_dir = quote(worker_id, safe=""), worker.machine.memory_dir
+    own = hosted(worker, os.path.join(worker.store_folder or tempfile.gettempdir(), "workers", name))
+    if memory_dir is None:
+        return own
+    return replace(own, machine=replace(own.machine, memory_dir=os.path.join(memory_dir, name)))
 
 
 def _cluster(plan: Plan, settings: "DistributedSettings", rest: RestSettings) -> "Cluster":

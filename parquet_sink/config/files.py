@@ -16,6 +16,7 @@ from parquet_sink.errors import InvalidConfiguration
 LARGEST_BYTES = 1024 * 1024
 """Of a configuration file."""
 _MEMORY_DIR = "/dev/shm"
+_MEMORY_FOLDER = "parquet-sink"
 
 
 def this_machine() -> Machine:
@@ -23,7 +24,7 @@ def this_machine() -> Machine:
     writable = os.path.isdir(_MEMORY_DIR) and os.access(_MEMORY_DIR, os.W_OK | os.X_OK)
     return Machine(
         tmp_dir=tempfile.gettempdir(),
-        memory_dir=_MEMORY_DIR if writable else None,
+        memory_dir=os.path.join(_MEMORY_DIR, _MEMORY_FOLDER) if writable else None,
         working_dir=os.getcwd(),
         is_file=os.path.isfile,
         read_text=lambda path: _read(Path(path)).decode("utf-8-sig"),

@@ -22,11 +22,11 @@ def _no_text(path: str) -> str:
 class Machine:
     """Folders, files and environment of the process that runs the connectors.
 
-    memory_dir: a writable memory-backed folder, None where there is none. read_text: the file's text as UTF-8, raises
-    OSError or UnicodeDecodeError. environ is kept out of the repr: it holds secrets. providers: config providers by
-    name, where the worker file names none; None: Kafka's own three. stdout: a path by which other processes of this
-    machine reach its standard output.
-    no_standard_input: why standard input cannot be read; empty when it can.
+    memory_dir: the folder for files in memory, which need not exist; None where no memory-backed folder is writable.
+    read_text: the file's text as UTF-8, raises OSError or UnicodeDecodeError. environ is kept out of the repr: it
+    holds secrets. providers: config providers by name, where the worker file names none; None: Kafka's own three.
+    stdout: a path by which other processes of this machine reach its standard output. no_standard_input: why standard
+    input cannot be read; empty when it can.
     """
 
     tmp_dir: str = "/tmp"

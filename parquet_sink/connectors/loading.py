@@ -40,7 +40,8 @@ class Loaded:
     """settings is None exactly when there are problems. Each problem reads `Invalid [key]. reason`.
 
     properties: as they were given, placeholders unresolved; resolved: with what providers gave. again: how reading it
-    is tried again, where all that is wrong with it may pass without anybody's hand, because a config provider is away.
+    is tried again, where all that is wrong with it may pass without a change of it: a config provider is unavailable,
+    or a folder is not mounted.
     """
 
     settings: ConnectorSettings | None

@@ -15,7 +15,7 @@ from parquet_sink.distributed.topics import (
     state_topic_of,
 )
 from parquet_sink.errors import InvalidConfiguration, KafkaFailed
-from parquet_sink.kafka.client.rights import Right
+from parquet_sink.kafka.client.rights import Right, name_lacking
 from parquet_sink.kafka.cluster.compacted_topic import CompactedTopic, CompactedTopics
 from parquet_sink.kafka.cluster.requests import Rights
 from parquet_sink.kafka.group.fence import try_fence
@@ -86,7 +86,7 @@ class _Lacking(Exception):
 def _may(lacking: list[Right] | None, to_do: str) -> str:
     """Raises _Lacking. lacking: None where brokers do not tell."""
     if lacking:
-        raise _Lacking(" ".join(f"{right.words} is missing. {right.cure()}." for right in lacking))
+        raise _Lacking(name_lacking(lacking))
     return f"it may {to_do}" if lacking is not None else f"whether it may {to_do} is seen at the start"
 
 

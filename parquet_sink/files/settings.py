@@ -1,6 +1,5 @@
 """Keys and settings of local Parquet files: where and how they are written. Sizes are bytes."""
 
-import posixpath
 from typing import ClassVar, Final, Literal
 
 from parquet_sink.config.declared import LocalPath, ShortBytes, declared, key
@@ -16,12 +15,11 @@ CODEC: Final = ems("parquet.compression.codec")
 ROW_GROUP: Final = ems("parquet.row.group.size.bytes")
 KEEP: Final = ems("debug.keep.parquet.files")
 _FILE_SIZE: Final = ems("commit.size.bytes")
-_MEMORY_FOLDER: Final = "parquet-sink"
 
 
 def _tmp_dir(values: Values, machine: Machine) -> str:
     if values.flag(IN_MEMORY) and machine.memory_dir is not None:
-        return posixpath.join(machine.memory_dir, _MEMORY_FOLDER)
+        return machine.memory_dir
     return values.text(TMP_DIR) or machine.tmp_dir
 
 
@@ -46,7 +44,7 @@ class FileSettings:
     in_memory: ClassVar[bool] = key(
         IN_MEMORY,
         "Keep Parquet files in a memory-backed folder (`/dev/shm`) in place of `connect.ems.tmp.dir`; kept files are "
-        "off then. An error on a machine that has no such folder.",
+        "off then. An error on a machine that has no such folder. Workers of a group have a folder each.",
         default=False,
     )
     codec: Codec = key(

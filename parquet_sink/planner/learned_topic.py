@@ -21,9 +21,10 @@ from parquet_sink.errors import BrokerAway, KafkaFailed, KafkaRefused
 from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.log import ClientLog
-from parquet_sink.kafka.client.rights import to_write
+from parquet_sink.kafka.client.rights import name_lacking, to_write
 from parquet_sink.kafka.cluster.cluster import KafkaCluster
 from parquet_sink.kafka.cluster.compacted_topic import CompactedTopic, CompactedTopics
+from parquet_sink.kafka.cluster.requests import Rights
 from parquet_sink.kafka.group.fence import Fence, StateRecords
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.state.sqlite import LEARNED_KEYS, LearnedRow, LearnedRows, SqliteStore
@@ -92,29 +93,37 @@ class LearnedTopic:
 
     def load(self, state: SqliteStore) -> None:
         """Has the store know what the topic has; once. To be called when the fence was taken. Raises KafkaFailed."""
-        if self._state is not None or not self._is_there():
+        if self._state is not None or not self._is_usable():
             return
         found = self._read()
         state.take_learned(found)
         self._state, self._sent = state, found
 
-    def _is_there(self) -> bool:
-        """Make the topic in a cluster that does not have it. Return False if that is refused. Raise KafkaFailed."""
+    def _is_usable(self) -> bool:
+        """Make the topic in a cluster that does not have it. Return False if a right is missing. Raise KafkaFailed.
+
+        A commit that writes to a topic without the right to fails as a whole, so the rights are looked at before.
+        """
         try:
             CompactedTopics(self._kafka, self._client_log).ensure(wanted_state_topic(self._topic))
+            rights = Rights(self._kafka, self._client_log)
+            why = name_lacking([*rights.lacking_to_read([self._topic]), *rights.lacking_to_write(self._topic)])
         except KafkaRefused as error:
-            log.warning(
-                "connector %s: a worker that takes it over repeats rows in other files. %s", self._connector, error
-            )
-            return False
-        return True
+            why = str(error)
+        if why:
+            what = "connector %s: a worker that takes it over repeats rows in other files. %s cannot be used. %s"
+            log.warning(what, self._connector, self._what, why)
+        return not why
 
     def changes(self) -> StateRecords:
         """What differs from what the topic has."""
         return self._records_for({} if self._state is None else self._state.learned_rows())
 
     def forget(self, fence: Fence, tables: Collection[str]) -> None:
-        """Removes the connector's rows of these tables from the topic. Raises KafkaException, KafkaFailed."""
+        """Remove the connector's rows of these tables from the topic, if it exists. Raise KafkaException, KafkaFailed."""
+        if CompactedTopics(self._kafka, self._client_log).look(wanted_state_topic(self._topic)) is None:
+            return
+        fence.take()
         self._sent = self._read()
         fence.commit(
             [], None, self._records_for({name: rows for name, rows in self._sent.items() if name not in tables})
@@ -203,7 +212,6 @@ def forget(connector: str, kafka: KafkaSettings, tables: Collection[str] = tuple
     topic = LearnedTopic(connector, kafka, KafkaCluster(kafka, client_log), client_log)
     fence = Fence(kafka, client_log)
     try:
-        fence.take()
         topic.forget(fence, tables)
     except KafkaException as error:
         raise topic.failed(error.args[0]) from None

@@ -112,10 +112,10 @@ class RestartSettings:
     )
     away_ms: Milliseconds = key(
         ems("away.timeout.ms"),
-        "How long brokers that do not answer, and in a worker a config provider that does not answer when a stored "
-        "connector is to start, are waited for before the connector fails, in milliseconds; `-1` without end. At the "
-        "start of `run` without `listeners` brokers are waited for as long as `default.api.timeout.ms` says, a minute "
-        "by default.",
+        "How long brokers that do not answer, and in a worker a config provider or a folder that is unavailable when a "
+        "stored connector is to start, are waited for before the connector fails, in milliseconds; `-1` without end. "
+        "At the start of `run` without `listeners` brokers are waited for as long as `default.api.timeout.ms` says, a "
+        "minute by default.",
         default=-1,
         minimum=-1,
     )

@@ -53,7 +53,8 @@ class TargetSettings(Protocol):
     """What one target is set up with: a frozen dataclass, handed over by value, that opens its target.
 
     target_table: what the target makes of the files, for messages. Settings may also have, each read by a function
-    below: `address`, `place`, `told_by_address`, `problems(environment)`, `needs_timestamp`, `read_outs`.
+    below: `address`, `place`, `told_by_address`, `problems(environment)`, `problems_may_pass`, `needs_timestamp`,
+    `read_outs`.
     """
 
     @property
@@ -90,6 +91,11 @@ def problems_of(target: TargetSettings, environment: Mapping[str, str]) -> Itera
     """What is wrong as far as it can be told without connecting or writing, each as `Invalid [key]. reason; cure`."""
     problems = getattr(target, "problems", None)
     return () if problems is None else problems(environment)
+
+
+def may_pass(place: object) -> bool:
+    """Return True if the problems of a target, an archive or a record sink may pass: a folder may be mounted again."""
+    return bool(getattr(place, "problems_may_pass", False))
 
 
 def probe_topic(target: Target, topic: str, table: str, seconds_left: float) -> ProbeResult:

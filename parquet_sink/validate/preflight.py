@@ -30,7 +30,7 @@ from parquet_sink.parked.settings import DIR, MAX_BYTES
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.settings.record_sink import RecordSinkSettings
 from parquet_sink.settings.sink import SinkSettings
-from parquet_sink.targets.settings import TargetSettings, place_of, problems_of
+from parquet_sink.targets.settings import TargetSettings, may_pass, place_of, problems_of
 from parquet_sink.worker_config.worker import STORE_FOLDER, Worker
 
 _TLS = "schema.registry.ssl."
@@ -41,7 +41,8 @@ _PROTOCOL = "security.protocol"
 class Found:
     """Problems by whose they are, each once, in the order in which they were found. warnings: the connector's.
 
-    defaults: of the worker file. on_cluster, keeps: as of `inspect`.
+    passing: those of the connector's folders, which may be mounted again. defaults: of the worker file. on_cluster,
+    keeps: as of `inspect`.
     """
 
     defaults: Worker
@@ -51,7 +52,13 @@ class Found:
     connector: dict[str, None] = field(default_factory=dict)
     worker: dict[str, None] = field(default_factory=dict)
     machine: dict[str, None] = field(default_factory=dict)
+    passing: set[str] = field(default_factory=set)
     warnings: list[str] = field(default_factory=list)
+
+    def note_folder(self, problem: str) -> None:
+        """Note a problem of a folder, which may pass without a change of the configuration."""
+        self.connector[problem] = None
+        self.passing.add(problem)
 
 
 def inspect(
@@ -77,11 +84,19 @@ def inspect(
         )
         if loaded.settings is not None:
             _inspect(loaded.settings, found)
-        told = (without_provided(texts, loaded.resolved) for texts in (found.connector, found.warnings))
-        own, warnings = (*loaded.problems, *next(told)), (*loaded.warnings, *next(told))
-        connectors.append(replace(loaded, problems=own, warnings=warnings, settings=None if own else loaded.settings))
+        connectors.append(_with_found(loaded, found))
     problems = without_provided(worker, checked.worker.resolved)
     return Checked(replace(checked.worker, problems=problems), tuple(connectors), tuple(machine))
+
+
+def _with_found(loaded: Loaded, found: Found) -> Loaded:
+    """Return the connector with its problems and warnings; it is tried again if all its problems may pass."""
+    told = (without_provided(texts, loaded.resolved) for texts in (found.connector, found.warnings))
+    own, warnings = (*loaded.problems, *next(told)), (*loaded.warnings, *next(told))
+    settings, again = loaded.settings, loaded.again
+    if settings is not None and own and found.connector.keys() <= found.passing:
+        again = settings.restart
+    return replace(loaded, problems=own, warnings=warnings, settings=None if own else settings, again=again)
 
 
 def _inspect(settings: ConnectorSettings, found: Found) -> None:
@@ -93,7 +108,7 @@ def _inspect(settings: ConnectorSettings, found: Found) -> None:
 def _tmp_dir(settings: ConnectorSettings, found: Found) -> None:
     reason = _unusable(settings.tmp_dir, settings.name)
     if reason is not None:
-        found.connector[f"Invalid [connect.ems.tmp.dir]. {reason}"] = None
+        found.note_folder(f"Invalid [connect.ems.tmp.dir]. {reason}")
     elif (told := _may_be_emptied(settings.tmp_dir, found.defaults)) is not None:
         found.warnings.append(told)
 
@@ -101,7 +116,7 @@ def _tmp_dir(settings: ConnectorSettings, found: Found) -> None:
 def sink_problems(settings: SinkSettings, found: Found) -> None:
     """Adds those of a sink that writes Parquet files."""
     _topics(settings, found)
-    _note(problems_of(settings.target, found.environment), found)
+    _note(settings.target, problems_of(settings.target, found.environment), found)
     if settings.archive is not None:
         _archive(settings.archive, settings.target, found)
     if found.keeps:
@@ -111,7 +126,7 @@ def sink_problems(settings: SinkSettings, found: Found) -> None:
 def record_sink_problems(settings: RecordSinkSettings, found: Found) -> None:
     """Adds those of a sink that takes records."""
     _topics(settings, found)
-    found.connector |= dict.fromkeys(settings.sink.problems())
+    _note(settings.sink, settings.sink.problems(), found)
 
 
 def _topics(settings: SinkSettings | RecordSinkSettings, found: Found) -> None:
@@ -154,7 +169,7 @@ def check_producer(settings: DeadLetterSettings, found: Found) -> None:
 def _archive(archive: ArchiveSettings, target: TargetSettings, found: Found) -> None:
     """Whether it can be used, and is another place than the target's also where names tell nothing."""
     problems = [*archive.place.problems(found.environment)]
-    _note(problems, found)
+    _note(archive.place, problems, found)
     place = place_of(target)
     reason = None if problems or place is None else why_same(_real(archive.address), _real(place), archive.address)
     if reason is not None:
@@ -167,11 +182,16 @@ def _real(address: str) -> str:
     return f"{scheme}:{os.path.realpath(path)}" if path.startswith("/") and not path.startswith("//") else address
 
 
-def _note(problems: Iterable[str], found: Found) -> None:
+def _note(place: object, problems: Iterable[str], found: Found) -> None:
     """What is told of a variable of the environment is not the connector's."""
     for text in problems:
         variable = text.partition("]")[0].removeprefix("Invalid [")
-        (found.machine if variable in found.environment else found.connector)[text] = None
+        if variable in found.environment:
+            found.machine[text] = None
+        elif may_pass(place):
+            found.note_folder(text)
+        else:
+            found.connector[text] = None
 
 
 def _registry(side: str, registry: RegistrySettings, found: Found) -> None:
@@ -198,7 +218,7 @@ def _parked(settings: SinkSettings, system_tmp: str, found: Found) -> None:
     if settings.errors.parks and base is not None:
         reason = _unusable(base, settings.name)
         if reason is not None:
-            found.connector[f"Invalid [{DIR}]. {reason}"] = None
+            found.note_folder(f"Invalid [{DIR}]. {reason}")
             return
     if settings.errors.parks and base is None and settings.files.tmp_dir == system_tmp:
         found.warnings.append(

@@ -16,7 +16,7 @@ from parquet_sink.errors import BrokerAway, InvalidConfiguration, KafkaFailed, K
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.client.options import NO_EFFECT
-from parquet_sink.kafka.client.rights import Right
+from parquet_sink.kafka.client.rights import Right, name_lacking
 from parquet_sink.kafka.client_settings import shared_with_consumer
 from parquet_sink.kafka.cluster.cluster import KafkaCluster
 from parquet_sink.kafka.cluster.requests import Brokers, Rights
@@ -233,7 +233,7 @@ def lacking_to_write(settings: DeadLetterSettings) -> str | None:
 def _findings(lacking: Iterable[Right]) -> Iterator[Finding]:
     every = list(lacking)
     for right in every[:MOST_NAMED]:
-        yield Finding(Health.FAILED, "rights", f"{right.words} is missing. {right.cure()}.")
+        yield Finding(Health.FAILED, "rights", name_lacking([right]))
     if len(every) > MOST_NAMED:
         yield Finding(Health.FAILED, "rights", f"{len(every) - MOST_NAMED} more are missing.")
 

@@ -13,9 +13,11 @@ import requests
 from parquet_sink.cli import hosting
 from parquet_sink.cli.hosting import Plan, loader, trace_listeners
 from parquet_sink.cli.main import main
+from parquet_sink.config.machine import Machine
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.errors import SetupError
 from parquet_sink.process.signals import StopRequest
+from parquet_sink.settings.connector import RestartSettings
 from parquet_sink.worker.herder.store import FileConfigStore, StoredConnector
 from parquet_sink.worker.herder.values import TargetState
 from parquet_sink.worker.loop import worker
@@ -202,3 +204,32 @@ def test_with_a_collector_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
     (listener,) = trace_listeners(NAMED)
     listener.close([])
+
+
+def test_an_unavailable_folder_is_tried_again(tmp_path: Path) -> None:
+    """A folder may be mounted again, so the configuration is read again; beside a wrong key nothing is."""
+    load = loader(Plan(Worker(bootstrap_servers="there:9092"), StopRequest()))
+    lines = connector_lines(tmp_path)
+    archived = {**lines, "connect.ems.archive.url": f"directory:{tmp_path}/archive"}
+    wrong = {**lines, "consumer.override.fetch.max.bytes": "many"}
+    for missing, folder in ((lines, "out"), (archived, "archive")):
+        found = load(missing, "orders")
+        assert (found.settings, found.again) == (None, RestartSettings())
+        assert load(wrong, "orders").again is None
+        (tmp_path / folder).mkdir()
+        assert load(missing, "orders").problems == ()
+    (tmp_path / "file").write_text("")
+    unusable = load({**lines, "connect.ems.tmp.dir": str(tmp_path / "file")}, "orders")
+    assert (unusable.settings, unusable.again) == (None, RestartSettings())
+
+
+def test_workers_of_a_group_have_memory_folders_of_their_own(tmp_path: Path) -> None:
+    """Two workers on one machine do not share a connector's lock, also if its files are kept in memory."""
+    (tmp_path / "out").mkdir()
+    worker = Worker(bootstrap_servers="there:9092", machine=Machine(memory_dir=str(tmp_path / "memory")))
+    lines = {**connector_lines(tmp_path), "connect.ems.inmemfs.enable": "true"}
+    alone = loader(Plan(worker, StopRequest()))(lines, "orders").require()
+    assert alone.tmp_dir == str(tmp_path / "memory")
+    workers = [hosting._with_own_folder(worker, worker_id) for worker_id in ("a:1", "b:1")]
+    folders = [loader(Plan(each, StopRequest()))(lines, "orders").require().tmp_dir for each in workers]
+    assert folders == [str(tmp_path / "memory" / name) for name in ("a%3A1", "b%3A1")]

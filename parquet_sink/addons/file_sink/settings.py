@@ -4,7 +4,7 @@ import os
 import socket
 import stat
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from parquet_sink.config.declared import LocalPath, declared, key
 from parquet_sink.config.key import Origin
@@ -23,6 +23,7 @@ FILE: Final = "file"
 class FileSinkSettings:
     """A `RecordSinkSetup`. file: None: standard output of the program, to which `stdout` leads on `host`."""
 
+    problems_may_pass: ClassVar[bool] = True
     file: LocalPath | None = key(
         FILE,
         "File that gets a line for each record, at its end; made when it is not there. See "

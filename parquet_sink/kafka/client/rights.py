@@ -53,6 +53,11 @@ class Right:
         return "the cluster" if self.resource == "cluster" else self.resource
 
 
+def name_lacking(rights: Iterable[Right]) -> str:
+    """Return what is missing, with the cure of each."""
+    return " ".join(f"{right.words} is missing. {right.cure()}." for right in rights)
+
+
 def missing(code: int, needs: Iterable[Right]) -> Right | None:
     """The right that a broker missed when it gave this answer; None where it is about no right."""
     resource = REFUSED.get(code)

@@ -3,7 +3,7 @@
 import posixpath
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from parquet_sink.config.declared import check as check_keys
 from parquet_sink.config.declared import declared, filled_by, keys_of, made, names_of
@@ -31,6 +31,7 @@ def folder_of(address: str) -> str:
 class FolderStore:
     """A folder that keeps files. folder: absolute, and there already. key: of the file that names it."""
 
+    problems_may_pass: ClassVar[bool] = True
     folder: str
     key: str = ENDPOINT
 
@@ -53,6 +54,7 @@ class FolderStore:
 class DirectorySettings:
     """folder: absolute, and there already. target_table: names the folder within it that the files are in."""
 
+    problems_may_pass: ClassVar[bool] = True
     folder: str = filled_by(ENDPOINT, computed=lambda values, machine: folder_of(values.text(ENDPOINT) or ""))
     target_table: str = filled_by(ems("target.table"), missing="give the name of the table that the target fills.")
 

@@ -16,7 +16,7 @@ CANARY = "canary-51c2-long-enough"
 
 MACHINE = Machine(
     tmp_dir="/var/tmp",
-    memory_dir="/dev/shm",
+    memory_dir="/dev/shm/parquet-sink",
     working_dir="/home/u",
     is_file=lambda path: path in ("/etc/ca.pem", "/home/u/ca.pem", "/a/file"),
     environ={"SECRET": CANARY, "URL": f"http://host/{CANARY}"},
