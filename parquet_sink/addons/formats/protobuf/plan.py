@@ -127,7 +127,7 @@ class _Planner:
 
     def _members(self, message: Any) -> Iterator[Member]:
         """Oneofs first, as ProtobufData has them."""
-        alone = self._proto3_optional(message)
+        alone = self._find_proto3_optional(message)
         fields = [field for field in message.fields if not is_group(self._compiled, field)]
         for oneof in message.oneofs:
             options = [field for field in oneof.fields if not is_group(self._compiled, field)]
@@ -135,10 +135,10 @@ class _Planner:
                 yield from self._oneof(oneof, options)
         for field in fields:
             if field.containing_oneof is None or field.name in alone:
-                yield self._member(field, field.name in alone)
+                yield self._member(field, field.name in alone or self._has_edition_presence(field))
 
-    def _proto3_optional(self, message: Any) -> frozenset[str]:
-        """Fields with the word `optional` in proto3: each stands in a oneof of its own, which is none in the text."""
+    def _find_proto3_optional(self, message: Any) -> frozenset[str]:
+        """Find fields with `optional` in proto3: each stands in a oneof of its own, which is none in the text."""
         if message.full_name not in self._alone:
             proto = descriptor_pb2.DescriptorProto()
             message.CopyToProto(proto)
@@ -158,11 +158,16 @@ class _Planner:
         shape = Struct(_struct_type(members), members)
         yield Member(name, shape, True, oneof.name, lambda message: message, made.WhichOneof)
 
-    def _member(self, field: Any, proto3_optional: bool) -> Member:
+    def _has_edition_presence(self, field: Any) -> bool:
+        """Return True for a field of an edition that has presence, as one with `optional` in proto3."""
+        return bool(field.file.name in self._compiled.editions and field.has_presence and not field.is_required)
+
+    def _member(self, field: Any, explicit: bool) -> Member:
+        """Plan a field. explicit: it is null when absent, whatever the settings say."""
         self.required |= field.is_required
-        keyword = proto3_optional or self._is_proto2_optional(field)
+        keyword = explicit or self._is_proto2_optional(field)
         single_message = field.type in _MESSAGES and not field.is_repeated
-        absent = single_message or proto3_optional or (keyword and self._settings.optional_for_proto2)
+        absent = single_message or explicit or (keyword and self._settings.optional_for_proto2)
         shape = self._field(field)
         return Member(
             field.name,

@@ -61,6 +61,9 @@ PROTO3 = f'syntax = "proto3"; {IMPORTS} message Rich {{ {FIELDS.format(o="")} op
 PROTO3 += " message Small { int32 x = 1; }"
 PROTO2 = f'syntax = "proto2"; {IMPORTS} message Rich {{ {FIELDS.format(o="optional ")} required int32 p = 71; }}'
 PROTO2 += " message Small { required int32 x = 1; }"
+EDITION = f'edition = "2023"; {IMPORTS} message Rich {{ {FIELDS.format(o="")} int32 p = 71 [default = 7]; '
+EDITION += "int32 q = 72 [features.field_presence = IMPLICIT]; C c = 73; repeated C cs = 74; } "
+EDITION += "message Small { int32 x = 1; } enum C { option features.enum_type = CLOSED; P = 0; Q = 1; R = 9; }"
 SIMPLE = 'syntax = "proto3"; import "google/protobuf/timestamp.proto"; message M { int32 a = 1; N n = 2; } '
 SIMPLE += "message N { repeated google.protobuf.Timestamp at = 1; }"
 
@@ -232,7 +235,7 @@ def decode(text: str, variant: int, values: Sequence[bytes]) -> dict[int, object
 
 
 @given(
-    st.sampled_from([PROTO3, PROTO2]),
+    st.sampled_from([PROTO3, PROTO2, EDITION]),
     st.integers(0, len(VARIANTS) - 1),
     st.integers(0, 2**32),
     st.integers(1, 40),

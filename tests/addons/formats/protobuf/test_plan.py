@@ -175,12 +175,37 @@ def test_proto2() -> None:
     assert planned(PROTO2).required
 
 
-def test_editions_have_defaults_as_protobuf_data_has_them() -> None:
-    """Scalars of editions are never null, unless they are in a oneof."""
-    text = 'edition = "2023"; message M { int32 a = 1; N n = 2 [features.message_encoding = DELIMITED]; } '
-    text += "message N { int32 x = 1; }"
-    assert value(text, "") == {"a": 0, "n": None}
-    assert value(text, "n { x: 4 }") == {"a": 0, "n": {"x": 4}}
+EDITION = """edition = "2023"; message M { int32 qty = 1 [default = 7]; string plain = 2;
+  int32 implicit = 3 [features.field_presence = IMPLICIT]; int32 must = 4 [features.field_presence = LEGACY_REQUIRED];
+  E open = 5; C closed = 6; N n = 7 [features.message_encoding = DELIMITED]; repeated C many = 8;
+  map<string, C> m = 9; } message N { int32 x = 1; } enum E { A = 0; }
+  enum C { option features.enum_type = CLOSED; P = 0; Q = 3; }"""
+
+
+def test_editions_have_null_where_a_field_is_absent() -> None:
+    """A field of an edition is null when absent, as its features give it presence; without presence it has its zero."""
+    absent = {"qty": None, "plain": None, "implicit": 0, "must": 1, "open": None, "closed": None, "n": None}
+    for settings in ({}, {"optional_for_proto2": False}, {"wrapper_for_nullables": True}):
+        assert value(EDITION, "must: 1", **settings) == absent | {"many": [], "m": []}
+    present = value(EDITION, 'must: 1 qty: 0 plain: "" open: A n { x: 4 }')
+    assert present == absent | {"qty": 0, "plain": "", "open": "A", "n": {"x": 4}, "many": [], "m": []}
+    assert required(EDITION, optional_for_nullables=True) == ["implicit", "must"]
+
+
+CLOSED = """syntax = "proto2"; message M { optional C closed = 6; repeated C many = 8; map<string, C> m = 9; }
+  enum C { P = 0; Q = 3; }"""
+
+
+@pytest.mark.parametrize("text", [CLOSED, EDITION])
+@pytest.mark.parametrize("int_for_enums", [True, False])
+def test_a_closed_enum_has_no_unknown_numbers(text: str, int_for_enums: bool) -> None:
+    """A number that a closed enum does not have is an unknown field: null, no item of a list, no entry of a map."""
+    how = planned(text, int_for_enums=int_for_enums)
+    data = b"\x20\x00\x30\x09" + b"\x40\x03\x40\x09" + b"\x4a\x05\x0a\x01a\x10\x09" + b"\x4a\x05\x0a\x01b\x10\x03"
+    values = row(how.shape, how.message.FromString(data))
+    assert isinstance(values, dict)
+    known = 3 if int_for_enums else "Q"
+    assert [values[name] for name in ("closed", "many", "m")] == [None, [known], [("b", known)]]
 
 
 OPTIONALITY = """message M { int32 a = 1; optional int32 b = 2; N c = 3; repeated int32 d = 4; map<string, int32> e = 5;
