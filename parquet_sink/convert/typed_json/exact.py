@@ -6,6 +6,7 @@ to size, a value that is not of its type is refused here, by its path.
 
 import binascii
 import json
+import math
 import struct
 from collections.abc import Callable
 from decimal import Context, Decimal, InvalidOperation
@@ -91,11 +92,17 @@ def _to_integer(value: object, name: str) -> int:
     raise Unfit(f"is {named(value)}, and it should be a whole number ({name})")
 
 
+_NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+"""Fractions that JSON has no numbers for, as Connect's JsonConverter writes them."""
+
+
 def _read_float64(value: object) -> object:
     if type(value) is float:
         return value
     if type(value) is int or type(value) is Decimal:
         return float(value)
+    if type(value) is str and value in _NOT_FINITE:
+        return _NOT_FINITE[value]
     raise Unfit(f"is {named(value)}, and it should be a number")
 
 

@@ -17,6 +17,8 @@ fields is asked of a message; methods are those of its class, where no name of a
     google.protobuf.*Value                  as the scalar it holds, with wrapper.for.raw.primitives (the default) or
                                             wrapper.for.nullables; else a struct
     google.protobuf.Timestamp               timestamp; google.type.Date a date, google.type.TimeOfDay a time
+    google.protobuf.Struct, Value and
+    ListValue                               string, their JSON text
     confluent.type.Decimal                  decimal, of the field's `precision` and `scale`, else 64 and 0
     any other message                       struct
 """
@@ -73,20 +75,27 @@ _NO_KEYS = {
 }
 _LOGICAL = {
     "google.protobuf.Timestamp": Scalar(pa.timestamp("ms", "UTC"), values.timestamp),
-    "google.type.Date": Scalar(pa.date32(), values.date),
-    "google.type.TimeOfDay": Scalar(pa.time32("ms"), values.time_of_day),
+    "google.protobuf.Struct": Scalar(pa.string(), values.to_struct_text),
+    "google.protobuf.ListValue": Scalar(pa.string(), values.to_list_text),
+    "google.protobuf.Value": Scalar(pa.string(), values.to_value_text),
+}
+_WITH_PARTS = {
+    "google.type.Date": (pa.date32(), values.to_date),
+    "google.type.TimeOfDay": (pa.time32("ms"), values.to_time),
 }
 _DECIMAL = "confluent.type.Decimal"
 _WRAPPERS = {f"google.protobuf.{kind}Value" for kind in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32")}
 _WRAPPERS |= {f"google.protobuf.{kind}Value" for kind in ("Bool", "String", "Bytes")}
 
 
-def plan(compiled: Compiled, message: Any, settings: ProtobufConverter) -> Plan:
+def plan(compiled: Compiled, message: Any, settings: ProtobufConverter, as_parts: frozenset[str] = frozenset()) -> Plan:
     """How records of the message type `message` (a descriptor) are read.
+
+    as_parts: full names of fields whose date or time is a struct of its parts.
 
     Raises InvalidValue for a type that no columns can be: recursive, too deep, too wide, two fields of one name.
     """
-    planner = _Planner(compiled, settings)
+    planner = _Planner(compiled, settings, as_parts)
     root = planner.root(message)
     made = message_factory.GetMessageClass(message)
     return Plan(message.full_name, root, made, planner.required, Growth(message))
@@ -95,9 +104,10 @@ def plan(compiled: Compiled, message: Any, settings: ProtobufConverter) -> Plan:
 class _Planner:
     """One walk over a message type. Counts what it meets, so that no schema can ask for endless columns."""
 
-    def __init__(self, compiled: Compiled, settings: ProtobufConverter) -> None:
+    def __init__(self, compiled: Compiled, settings: ProtobufConverter, as_parts: frozenset[str]) -> None:
         self.required = False
         self._compiled = compiled
+        self._as_parts = as_parts
         self._settings = settings
         self._fields = 0
         self._characters = 0
@@ -127,7 +137,7 @@ class _Planner:
 
     def _members(self, message: Any) -> Iterator[Member]:
         """Oneofs first, as ProtobufData has them."""
-        alone = self._proto3_optional(message)
+        alone = self._find_proto3_optional(message)
         fields = [field for field in message.fields if not is_group(self._compiled, field)]
         for oneof in message.oneofs:
             options = [field for field in oneof.fields if not is_group(self._compiled, field)]
@@ -135,10 +145,10 @@ class _Planner:
                 yield from self._oneof(oneof, options)
         for field in fields:
             if field.containing_oneof is None or field.name in alone:
-                yield self._member(field, field.name in alone)
+                yield self._member(field, field.name in alone or self._has_edition_presence(field))
 
-    def _proto3_optional(self, message: Any) -> frozenset[str]:
-        """Fields with the word `optional` in proto3: each stands in a oneof of its own, which is none in the text."""
+    def _find_proto3_optional(self, message: Any) -> frozenset[str]:
+        """Find fields with `optional` in proto3: each stands in a oneof of its own, which is none in the text."""
         if message.full_name not in self._alone:
             proto = descriptor_pb2.DescriptorProto()
             message.CopyToProto(proto)
@@ -158,11 +168,16 @@ class _Planner:
         shape = Struct(_struct_type(members), members)
         yield Member(name, shape, True, oneof.name, lambda message: message, made.WhichOneof)
 
-    def _member(self, field: Any, proto3_optional: bool) -> Member:
+    def _has_edition_presence(self, field: Any) -> bool:
+        """Return True for a field of an edition that has presence, as one with `optional` in proto3."""
+        return bool(field.file.name in self._compiled.editions and field.has_presence and not field.is_required)
+
+    def _member(self, field: Any, explicit: bool) -> Member:
+        """Plan a field. explicit: it is null when absent, whatever the settings say."""
         self.required |= field.is_required
-        keyword = proto3_optional or self._is_proto2_optional(field)
+        keyword = explicit or self._is_proto2_optional(field)
         single_message = field.type in _MESSAGES and not field.is_repeated
-        absent = single_message or proto3_optional or (keyword and self._settings.optional_for_proto2)
+        absent = single_message or explicit or (keyword and self._settings.optional_for_proto2)
         shape = self._field(field)
         return Member(
             field.name,
@@ -234,6 +249,9 @@ class _Planner:
             return Scalar(column, values.to_decimal(column))
         if name in _WRAPPERS and (self._settings.wrapper_for_raw_primitives or self._settings.wrapper_for_nullables):
             return _unwrapped(message)
+        if name in _WITH_PARTS and field.full_name not in self._as_parts:
+            arrow, to_converter = _WITH_PARTS[name]
+            return Scalar(arrow, to_converter(field.full_name))
         return _LOGICAL.get(name) or self._struct(message)
 
     def _params(self, field: Any) -> dict[str, str]:

@@ -12,6 +12,7 @@ from parquet_sink.addons.formats.protobuf.expansion import Growth
 from parquet_sink.convert import calendars
 from parquet_sink.convert.decoded import DEFAULT_PRECISION, MAX_PRECISION, decimal_type
 from parquet_sink.convert.invalid import InvalidValue, Unfit
+from parquet_sink.convert.json.exact import text_of
 
 _FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_799
 _NANOS = 1_000_000_000
@@ -43,20 +44,84 @@ def timestamp(value: Any) -> int:
     return int(seconds * 1000 + nanos // 1_000_000)
 
 
-def date(value: Any) -> int:
-    """A google.type.Date in days since 1970; year, month and day must be given."""
-    year, month, day = value.year, value.month, value.day
-    if not (1 <= year <= 9999 and 1 <= month <= 12 and 1 <= day <= calendar.monthrange(year, month)[1]):
-        raise Unfit("is not a date of the years 1 to 9999")
-    return calendars.gregorian_month(int(year), int(month)) + int(day) - 1
+class UnrepresentableValue(Unfit):
+    """A valid date or time that its column has no value for: a record has its parts in place of it.
+
+    field: the full name of the Protobuf field.
+    """
+
+    def __init__(self, reason: str, field: str) -> None:
+        super().__init__(reason)
+        self.field = field
 
 
-def time_of_day(value: Any) -> int:
-    """A google.type.TimeOfDay in whole milliseconds since midnight; neither 24:00 nor leap seconds."""
-    hours, minutes, seconds, nanos = value.hours, value.minutes, value.seconds, value.nanos
-    if not (0 <= hours < 24 and 0 <= minutes < 60 and 0 <= seconds < 60 and 0 <= nanos < _NANOS):
-        raise Unfit("is not a time of day")
-    return int(((hours * 60 + minutes) * 60 + seconds) * 1000 + nanos // 1_000_000)
+def to_date(field: str) -> Convert:
+    """Return a converter from google.type.Date to days since 1970; a date of zeros is null.
+
+    It raises UnrepresentableValue for a date without year, month or day, Unfit for one that is not in the calendar.
+    """
+
+    def convert(value: Any) -> int | None:
+        year, month, day = value.year, value.month, value.day
+        most = calendar.monthrange(year or 4, month or 1)[1] if 0 <= year <= 9999 and 0 <= month <= 12 else -1
+        if not 0 <= day <= most or (day and not month):
+            raise Unfit("is not a date of the years 1 to 9999")
+        if year and month and day:
+            return calendars.gregorian_month(int(year), int(month)) + int(day) - 1
+        if not (year or month or day):
+            return None
+        raise UnrepresentableValue("is a date without year, month or day", field)
+
+    return convert
+
+
+def to_time(field: str) -> Convert:
+    """Return a converter from google.type.TimeOfDay to whole milliseconds since midnight.
+
+    It raises UnrepresentableValue for 24:00 and for a leap second, Unfit for what is no time of day.
+    """
+
+    def convert(value: Any) -> int:
+        hours, minutes, seconds, nanos = value.hours, value.minutes, value.seconds, value.nanos
+        if (hours, minutes, seconds, nanos) == (24, 0, 0, 0):
+            raise UnrepresentableValue("is 24:00", field)
+        if not (0 <= hours < 24 and 0 <= minutes < 60 and 0 <= seconds <= 60 and 0 <= nanos < _NANOS):
+            raise Unfit("is not a time of day")
+        if seconds == 60:
+            raise UnrepresentableValue("is a leap second", field)
+        return int(((hours * 60 + minutes) * 60 + seconds) * 1000 + nanos // 1_000_000)
+
+    return convert
+
+
+def to_struct_text(value: Any) -> str:
+    """Return the JSON text of a google.protobuf.Struct: keys sorted, numbers as doubles."""
+    return text_of(_to_object(value))
+
+
+def to_list_text(value: Any) -> str:
+    """Return the JSON text of a google.protobuf.ListValue."""
+    return text_of([_to_tree(item) for item in value.values])
+
+
+def to_value_text(value: Any) -> str | None:
+    """Return the JSON text of a google.protobuf.Value, None where it is null or has no kind."""
+    tree = _to_tree(value)
+    return None if tree is None else text_of(tree)
+
+
+def _to_object(value: Any) -> dict[str, object]:
+    fields = value.fields
+    return {name: _to_tree(fields[name]) for name in sorted(fields)}
+
+
+def _to_tree(value: Any) -> object:
+    kind = value.WhichOneof("kind")
+    if kind == "struct_value":
+        return _to_object(value.struct_value)
+    if kind == "list_value":
+        return [_to_tree(item) for item in value.list_value.values]
+    return None if kind is None or kind == "null_value" else getattr(value, kind)
 
 
 def to_decimal_type(params: Mapping[str, str]) -> pa.DataType:

@@ -21,7 +21,7 @@ from parquet_sink.addons.formats.protobuf.compile import compile_schema
 from parquet_sink.addons.formats.protobuf.decoder import decoder
 from parquet_sink.addons.formats.protobuf.indexes import message_at, read
 from parquet_sink.addons.formats.protobuf.plan import plan
-from parquet_sink.addons.formats.protobuf.values import Plan
+from parquet_sink.addons.formats.protobuf.values import Plan, UnrepresentableValue
 from parquet_sink.convert.decoded import Decoded, Decoder, SchemaColumns
 from parquet_sink.convert.invalid import InvalidValue, Unfit
 from parquet_sink.convert.registry.registered import RegisteredSchema
@@ -45,6 +45,8 @@ FIELDS = """
   {o}confluent.type.Decimal w4 = 64 [(confluent.field_meta) = {{ params: [{{ key: "scale", value: "3" }}] }}];
   {o}google.protobuf.StringValue w5 = 65; {o}google.protobuf.UInt64Value w6 = 66; {o}google.protobuf.Duration w7 = 67;
   repeated google.protobuf.Timestamp w8 = 68; {o}google.protobuf.Empty w9 = 69;
+  {o}google.protobuf.Struct j1 = 81; repeated google.protobuf.Value j2 = 82; {o}google.protobuf.ListValue j3 = 83;
+  repeated google.type.Date j4 = 84; map<string, google.type.TimeOfDay> j5 = 85;
   message Inner {{ {o}int32 a = 1; {o}string b = 2; repeated Leaf leaves = 3; oneof c {{ uint64 d = 4; Leaf e = 5; }} }}
   message Leaf {{ {o}double x = 1; repeated int32 ys = 2; map<string, google.protobuf.Timestamp> at = 3; }}
   message PairEntry {{ {o}string key = 1; {o}Inner value = 2; }}
@@ -55,12 +57,16 @@ IMPORTS = "".join(
     for name in (
         *("google/protobuf/timestamp", "google/protobuf/duration", "google/protobuf/empty", "google/type/date"),
         *("google/protobuf/wrappers", "google/type/timeofday", "confluent/meta", "confluent/type/decimal"),
+        "google/protobuf/struct",
     )
 )
 PROTO3 = f'syntax = "proto3"; {IMPORTS} message Rich {{ {FIELDS.format(o="")} optional int32 p = 71; }}'
 PROTO3 += " message Small { int32 x = 1; }"
 PROTO2 = f'syntax = "proto2"; {IMPORTS} message Rich {{ {FIELDS.format(o="optional ")} required int32 p = 71; }}'
 PROTO2 += " message Small { required int32 x = 1; }"
+EDITION = f'edition = "2023"; {IMPORTS} message Rich {{ {FIELDS.format(o="")} int32 p = 71 [default = 7]; '
+EDITION += "int32 q = 72 [features.field_presence = IMPLICIT]; C c = 73; repeated C cs = 74; } "
+EDITION += "message Small { int32 x = 1; } enum C { option features.enum_type = CLOSED; P = 0; Q = 1; R = 9; }"
 SIMPLE = 'syntax = "proto3"; import "google/protobuf/timestamp.proto"; message M { int32 a = 1; N n = 2; } '
 SIMPLE += "message N { repeated google.protobuf.Timestamp at = 1; }"
 
@@ -117,10 +123,10 @@ def known(message: Any, name: str, chance: random.Random) -> bool:
         message.year, message.month, message.day = (
             chance.choice([0 if wild else 1, 1969, 2024]),
             2,
-            chance.randint(1, 28),
+            0 if chance.random() < 0.1 else chance.randint(1, 30 if wild else 28),
         )
     elif name.endswith("TimeOfDay"):
-        message.hours, message.seconds = 24 if wild else chance.randrange(24), chance.randrange(60)
+        message.hours, message.seconds = chance.choice([24, 25]) if wild else chance.randrange(24), chance.randrange(60)
     elif name.endswith("type.Decimal"):
         message.value, message.scale = (
             chance.choice([b"\0", b"\x7f\xff", b"\xff\x01"]),
@@ -195,6 +201,12 @@ def planned(text: str, variant: int, indexes: tuple[int, ...]) -> Plan:
     return plan(compiled(text), message_at(compiled(text), indexes), replace(DEFAULTS, **VARIANTS[variant]))
 
 
+@cache
+def planned_parts(text: str, variant: int, indexes: tuple[int, ...], as_parts: frozenset[str]) -> Plan:
+    """The plan of a message type with the parts of some dates and times."""
+    return plan(compiled(text), message_at(compiled(text), indexes), replace(DEFAULTS, **VARIANTS[variant]), as_parts)
+
+
 def alone(text: str, variant: int, value: bytes) -> tuple[pa.DataType, object] | str | list[str]:
     """What one record becomes, by the definition; a list has what its reason says."""
     try:
@@ -203,7 +215,14 @@ def alone(text: str, variant: int, value: bytes) -> tuple[pa.DataType, object] |
         message = how.message.FromString(value[length:])
         if how.required and not message.IsInitialized():
             return ["lacks a required field", how.name]
-        array = pa.array([row(how.shape, message)], how.shape.arrow)
+        as_parts: frozenset[str] = frozenset()
+        while True:
+            try:
+                array = pa.array([row(how.shape, message)], how.shape.arrow)
+                break
+            except UnrepresentableValue as unrepresentable:
+                as_parts |= {unrepresentable.field}
+                how = planned_parts(text, variant, indexes, as_parts)
     except DecodeError:
         return ["not a Protobuf message", how.name]
     except (InvalidValue, Unfit) as error:
@@ -232,7 +251,7 @@ def decode(text: str, variant: int, values: Sequence[bytes]) -> dict[int, object
 
 
 @given(
-    st.sampled_from([PROTO3, PROTO2]),
+    st.sampled_from([PROTO3, PROTO2, EDITION]),
     st.integers(0, len(VARIANTS) - 1),
     st.integers(0, 2**32),
     st.integers(1, 40),

@@ -15,7 +15,7 @@ from parquet_sink.addons.formats.protobuf.columns import row
 from parquet_sink.addons.formats.protobuf.compile import Compiled, compile_schema
 from parquet_sink.addons.formats.protobuf.indexes import message_at
 from parquet_sink.addons.formats.protobuf.plan import MAX_DEPTH, MAX_FIELDS, plan
-from parquet_sink.addons.formats.protobuf.values import Plan
+from parquet_sink.addons.formats.protobuf.values import Plan, UnrepresentableValue
 from parquet_sink.convert.invalid import InvalidValue, Unfit
 from parquet_sink.convert.registry.registered import RegisteredSchema
 from parquet_sink.convert.settings import ConverterSettings
@@ -175,12 +175,37 @@ def test_proto2() -> None:
     assert planned(PROTO2).required
 
 
-def test_editions_have_defaults_as_protobuf_data_has_them() -> None:
-    """Scalars of editions are never null, unless they are in a oneof."""
-    text = 'edition = "2023"; message M { int32 a = 1; N n = 2 [features.message_encoding = DELIMITED]; } '
-    text += "message N { int32 x = 1; }"
-    assert value(text, "") == {"a": 0, "n": None}
-    assert value(text, "n { x: 4 }") == {"a": 0, "n": {"x": 4}}
+EDITION = """edition = "2023"; message M { int32 qty = 1 [default = 7]; string plain = 2;
+  int32 implicit = 3 [features.field_presence = IMPLICIT]; int32 must = 4 [features.field_presence = LEGACY_REQUIRED];
+  E open = 5; C closed = 6; N n = 7 [features.message_encoding = DELIMITED]; repeated C many = 8;
+  map<string, C> m = 9; } message N { int32 x = 1; } enum E { A = 0; }
+  enum C { option features.enum_type = CLOSED; P = 0; Q = 3; }"""
+
+
+def test_editions_have_null_where_a_field_is_absent() -> None:
+    """A field of an edition is null when absent, as its features give it presence; without presence it has its zero."""
+    absent = {"qty": None, "plain": None, "implicit": 0, "must": 1, "open": None, "closed": None, "n": None}
+    for settings in ({}, {"optional_for_proto2": False}, {"wrapper_for_nullables": True}):
+        assert value(EDITION, "must: 1", **settings) == absent | {"many": [], "m": []}
+    present = value(EDITION, 'must: 1 qty: 0 plain: "" open: A n { x: 4 }')
+    assert present == absent | {"qty": 0, "plain": "", "open": "A", "n": {"x": 4}, "many": [], "m": []}
+    assert required(EDITION, optional_for_nullables=True) == ["implicit", "must"]
+
+
+CLOSED = """syntax = "proto2"; message M { optional C closed = 6; repeated C many = 8; map<string, C> m = 9; }
+  enum C { P = 0; Q = 3; }"""
+
+
+@pytest.mark.parametrize("text", [CLOSED, EDITION])
+@pytest.mark.parametrize("int_for_enums", [True, False])
+def test_a_closed_enum_has_no_unknown_numbers(text: str, int_for_enums: bool) -> None:
+    """A number that a closed enum does not have is an unknown field: null, no item of a list, no entry of a map."""
+    how = planned(text, int_for_enums=int_for_enums)
+    data = b"\x20\x00\x30\x09" + b"\x40\x03\x40\x09" + b"\x4a\x05\x0a\x01a\x10\x09" + b"\x4a\x05\x0a\x01b\x10\x03"
+    values = row(how.shape, how.message.FromString(data))
+    assert isinstance(values, dict)
+    known = 3 if int_for_enums else "Q"
+    assert [values[name] for name in ("closed", "many", "m")] == [None, [known], [("b", known)]]
 
 
 OPTIONALITY = """message M { int32 a = 1; optional int32 b = 2; N c = 3; repeated int32 d = 4; map<string, int32> e = 5;
@@ -253,24 +278,75 @@ def test_dates() -> None:
     assert value(text, "") == {"d": None}
 
 
+DATE_AND_TIME = "message M { google.type.Date d = 1; google.type.TimeOfDay t = 2; repeated google.type.Date ds = 3; }"
+
+
 @pytest.mark.parametrize(
     "wrong",
-    ["", "year: 2023 month: 2 day: 29", "year: 2023 month: 13 day: 1", "month: 1 day: 1", "year: 2023 month: 1"],
+    [
+        *("year: 2023 month: 2 day: 29", "year: 2023 month: 13 day: 1", "month: 2 day: 30", "year: 2023 day: 1"),
+        *("day: 3", "year: 10000", "year: -1", "month: -1", "year: 2023 month: 1 day: -1"),
+    ],
 )
-def test_incomplete_dates_are_invalid(wrong: str) -> None:
-    """A date without year, month or day, or beyond the calendar, is invalid."""
-    text = "message M { google.type.Date d = 1; }"
-    assert_says(unfit(text, f"d {{ {wrong} }}"), "field d", "not a date", "1 to 9999")
+def test_dates_that_are_in_no_calendar_are_invalid(wrong: str) -> None:
+    """A day that its month does not have, or that is of no month, is invalid."""
+    assert_says(unfit(DATE_AND_TIME, f"d {{ {wrong} }}"), "field d", "not a date", "1 to 9999")
+
+
+def test_a_date_of_zeros_is_null() -> None:
+    """A date that says nothing is null, in lists, too."""
+    assert value(DATE_AND_TIME, "d {} ds {}") == {"d": None, "t": None, "ds": [None]}
+
+
+@pytest.mark.parametrize("parts", [(2023, 1, 0), (2023, 0, 0), (0, 2, 29), (0, 3, 0)])
+def test_dates_without_a_part_have_none_in_a_date_column(parts: tuple[int, int, int]) -> None:
+    """A date without year, month or day is named, and becomes a struct where its field is planned as one."""
+    given = dict(zip(("year", "month", "day"), parts, strict=True))
+    how = planned(DATE_AND_TIME)
+    message = how.message()
+    for name, part in given.items():
+        setattr(message.d, name, part)
+    with pytest.raises(UnrepresentableValue) as error:
+        row(how.shape, message)
+    assert error.value.field == "M.d"
+    schema = compiled(DATE_AND_TIME)
+    as_parts = plan(schema, message_at(schema, (0,)), DEFAULTS, frozenset({"M.d"}))
+    assert str(as_parts.shape.arrow.field("d").type) == "struct<year: int32, month: int32, day: int32>"
+    assert row(as_parts.shape, message) == {"d": given, "t": None, "ds": []}
 
 
 def test_times() -> None:
-    """A time of day is milliseconds since midnight; 24:00 and leap seconds are invalid."""
-    text = "message M { google.type.TimeOfDay t = 1; }"
+    """A time of day is milliseconds since midnight; 24:00 and leap seconds have no place in such a column."""
     last = "t { hours: 23 minutes: 59 seconds: 59 nanos: 999999999 }"
-    assert value(text, last) == {"t": dt.time(23, 59, 59, 999000)}
-    assert value(text, "t {}") == {"t": dt.time(0)}
-    for wrong in ("hours: 24", "minutes: 60", "seconds: 60", "nanos: -1"):
-        assert_says(unfit(text, f"t {{ {wrong} }}"), "field t", "time of day")
+    assert value(DATE_AND_TIME, last)["t"] == dt.time(23, 59, 59, 999000)
+    assert value(DATE_AND_TIME, "t {}")["t"] == dt.time(0)
+    for wrong in ("hours: 25", "hours: 24 nanos: 1", "minutes: 60", "seconds: 61", "nanos: -1"):
+        assert_says(unfit(DATE_AND_TIME, f"t {{ {wrong} }}"), "field t", "time of day")
+    for whole, said in (("hours: 24", "24:00"), ("hours: 23 seconds: 60", "leap second")):
+        with pytest.raises(UnrepresentableValue, match=said):
+            value(DATE_AND_TIME, f"t {{ {whole} }}")
+
+
+OBJECTS = """message M { google.protobuf.Struct s = 1; google.protobuf.Value v = 2; google.protobuf.ListValue l = 3;
+  repeated google.protobuf.Value vs = 4; map<string, google.protobuf.Value> m = 5; }"""
+
+
+def test_objects_without_a_type_are_their_json_text() -> None:
+    """Struct, Value and ListValue are text with all digits of a double and sorted keys; null is null."""
+    assert types(OBJECTS) == ["s string", "v string", "l string", "vs list<item: string>", "m map<string, string>"]
+    assert value(OBJECTS, "") == {"s": None, "v": None, "l": None, "vs": [], "m": []}
+    empty = value(
+        OBJECTS,
+        's {} v {} l {} vs {} vs { string_value: "x" } m { key: "k" value { bool_value: true } }',
+    )
+    assert empty == {"s": "{}", "v": None, "l": "[]", "vs": [None, '"x"'], "m": [("k", "true")]}
+    deep = """s { fields { key: "z" value { number_value: 0.1 } } fields { key: "a" value { list_value {
+      values { number_value: 9007199254740993 } values { null_value: NULL_VALUE } values { number_value: nan }
+      values { struct_value { fields { key: "\\"ß" value { string_value: "\\n" } } } } values {} } } } }
+      v { number_value: 1.7976931348623157e+308 }"""
+    found = value(OBJECTS, deep)
+    assert found["s"] == r'{"a":[9007199254740992.0,null,"NaN",{"\"ß":"\n"},null],"z":0.1}'
+    assert float(found["v"]) == 1.7976931348623157e308
 
 
 def decimals(params: str) -> str:
@@ -366,7 +442,6 @@ def test_other_entries_are_lists(fields: str) -> None:
         ("message M { N n = 1; } message N { repeated M ms = 1; }", "M", "n.ms"),
         ("message M { map<string, M> ms = 1; }", "M", "ms.value"),
         ("message M { oneof o { M m = 1; } }", "M", "m"),
-        ("message M { google.protobuf.Struct s = 1; }", "google.protobuf.Struct", "s."),
         ("message M { repeated AEntry a = 1; } message AEntry { string key = 1; AEntry value = 2; }", "AEntry", "a."),
     ],
 )
