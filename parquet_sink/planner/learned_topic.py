@@ -120,7 +120,7 @@ class LearnedTopic:
         return self._records_for({} if self._state is None else self._state.learned_rows())
 
     def forget(self, fence: Fence, tables: Collection[str]) -> None:
-        """Remove the connector's rows of these tables from the topic, if it exists. Raise KafkaException, KafkaFailed."""
+        """Remove the connector's rows of these tables from the topic, if any. Raise KafkaException, KafkaFailed."""
         if CompactedTopics(self._kafka, self._client_log).look(wanted_state_topic(self._topic)) is None:
             return
         fence.take()
