@@ -6,13 +6,13 @@ there; never by counting, because transaction markers, aborted records and compa
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from parquet_sink.errors import KafkaFailed, TopicGone
+from parquet_sink.errors import InvalidRecord, KafkaFailed, TopicGone
 from parquet_sink.kafka import leader_epochs, native
 from parquet_sink.kafka.batch_builder import BatchBuilder, message_offset, next_poll
 from parquet_sink.kafka.client import errors as client_errors
@@ -23,7 +23,7 @@ from parquet_sink.kafka.consumer_cache import CachedConsumer, Position, consumer
 from parquet_sink.kafka.leader_epochs import is_truncation, offsets_deleted
 from parquet_sink.kafka.native_batches import NativeBuilder
 from parquet_sink.kafka.ranges_ahead import RangesAhead
-from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.kafka.settings import RECORD_MAX, KafkaSettings
 from parquet_sink.model.ranges import LossCause, LostOffsets
 from parquet_sink.model.records import VALUES_ONLY, RecordBatch, RecordParts
 from parquet_sink.process.memory import give_back_at_times
@@ -40,6 +40,15 @@ MAIN_EVENTS: Final = 100
 """Taken at once of what is not a record, where records are read in C."""
 SILENCE_S: Final = 120.0
 """A range whose next record does not come for so long, although the broker promised it, fails."""
+
+
+def require_values(batches: Iterable[RecordBatch], limit: int) -> Iterator[RecordBatch]:
+    """Yield the batches. Raise InvalidRecord for a record whose value was not read because it is too large."""
+    for batch in batches:
+        if batch.oversized:
+            reason = f"it has {batch.oversized:,} bytes, more than [{RECORD_MAX}]={limit}; raise that key to read it"
+            raise InvalidRecord(batch.topic, batch.partition, batch.offsets[0].as_py(), reason, may_pass=False)
+        yield batch
 
 
 class ReaderChecks:
@@ -168,7 +177,7 @@ class RangeReader:
         self._release(cached)
 
     def _read_by_client(self, cached: CachedConsumer) -> Iterator[RecordBatch]:
-        builder, finished = BatchBuilder(self.topic, self.partition, self._parts), False
+        builder, finished = BatchBuilder(self.topic, self.partition, self._parts, self._kafka.record_max_bytes), False
         asked, last_heard = FIRST_POLL_RECORDS, time.monotonic()
         while not finished:
             messages = cached.consumer.consume(min(asked, builder.room, self.end - self._received), POLL_S)
@@ -185,7 +194,7 @@ class RangeReader:
             yield rest
 
     def _read_in_c(self, cached: CachedConsumer) -> Iterator[RecordBatch]:
-        builder, finished = NativeBuilder(self.topic, self.partition, self._parts), False
+        builder, finished = NativeBuilder(self.topic, self.partition, self._parts, self._kafka.record_max_bytes), False
         last_heard = time.monotonic()
         while not finished:
             reading = cached.native_queue.read(builder, self.end, POLL_S)

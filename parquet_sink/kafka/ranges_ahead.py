@@ -77,7 +77,7 @@ class RangesAhead:
     def builder(self, topic: str, partition: int, parts: RecordParts) -> NativeBuilder:
         """For `read`, until another range is begun: one for all, as its buffers are large enough then."""
         if self._builder is None or self._builder.parts != parts:
-            self._builder = NativeBuilder(topic, partition, parts)
+            self._builder = NativeBuilder(topic, partition, parts, self._kafka.record_max_bytes)
         self._builder.begin(topic, partition)
         return self._builder
 

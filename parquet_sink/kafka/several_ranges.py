@@ -103,7 +103,7 @@ def read_together(
 ) -> dict[PartitionKey, list[RecordBatch]]:
     """The batches of those ranges that could be read whole. One range of a topic-partition at most."""
     cached = consumers.take(kafka)
-    readings = {(one.topic, one.partition): _Reading(one, parts) for one in ranges}
+    readings = {(one.topic, one.partition): _Reading(one, parts, kafka.record_max_bytes) for one in ranges}
     whole = _read(cached.consumer, readings)
     cached.consumer.unassign()
     cached.position = None
@@ -149,11 +149,11 @@ class _Reading:
     whole: it ended because all of it is in `batches`.
     """
 
-    def __init__(self, planned: PlannedRange, parts: RecordParts) -> None:
+    def __init__(self, planned: PlannedRange, parts: RecordParts, record_bytes: int) -> None:
         self.received, self._end = planned.start, planned.end
         self.ended = self.whole = False
         self.batches: list[RecordBatch] = []
-        self._builder = BatchBuilder(planned.topic, planned.partition, parts)
+        self._builder = BatchBuilder(planned.topic, planned.partition, parts, record_bytes)
 
     @property
     def missing(self) -> int:

@@ -80,7 +80,8 @@ class RecordBatch:
     cannot be read because a name is not UTF-8. timestamp_types: text, Kafka's names of the kinds of timestamps, no
     nulls. keys, headers and timestamp_types are None as a whole when they were not asked for. All have one entry per
     record; together the values, and the keys, stay below 2 GiB. source: gives keys and headers of single records, if
-    that was asked for.
+    that was asked for. oversized: bytes of the only record, whose value is too large, was not read and is null here;
+    else 0.
     """
 
     topic: str
@@ -92,6 +93,7 @@ class RecordBatch:
     headers: pa.ListArray | None = None
     source: RecordSource | None = field(default=None, compare=False, repr=False)
     timestamp_types: pa.StringArray | None = None
+    oversized: int = 0
 
     def __post_init__(self) -> None:
         names = ("timestamps", "values", "keys", "headers", "timestamp_types")
@@ -117,6 +119,12 @@ class RecordBatch:
     def value_bytes(self) -> int:
         """Of all values together."""
         return int(self.values.total_values_length)
+
+    def slice(self, begin: int, end: int) -> "RecordBatch":
+        """Return some of the records; `source` is left out, as it counts those of the whole batch."""
+        arrays = self.offsets, self.timestamps, self.values, self.keys, self.headers, self.timestamp_types
+        *parts, kinds = (None if array is None else array.slice(begin, end - begin) for array in arrays)
+        return RecordBatch(self.topic, self.partition, *parts, timestamp_types=kinds)
 
     def key_of(self, index: int) -> bytes | None:
         """The key of one record; None when it has none, or none was asked for."""

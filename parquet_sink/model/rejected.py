@@ -28,6 +28,10 @@ TASK: Final = "0"
 """Kafka Connect numbers its tasks; here any Spark task may have any topic-partition."""
 
 
+VALUE_NOT_KEPT: Final = "__parquet_sink.errors.value.not.kept"
+"""The header, after its own, of a record that was too large to be diverted with its value: how many bytes it had."""
+
+
 @dataclass(frozen=True)
 class Rejected:
     """One record without a row.

@@ -8,7 +8,7 @@ order is in `task.task`.
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 import pyarrow as pa
@@ -17,12 +17,13 @@ from parquet_sink.config.report import printable
 from parquet_sink.convert.decoded import Decoder
 from parquet_sink.errors import ConnectorError, InvalidRecord
 from parquet_sink.kafka.resets import reset_command
-from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.kafka.settings import RECORD_MAX, KafkaSettings
 from parquet_sink.model.ranges import PlannedRange
-from parquet_sink.model.records import VALUES_ONLY, RecordParts
-from parquet_sink.model.rejected import TASK, Rejected, Stage, class_name, stage_name
+from parquet_sink.model.records import VALUES_ONLY, RecordBatch, RecordParts
+from parquet_sink.model.rejected import TASK, VALUE_NOT_KEPT, Rejected, Stage, class_name, stage_name
 from parquet_sink.rows.raw import RAW_PARTS, RawRowBuilder
 from parquet_sink.rows.row_builder import RowBuilder
+from parquet_sink.rows.run import Records
 from parquet_sink.rows.settings import ShapeSettings
 from parquet_sink.settings.connector import ErrorSettings
 from parquet_sink.settings.record_sink import RecordSinkSettings
@@ -51,6 +52,16 @@ def stopped_by(rejected: Rejected, kafka: KafkaSettings | None = None) -> Invali
         may_pass=rejected.stage is not Stage.OBFUSCATION,
         command="" if kafka is None else reset_command(kafka, place, to=after),
     )
+
+
+def reject_oversized(batch: RecordBatch, limit: int) -> Rejected:
+    """Return the only record of a batch as rejected for its size; a header says that its value is missing."""
+    reason = (
+        f"its value, key and headers have {batch.oversized:,} bytes, more than [{RECORD_MAX}]={limit}; raise that "
+        "key to have it processed"
+    )
+    rejected = Records(batch, tombstones=True).rejected(0, Stage.VALUE_CONVERTER, reason)
+    return replace(rejected, headers=(*(rejected.headers or ()), (VALUE_NOT_KEPT, str(batch.oversized).encode())))
 
 
 class RejectPolicy(Protocol):
