@@ -123,8 +123,10 @@ class RecordBatch:
     def slice(self, begin: int, end: int) -> "RecordBatch":
         """Return some of the records; `source` is left out, as it counts those of the whole batch."""
         arrays = self.offsets, self.timestamps, self.values, self.keys, self.headers, self.timestamp_types
-        *parts, kinds = (None if array is None else array.slice(begin, end - begin) for array in arrays)
-        return RecordBatch(self.topic, self.partition, *parts, timestamp_types=kinds)
+        offsets, stamps, values, keys, headers, kinds = (
+            None if array is None else array.slice(begin, end - begin) for array in arrays
+        )
+        return RecordBatch(self.topic, self.partition, offsets, stamps, values, keys, headers, timestamp_types=kinds)
 
     def key_of(self, index: int) -> bytes | None:
         """The key of one record; None when it has none, or none was asked for."""
