@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME, TIMESTAMP_NOT_AVAILABLE, Message
 
-from parquet_sink.kafka.settings import RECORD_BYTES
-from parquet_sink.model.records import VALUES_ONLY, Header, RecordBatch, RecordParts, header_lists
+from parquet_sink.kafka.settings import RECORD_BYTES, RECORD_MAX
+from parquet_sink.model.records import VALUES_ONLY, Header, RecordBatch, RecordParts, Unread, header_lists
 
 BATCH_RECORDS: Final = 10_000
 """Records in one batch: enough to be vectorised, few enough to keep workers small (20,000 cost 200 MB more in all)."""
@@ -41,7 +41,8 @@ class BatchBuilder:
 
     A batch ends after BATCH_RECORDS records, or before the record that would take it past BATCH_BYTES. What is not
     read does not count, so batches are a function of where the range starts, of its records, and of `parts`. A record
-    of more than `record_bytes` is a batch of its own, without its value (`RecordBatch.oversized`).
+    of more than `record_bytes` is a batch of its own, without its value (`RecordBatch.unread`): its value and key
+    count, and its headers where `parts` has them.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class BatchBuilder:
             total += self._add(read.part(begin, index))
             self._end()
             self._keep(read.without_value(index, self._record_bytes), 0)
-            self._end(oversized=size)
+            self._end(reject_size(message_offset(messages[index]), size, self._record_bytes))
             begin = index + 1
         return total + self._add(read.part(begin, len(messages)) if begin else read)
 
@@ -114,10 +115,10 @@ class BatchBuilder:
         if self._parts.single:
             self._messages += read.messages
 
-    def _end(self, oversized: int = 0) -> None:
+    def _end(self, unread: Unread | None = None) -> None:
         if self._records:
             source = KeptMessages(self._messages) if self._parts.single else None
-            self._full.append(replace(RecordBatch.joined(self._pieces, source), oversized=oversized))
+            self._full.append(replace(RecordBatch.joined(self._pieces, source), unread=unread))
         self._pieces, self._messages = [], []
         self._records = self._bytes = 0
 
@@ -166,20 +167,21 @@ class _Read:
 
     def find_oversized(self, limit: int) -> Iterator[tuple[int, int]]:
         """Yield position and bytes of each record that is larger than the limit."""
-        sizes = [len(value or b"") for value in self.values]
-        if self.keys is not None:
-            sizes = [size + len(key or b"") for size, key in zip(sizes, self.keys, strict=True)]
-        if self.headers is not None and self.bytes > limit:
-            sizes = [size + _text_sizes(one) for size, one in zip(sizes, self.headers, strict=True)]
+        sizes = [
+            len(value or b"") + len(_key(message) or b"")
+            for value, message in zip(self.values, self.messages, strict=True)
+        ]
+        if self.headers is not None and self.bytes + sum(sizes) > limit:
+            sizes = [size + _text_sizes(texts) for size, texts in zip(sizes, self.headers, strict=True)]
         yield from ((index, size) for index, size in enumerate(sizes) if size > limit)
 
     def without_value(self, index: int, limit: int) -> "_Read":
         """Return one record without its value, and without key and headers where these are larger than the limit."""
         read, message = self.part(index, index + 1), self.messages[index]
         message.set_value(None)
-        side = sum(len(key or b"") for key in read.keys or ()) + sum(map(_text_sizes, read.headers or ()))
-        if side > limit:
+        if len(_key(message) or b"") + sum(map(_text_sizes, read.headers or ())) > limit:
             message.set_key(None)
+            message.set_headers([])
             keys: list[bytes | None] | None = None if read.keys is None else [None]
             read = replace(read, keys=keys, headers=None if read.headers is None else [None])
         return replace(read, values=[None])
@@ -251,6 +253,15 @@ def headers_of(messages: Sequence[Message]) -> list[Sequence[Header] | None]:
     for index in unreadable:
         found[index] = None
     return found
+
+
+def reject_size(offset: int, size: int, limit: int) -> Unread:
+    """Return why a record of this size is not processed."""
+    reason = (
+        f"it has {size:,} bytes, more than [{RECORD_MAX}]={limit}; raise that key, to which its value, key and the "
+        f"headers that are used count"
+    )
+    return Unread(reason, offset + 1, size)
 
 
 def _total(values: Iterable[bytes | None]) -> int:

@@ -8,7 +8,7 @@ import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError
 
 from parquet_sink.kafka import native
-from parquet_sink.kafka.batch_builder import BATCH_BYTES, BATCH_RECORDS, HEADER_BYTES, TIMESTAMP_TYPES
+from parquet_sink.kafka.batch_builder import BATCH_BYTES, BATCH_RECORDS, HEADER_BYTES, TIMESTAMP_TYPES, reject_size
 from parquet_sink.kafka.settings import RECORD_BYTES
 from parquet_sink.model.records import HEADER_FIELDS, HEADERS, Header, RecordBatch, RecordParts
 
@@ -55,7 +55,7 @@ class NativeBuilder:
     """
 
     def __init__(self, topic: str, partition: int, parts: RecordParts, record_bytes: int = RECORD_BYTES) -> None:
-        self._topic, self._partition, self.parts = topic, partition, parts
+        self._topic, self._partition, self.parts, self._record_bytes = topic, partition, parts, record_bytes
         kept = parts.keys or parts.single, parts.headers or parts.single
         self.batch = native.extension().Batch(
             BATCH_RECORDS, BATCH_BYTES, HEADER_BYTES, record_bytes, parts.keys, parts.headers, *kept
@@ -76,7 +76,7 @@ class NativeBuilder:
         return self.take() if self.batch.records else None
 
     def take(self) -> RecordBatch:
-        oversized = self.batch.oversized
+        size, next_offset = self.batch.oversized, self.received
         offsets, timestamps, kinds, *buffers = self.batch.take()
         values, keys, names, header_values = (_Strings(*buffers[at : at + 3]) for at in (0, 3, 8, 11))
         headers = _HeaderBuffers(buffers[6], buffers[7], names, header_values)
@@ -91,7 +91,7 @@ class NativeBuilder:
             headers.array() if parts.headers else None,
             _Kept(keys, headers, kinds) if parts.single else None,
             _kinds(kinds) if parts.timestamp_types else None,
-            oversized,
+            reject_size(next_offset - 1, size, self._record_bytes) if size else None,
         )
 
 

@@ -210,8 +210,8 @@ static int is_utf8(const unsigned char *text, size_t size)
     return 1;
 }
 
-/* Appends a record's headers; without a message it has none that can be read. All of them are left out, and the record has none that can be read, if a name is not
- * UTF-8. -1 when memory is short. */
+/* Appends a record's headers; without a message it has none that can be read. All of them are left out, and the
+ * record has none that can be read, if a name is not UTF-8. -1 when memory is short. */
 static int append_headers(Batch *self, const rd_kafka_message_t *message)
 {
     rd_kafka_headers_t *headers;
@@ -230,41 +230,36 @@ static int append_headers(Batch *self, const rd_kafka_message_t *message)
     return append(&self->header_ends, &end, sizeof end) < 0 || append(&self->headers_present, &readable, 1) < 0 ? -1 : 0;
 }
 
-/* What a record counts. Headers are looked at without being kept, because a record that does not fit any more belongs
- * to the next batch. */
-static int64_t size_of(Batch *self, const rd_kafka_message_t *message)
+/* The bytes of a record's headers, and how many these are; unreadable headers count nothing. */
+static int64_t headers_size(const rd_kafka_message_t *message, int64_t *count)
 {
-    int64_t size = message->payload == NULL ? 0 : (int64_t)message->len;
-    if (self->with_keys && message->key != NULL)
-        size += (int64_t)message->key_len;
-    rd_kafka_headers_t *headers;
-    if (self->with_headers && rd.headers(message, &headers) == 0) {
-        const char *name;
-        const void *value;
-        size_t value_size;
-        int64_t all = 0;
-        for (size_t i = 0; rd.header_at(headers, i, &name, &value, &value_size) == 0; i++) {
-            if (!is_utf8((const unsigned char *)name, strlen(name)))
-                return size; /* unreadable headers count nothing */
-            all += self->header_bytes + (int64_t)strlen(name) + (int64_t)(value == NULL ? 0 : value_size);
-        }
-        size += all;
-    }
-    return size;
-}
-
-/* The bytes of a record's key and of its headers, as far as they are kept. */
-static int64_t side_size(Batch *self, const rd_kafka_message_t *message)
-{
-    int64_t size = message->key == NULL ? 0 : (int64_t)message->key_len;
     rd_kafka_headers_t *headers;
     const char *name;
     const void *value;
     size_t value_size;
-    if (self->keep_headers && rd.headers(message, &headers) == 0)
-        for (size_t i = 0; rd.header_at(headers, i, &name, &value, &value_size) == 0; i++)
+    int64_t size = *count = 0;
+    if (rd.headers(message, &headers) == 0)
+        for (size_t i = 0; rd.header_at(headers, i, &name, &value, &value_size) == 0; i++, ++*count) {
+            if (!is_utf8((const unsigned char *)name, strlen(name)))
+                return *count = 0;
             size += (int64_t)strlen(name) + (int64_t)(value == NULL ? 0 : value_size);
+        }
     return size;
+}
+
+/* What a record counts: `in_batch` for the bound of a batch, `side` its key and headers, `whole` for its own bound.
+ * Headers are looked at without being kept, because a record that does not fit any more belongs to the next batch. */
+typedef struct {
+    int64_t in_batch, side, whole;
+} Sizes;
+
+static Sizes sizes_of(Batch *self, const rd_kafka_message_t *message)
+{
+    int64_t count = 0, headers = self->with_headers ? headers_size(message, &count) : 0;
+    int64_t key = message->key == NULL ? 0 : (int64_t)message->key_len;
+    int64_t value = message->payload == NULL ? 0 : (int64_t)message->len;
+    Sizes sizes = {value + (self->with_keys ? key : 0) + headers + count * self->header_bytes, key + headers, value + key + headers};
+    return sizes;
 }
 
 /* Appends a record without its value where `with_value` is 0, without key and headers where `with_side` is 0. */
@@ -304,14 +299,14 @@ static int fill_unlocked(Queue *self, Batch *batch, int64_t end, int timeout_ms)
             return EVENT;
         if (message->offset >= end)
             return END;
-        int64_t size = size_of(batch, message), side = side_size(batch, message);
-        int64_t whole = side + (message->payload == NULL ? 0 : (int64_t)message->len);
-        int oversized = whole > batch->record_bytes;
+        Sizes sizes = sizes_of(batch, message);
+        int64_t size = sizes.in_batch;
+        int oversized = sizes.whole > batch->record_bytes;
         if (batch->records > 0 && (oversized || batch->records >= batch->most_records || batch->bytes + size > batch->most_bytes))
             return FULL;
-        if (append_record(batch, message, !oversized, side <= batch->record_bytes) < 0)
+        if (append_record(batch, message, !oversized, sizes.side <= batch->record_bytes) < 0)
             return NO_MEMORY;
-        batch->oversized = oversized ? whole : 0;
+        batch->oversized = oversized ? sizes.whole : 0;
         batch->records++;
         batch->bytes += size;
         batch->received = message->offset + 1;

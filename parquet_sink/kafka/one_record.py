@@ -17,7 +17,7 @@ def read_one(kafka: KafkaSettings, topic: str, partition: int, offset: int) -> R
     kafka = replace(kafka, topics=(topic,), topics_regex=None, lost_offsets="STOP")
     _check(KafkaCluster(kafka), topic, partition, offset)
     reader = RangeReader(kafka, topic, partition, offset, offset + 1, parts=_ALL)
-    for batch in require_values(reader.batches(), kafka.record_max_bytes):
+    for batch in require_values(reader.batches()):
         return batch
     raise NoSuchRecord(
         f"Topic {topic}, topic-partition {partition}, offset {offset} holds no record: it is the marker of a "

@@ -207,10 +207,11 @@ class KafkaSettings:
     )
     record_max_bytes: Bytes = key(
         RECORD_MAX,
-        "The largest record that is processed: bytes of its value, key and headers, not compressed. A larger one has "
-        "no row; `errors.tolerance` says whether it is diverted, without its value, or stops the connector.",
+        "The largest record that is processed: bytes of its value and key, and of its headers where they are used, not "
+        "compressed. A larger one has no row; `errors.tolerance` says whether it is diverted, **without its value**, "
+        "or stops the connector.",
         default=RECORD_BYTES,
-        minimum=1 << 20,
+        minimum=1 << 10,
         maximum=1 << 30,
         origin=Origin.OWN,
     )

@@ -23,7 +23,7 @@ from confluent_kafka import Consumer, Message, TopicPartition
 from parquet_sink.kafka.batch_builder import BATCH_BYTES, BATCH_RECORDS, BatchBuilder, message_offset
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.consumer_cache import consumers
-from parquet_sink.kafka.ranges_ahead import is_trouble
+from parquet_sink.kafka.ranges_ahead import is_trouble, until_damage
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PlannedRange
@@ -161,6 +161,7 @@ class _Reading:
 
     def add(self, messages: Sequence[Message]) -> int:
         """Takes what came of it; gives its bytes, as far as they are read."""
+        messages = until_damage(messages)
         records = [one for one in messages if one.error() is None]
         inside = [one for one in records if message_offset(one) < self._end]
         size = self._builder.add(inside) if inside else 0

@@ -1,5 +1,6 @@
 """Finds and reads parked records: the files of a folder, what a selection means, batches, counts by reason."""
 
+import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.model.records import HEADERS, RecordBatch
-from parquet_sink.model.rejected import VALUE_NOT_KEPT
+from parquet_sink.model.records import HEADERS, RecordBatch, Unread
+from parquet_sink.model.rejected import INSTEAD_OF_VALUE, VALUE_NOT_KEPT
 from parquet_sink.parked.files import ParkedFile, inspect
 from parquet_sink.parked.locks import CHANGES, REPLAY
 from parquet_sink.parked.names import is_unfinished, number_in
@@ -271,7 +272,7 @@ class ParkedPartition:
         changes = np.flatnonzero(np.diff(layer.files[first:last])) + 1 + first
         for begin, stop in pairwise([first, *changes.tolist(), last]):
             for at in range(begin, stop, BATCH_RECORDS):
-                yield from split_oversized(
+                yield from split_unread(
                     self._batch(int(layer.files[at]), layer.rows[at : min(at + BATCH_RECORDS, stop)])
                 )
 
@@ -296,14 +297,16 @@ class ParkedPartition:
         return table
 
 
-def split_oversized(batch: RecordBatch) -> Iterator[RecordBatch]:
+def split_unread(batch: RecordBatch) -> Iterator[RecordBatch]:
     """Yield the batch in parts, so that a record that was parked without its value is alone, and not a tombstone."""
     begin = 0
-    for index in np.flatnonzero(batch.values.is_null().to_numpy(zero_copy_only=False)).tolist():
-        if size := dict(batch.headers_of(index) or ()).get(VALUE_NOT_KEPT):
+    for index in pc.indices_nonzero(pc.starts_with(batch.values, INSTEAD_OF_VALUE)).to_pylist():
+        if note := dict(batch.headers_of(index) or ()).get(VALUE_NOT_KEPT):
             if begin < index:
                 yield batch.slice(begin, index)
-            yield replace(batch.slice(index, index + 1), oversized=int(size))
+            offset = batch.offsets[index].as_py()
+            unread = Unread(str(json.loads(note)["reason"]), offset + 1)
+            yield replace(batch.slice(index, index + 1), unread=unread)
             begin = index + 1
     if begin < len(batch):
         yield batch.slice(begin, len(batch)) if begin else batch

@@ -94,7 +94,7 @@ def records_of(kafka: KafkaSettings, planned: PlannedRange, parts: "RecordParts"
         epoch=planned.epoch,
         parts=parts,
     )
-    return require_values(reader.batches(), kafka.record_max_bytes)
+    return require_values(reader.batches())
 
 
 class Work(InputPartition):

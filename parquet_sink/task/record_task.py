@@ -32,6 +32,7 @@ from parquet_sink.errors import ConnectorError, RecordSinkFailed, RetryLater
 from parquet_sink.model.events import RecordsDelivered
 from parquet_sink.model.ranges import Again, LearnedSchema, LostOffsets, PlannedRange, Tries, Trying
 from parquet_sink.model.records import RecordBatch
+from parquet_sink.model.rejected import Stage
 from parquet_sink.process import lease
 from parquet_sink.process.memory import give_back
 from parquet_sink.rows.run import Records
@@ -40,7 +41,7 @@ from parquet_sink.settings.record_sink import RecordSinkSettings
 from parquet_sink.targets.record_sink import RecordSink, SinkRecords
 from parquet_sink.task.outcome import RangeOutcome
 from parquet_sink.task.range_attempt import CLAIM_WAIT_S, RangeAttempt, may_deliver
-from parquet_sink.task.record_steps import RecordSteps, reject_oversized, steps_of_record_sink
+from parquet_sink.task.record_steps import RecordSteps, reject_unread, steps_of_record_sink
 from parquet_sink.task.task import RangesTask, Read
 from parquet_sink.transform.chain import TransformChain, of_trees
 from parquet_sink.transform.records import DecodedRecords
@@ -87,7 +88,7 @@ class RecordFlush(RangeAttempt):
         self._delivered: RecordsDelivered | None = None
 
     def _add(self, batch: RecordBatch) -> None:
-        until = batch.offsets[-1].as_py() + 1
+        until = batch.next_offset
         if until <= self.planned.accepted:  # an earlier attempt at this range has delivered them
             return
         records, stopped_by = self._decided(self._decode(batch))
@@ -97,10 +98,10 @@ class RecordFlush(RangeAttempt):
                 self.fail(stopped_by[1])
 
     def _decode(self, batch: RecordBatch) -> DecodedRecords:
-        if not batch.oversized:
+        if batch.unread is None:
             return self._chain.apply(batch, self._decoder)
-        rejected = reject_oversized(batch, self._settings.kafka.record_max_bytes)
-        return DecodedRecords(batch, pa.array([], pa.int64()), (), rejected={0: (rejected.stage, rejected.reason)})
+        rejected = {0: (Stage.VALUE_CONVERTER, batch.unread.reason)}
+        return DecodedRecords(batch, pa.array([], pa.int64()), (), rejected=rejected)
 
     def _decided(self, records: DecodedRecords) -> tuple[DecodedRecords, tuple[int, ConnectorError] | None]:
         """The records to put; and the offset of a rejected one at which the range ends, with the reason, if there is.
@@ -113,8 +114,8 @@ class RecordFlush(RangeAttempt):
         for at in sorted(records.rejected):
             if not wanted[at]:
                 continue
-            if batch.oversized:
-                rejected = reject_oversized(batch, self._settings.kafka.record_max_bytes)
+            if batch.unread is not None:
+                rejected = reject_unread(batch, batch.unread)
             else:
                 by = records.rejected_by.get(at, "")
                 rejected = Records(batch, tombstones=True).rejected(at, *records.rejected[at], by)

@@ -52,6 +52,9 @@ class Message:
     def set_key(self, key: None) -> None:
         self._key = key
 
+    def set_headers(self, headers: list[Header]) -> None:
+        self._headers = headers
+
     def headers(self) -> list[Header] | None:
         self.asked += 1
         assert self.asked == 1, "the second answer may end the process"
@@ -232,11 +235,14 @@ def test_a_record_above_the_bound_is_a_batch_of_its_own_without_its_value() -> N
     builder = BatchBuilder("orders", 0, parts, record_bytes=100)
     messages = [Message(0, b"a"), Message(1, b"x" * 200, b"k"), Message(2, b"b"), Message(3, b"c", b"k" * 200)]
     builder.add(messages)  # type: ignore[arg-type]
-    found = [(one.offsets.to_pylist(), one.oversized, one.values.to_pylist(), one.key_of(0)) for one in builder.full()]
+    found = [
+        (one.offsets.to_pylist(), one.unread and one.unread.size, one.values.to_pylist(), one.key_of(0))
+        for one in builder.full()
+    ]
     assert found == [
-        ([0], 0, [b"a"], None),
+        ([0], None, [b"a"], None),
         ([1], 201, [None], b"k"),
-        ([2], 0, [b"b"], None),
+        ([2], None, [b"b"], None),
         ([3], 201, [None], None),
     ]
     assert builder.rest() is None

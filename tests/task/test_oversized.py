@@ -1,5 +1,6 @@
 """A record that is larger than `connect.ems.record.max.bytes`, on its way through one Spark task, and parked."""
 
+import json
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -7,13 +8,12 @@ import pyarrow.parquet as pq
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import VALUE_NOT_KEPT
 from parquet_sink.parked.folder import ParkedFolder
-from parquet_sink.parked.scan import split_oversized
+from parquet_sink.parked.scan import split_unread
 from tests.messages import assert_says
 from tests.spark_task import SparkTask
 
 _LIMIT = 1 << 20
 _LARGE = b'{"order_id": 2, "note": "' + b"x" * _LIMIT + b'"}'
-_SIZE = str(len(_LARGE)).encode()
 
 
 def test_a_record_above_the_bound_stops_the_connector(spark_task: SparkTask) -> None:
@@ -28,7 +28,7 @@ def test_a_record_above_the_bound_stops_the_connector(spark_task: SparkTask) -> 
 
 
 def test_a_record_above_the_bound_is_parked_without_its_value(spark_task: SparkTask, tmp_path: Path) -> None:
-    """With errors.tolerance=all the rows around it are accepted, and it is parked with a header that has its size."""
+    """With errors.tolerance=all the rows around it are accepted, and a header has its place and size."""
     folder = tmp_path / "parked"
     settings = spark_task.configure(
         connect__ems__record__max__bytes=str(_LIMIT), errors__tolerance="all", connect__ems__parked__dir=str(folder)
@@ -40,13 +40,19 @@ def test_a_record_above_the_bound_is_parked_without_its_value(spark_task: SparkT
     assert outcome.accepted_until == 3
     assert [row["order_id"] for row in spark_task.rows()] == [1, 3]
     (parked,) = (row for file in folder.rglob("*.parquet") for row in pq.ParquetFile(file).read().to_pylist())
-    assert (parked["offset"], parked["value"]) == (1, None)
-    assert parked["headers"] == [{"key": VALUE_NOT_KEPT, "value": _SIZE}]
+    assert (parked["offset"], parked["value"][:16]) == (1, b"value not kept: ")
+    (header,) = parked["headers"]
+    assert header["key"] == VALUE_NOT_KEPT
+    note = json.loads(header["value"])
+    assert note.pop("reason").startswith(f"it has {len(_LARGE):,} bytes, more than [connect.ems.record.max.bytes]=")
+    assert note == {"topic": "orders", "partition": 0, "offset": 1, "next_offset": 2, "bytes": len(_LARGE)}
 
 
 def test_a_record_that_was_parked_without_its_value_is_no_tombstone() -> None:
-    """When parked records are read, it is alone in its batch with its size; a tombstone stays among the others."""
-    headers = [(), (), ((VALUE_NOT_KEPT, b"600"),), ()]
-    batch = RecordBatch.of("orders", 0, range(4), [0] * 4, [b"a", None, None, b"b"], [None] * 4, headers)
-    found = [(part.offsets.to_pylist(), part.oversized) for part in split_oversized(batch)]
-    assert found == [([0, 1], 0), ([2], 600), ([3], 0)]
+    """When parked records are read, it is alone in its batch with its reason; a tombstone stays among the others."""
+    headers = [(), (), ((VALUE_NOT_KEPT, b'{"reason": "it is too large"}'),), ()]
+    batch = RecordBatch.of(
+        "orders", 0, range(4), [0] * 4, [b"a", None, b"value not kept: it is too large", b"b"], [None] * 4, headers
+    )
+    found = [(part.offsets.to_pylist(), part.unread and part.unread.reason) for part in split_unread(batch)]
+    assert found == [([0, 1], None), ([2], "it is too large"), ([3], None)]
