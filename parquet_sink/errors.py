@@ -164,24 +164,32 @@ class InvalidRecord(ConnectorError):
     """A record that has no row: names topic, topic-partition, offset and reason, never the content.
 
     may_pass: whether settings could have such a record set aside. command: what passes it; empty: nobody knows whole.
+    next_offset: after it, where it stands for several records; else 0.
     """
 
     reaction = Reaction(delivers_before=True)
 
     def __init__(
-        self, topic: str, partition: int, offset: int, reason: str, may_pass: bool = True, command: str = ""
+        self,
+        topic: str,
+        partition: int,
+        offset: int,
+        reason: str,
+        may_pass: bool = True,
+        command: str = "",
+        next_offset: int = 0,
     ) -> None:
-        super().__init__(topic, partition, offset, reason, may_pass, command)
+        super().__init__(topic, partition, offset, reason, may_pass, command, next_offset)
         self.topic_partition = topic, partition
         self.topic, self.partition, self.offset, self.reason = topic, partition, offset, reason
-        self.may_pass, self.command = may_pass, command
+        self.may_pass, self.command, self.next_offset = may_pass, command, next_offset or offset + 1
 
     def __str__(self) -> str:
         return (
             f"topic {self.topic}, topic-partition {self.partition}, offset {self.offset}: {self.reason}. "
             "Everything before this record is delivered and committed. Correct the connector file if it asks for "
             "something else than the record has; otherwise correct the producer, then pass the record by resetting "
-            f"the group's offset to {self.offset + 1} with {self.command or RESET_TOOL}."
+            f"the group's offset to {self.next_offset} with {self.command or RESET_TOOL}."
             f"{_TO_PASS if self.may_pass else ''}"
         )
 

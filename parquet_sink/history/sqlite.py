@@ -22,6 +22,7 @@ from parquet_sink.history.settings import HistorySettings
 from parquet_sink.history.store import ALL, HistoryExtent, HistoryQuery, HourSummary, UploadsPage, summarised
 from parquet_sink.model.ranges import LearnedSchema
 from parquet_sink.model.receipts import Archiving
+from parquet_sink.process.private_file import make_private
 
 VERSION: Final = 1
 """Of the tables. A file of another version is no history of this program."""
@@ -106,6 +107,7 @@ def history_trouble(path: Path, doing: str) -> Iterator[None]:
 
 def opened_to_write(path: Path) -> sqlite3.Connection:
     """The file, made when absent. Raises sqlite3.Error; ValueError for one of another version."""
+    make_private(path)
     connection = sqlite3.connect(str(path), timeout=BUSY_S, isolation_level=None, check_same_thread=False)
     try:
         connection.execute("pragma auto_vacuum = incremental")

@@ -1,7 +1,7 @@
 """Messages of the Kafka client to batches of records, cut at the same records however the messages came."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME, TIMESTAMP_NOT_AVAILABLE, Message
 
-from parquet_sink.model.records import VALUES_ONLY, Header, RecordBatch, RecordParts, header_lists
+from parquet_sink.kafka.settings import RECORD_BYTES, RECORD_MAX
+from parquet_sink.model.records import VALUES_ONLY, Header, RecordBatch, RecordParts, Unread, header_lists
 
 BATCH_RECORDS: Final = 10_000
 """Records in one batch: enough to be vectorised, few enough to keep workers small (20,000 cost 200 MB more in all)."""
@@ -39,15 +40,20 @@ class BatchBuilder:
     """Collects the records of one topic-partition, in offset order, and gives them in batches.
 
     A batch ends after BATCH_RECORDS records, or before the record that would take it past BATCH_BYTES. What is not
-    read does not count, so batches are a function of where the range starts, of its records, and of `parts`.
+    read does not count, so batches are a function of where the range starts, of its records, and of `parts`. A record
+    of more than `record_bytes` is a batch of its own, without its value (`RecordBatch.unread`): its value and key
+    count, and its headers where `parts` has them.
     """
 
-    def __init__(self, topic: str, partition: int, parts: RecordParts = VALUES_ONLY) -> None:
+    def __init__(
+        self, topic: str, partition: int, parts: RecordParts = VALUES_ONLY, record_bytes: int = RECORD_BYTES
+    ) -> None:
         self._topic, self._partition, self._parts = topic, partition, parts
         self._full: list[RecordBatch] = []
         self._pieces: list[RecordBatch] = []
         self._messages: list[Message] = []
         self._records = self._bytes = 0
+        self._record_bytes = record_bytes
 
     @property
     def room(self) -> int:
@@ -59,9 +65,18 @@ class BatchBuilder:
 
         They become arrays at once, while the processor has them in its cache.
         """
-        read = _Read.of(messages, self._parts)
+        read, begin, total = _Read.of(messages, self._parts), 0, 0
+        for index, size in read.find_oversized(self._record_bytes):
+            total += self._add(read.part(begin, index))
+            self._end()
+            self._keep(read.without_value(index, self._record_bytes), 0)
+            self._end(reject_size(message_offset(messages[index]), size, self._record_bytes))
+            begin = index + 1
+        return total + self._add(read.part(begin, len(messages)) if begin else read)
+
+    def _add(self, read: "_Read") -> int:
         size = read.bytes
-        if self._records + len(messages) <= BATCH_RECORDS and self._bytes + size <= BATCH_BYTES:
+        if self._records + len(read.messages) <= BATCH_RECORDS and self._bytes + size <= BATCH_BYTES:
             self._keep(read, size)
         else:
             self._keep_by_one(read)
@@ -100,10 +115,10 @@ class BatchBuilder:
         if self._parts.single:
             self._messages += read.messages
 
-    def _end(self) -> None:
+    def _end(self, unread: Unread | None = None) -> None:
         if self._records:
             source = KeptMessages(self._messages) if self._parts.single else None
-            self._full.append(RecordBatch.joined(self._pieces, source))
+            self._full.append(replace(RecordBatch.joined(self._pieces, source), unread=unread))
         self._pieces, self._messages = [], []
         self._records = self._bytes = 0
 
@@ -149,6 +164,27 @@ class _Read:
         keys = None if self.keys is None else self.keys[begin:end]
         headers = None if self.headers is None else self.headers[begin:end]
         return _Read(self.messages[begin:end], self.values[begin:end], keys, headers, self.timestamp_types)
+
+    def find_oversized(self, limit: int) -> Iterator[tuple[int, int]]:
+        """Yield position and bytes of each record that is larger than the limit."""
+        sizes = [
+            len(value or b"") + len(_key(message) or b"")
+            for value, message in zip(self.values, self.messages, strict=True)
+        ]
+        if self.headers is not None and self.bytes + sum(sizes) > limit:
+            sizes = [size + _text_sizes(texts) for size, texts in zip(sizes, self.headers, strict=True)]
+        yield from ((index, size) for index, size in enumerate(sizes) if size > limit)
+
+    def without_value(self, index: int, limit: int) -> "_Read":
+        """Return one record without its value, and without key and headers where these are larger than the limit."""
+        read, message = self.part(index, index + 1), self.messages[index]
+        message.set_value(None)
+        if len(_key(message) or b"") + sum(map(_text_sizes, read.headers or ())) > limit:
+            message.set_key(None)
+            message.set_headers([])
+            keys: list[bytes | None] | None = None if read.keys is None else [None]
+            read = replace(read, keys=keys, headers=None if read.headers is None else [None])
+        return replace(read, values=[None])
 
     def batch(self, topic: str, partition: int) -> RecordBatch:
         kinds, stamps = zip(*map(Message.timestamp, self.messages), strict=True)
@@ -219,8 +255,21 @@ def headers_of(messages: Sequence[Message]) -> list[Sequence[Header] | None]:
     return found
 
 
+def reject_size(offset: int, size: int, limit: int) -> Unread:
+    """Return why a record of this size is not processed."""
+    reason = (
+        f"it has {size:,} bytes, more than [{RECORD_MAX}]={limit}; raise that key, to which its value, key and the "
+        f"headers that are used count"
+    )
+    return Unread(reason, offset + 1, size)
+
+
 def _total(values: Iterable[bytes | None]) -> int:
     return sum(map(len, filter(None, values)))
+
+
+def _text_sizes(headers: Sequence[Header] | None) -> int:
+    return sum(len(name.encode()) + len(value or b"") for name, value in headers or ())
 
 
 def _header_bytes(headers: Sequence[Header] | None) -> int:

@@ -20,8 +20,8 @@ from parquet_sink.process.native import SWITCH, is_turned_off, not_built
 log = logging.getLogger(__name__)
 
 EXTENSION: Final = "parquet_sink.kafka._native_reader"
-NEWEST: Final = "list_offsets"
-"""What an extension that was built before, for an editable installation, does not have."""
+NEWEST: Final = "oversized"
+"""The attribute of `Batch` that an extension that was built before, for an editable installation, does not have."""
 
 
 def not_there() -> str:
@@ -58,7 +58,7 @@ def _misfit() -> str:
         loaded = extension().load(str(import_module("confluent_kafka.cimpl").__file__))
     except ImportError as error:
         return f"{EXTENSION} cannot be loaded: {error}"
-    if not hasattr(extension(), NEWEST):
+    if not hasattr(extension().Batch, NEWEST):
         return f"{EXTENSION} was built for an earlier version: install parquet-sink again"
     if loaded != version[1] or loaded >> 24 != 2:
         return f"librdkafka {version[0]} is not where {client} usually has it, or its major version is not 2"

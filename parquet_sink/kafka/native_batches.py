@@ -8,7 +8,8 @@ import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError
 
 from parquet_sink.kafka import native
-from parquet_sink.kafka.batch_builder import BATCH_BYTES, BATCH_RECORDS, HEADER_BYTES, TIMESTAMP_TYPES
+from parquet_sink.kafka.batch_builder import BATCH_BYTES, BATCH_RECORDS, HEADER_BYTES, TIMESTAMP_TYPES, reject_size
+from parquet_sink.kafka.settings import RECORD_BYTES
 from parquet_sink.model.records import HEADER_FIELDS, HEADERS, Header, RecordBatch, RecordParts
 
 _NOTHING, _FULL, _END, _EVENT = range(4)
@@ -48,13 +49,16 @@ class Reading:
 
 
 class NativeBuilder:
-    """Batches of one range that are cut at the same records as those of `BatchBuilder`; then perhaps of another."""
+    """Batches of one range that are cut at the same records as those of `BatchBuilder`; then perhaps of another.
 
-    def __init__(self, topic: str, partition: int, parts: RecordParts) -> None:
-        self._topic, self._partition, self.parts = topic, partition, parts
+    record_bytes: as of `BatchBuilder`.
+    """
+
+    def __init__(self, topic: str, partition: int, parts: RecordParts, record_bytes: int = RECORD_BYTES) -> None:
+        self._topic, self._partition, self.parts, self._record_bytes = topic, partition, parts, record_bytes
         kept = parts.keys or parts.single, parts.headers or parts.single
         self.batch = native.extension().Batch(
-            BATCH_RECORDS, BATCH_BYTES, HEADER_BYTES, parts.keys, parts.headers, *kept
+            BATCH_RECORDS, BATCH_BYTES, HEADER_BYTES, record_bytes, parts.keys, parts.headers, *kept
         )
 
     def begin(self, topic: str, partition: int) -> None:
@@ -72,6 +76,7 @@ class NativeBuilder:
         return self.take() if self.batch.records else None
 
     def take(self) -> RecordBatch:
+        size, next_offset = self.batch.oversized, self.received
         offsets, timestamps, kinds, *buffers = self.batch.take()
         values, keys, names, header_values = (_Strings(*buffers[at : at + 3]) for at in (0, 3, 8, 11))
         headers = _HeaderBuffers(buffers[6], buffers[7], names, header_values)
@@ -86,6 +91,7 @@ class NativeBuilder:
             headers.array() if parts.headers else None,
             _Kept(keys, headers, kinds) if parts.single else None,
             _kinds(kinds) if parts.timestamp_types else None,
+            reject_size(next_offset - 1, size, self._record_bytes) if size else None,
         )
 
 

@@ -140,8 +140,9 @@ typedef struct {
     int busy;                    /* a thread is in `fill`, without Python's lock */
     int with_keys, with_headers; /* what counts as bytes of a record */
     int keep_keys, keep_headers; /* what is kept */
-    int64_t most_records, most_bytes, header_bytes;
+    int64_t most_records, most_bytes, header_bytes, record_bytes;
     int64_t records, bytes, received;
+    int64_t oversized; /* bytes of the only record, whose value is left out; else 0 */
     Bytes offsets, timestamps, kinds, header_ends, headers_present;
     Strings values, keys, header_names, header_values;
 } Batch;
@@ -173,7 +174,7 @@ static void empty_buffers(Batch *self)
 {
     for (int i = 0; all_bytes(self, i) != NULL; i++)
         all_bytes(self, i)->size = 0;
-    self->records = self->bytes = 0;
+    self->records = self->bytes = self->oversized = 0;
 }
 
 /* As before the first record; the room of the buffers stays. */
@@ -209,16 +210,16 @@ static int is_utf8(const unsigned char *text, size_t size)
     return 1;
 }
 
-/* Appends a record's headers; all of them are left out, and the record has none that can be read, if a name is not
- * UTF-8. -1 when memory is short. */
+/* Appends a record's headers; without a message it has none that can be read. All of them are left out, and the
+ * record has none that can be read, if a name is not UTF-8. -1 when memory is short. */
 static int append_headers(Batch *self, const rd_kafka_message_t *message)
 {
     rd_kafka_headers_t *headers;
     const char *name;
     const void *value;
     size_t size;
-    char readable = 1;
-    if (rd.headers(message, &headers) == 0) {
+    char readable = message != NULL;
+    if (message != NULL && rd.headers(message, &headers) == 0) {
         for (size_t i = 0; readable && rd.header_at(headers, i, &name, &value, &size) == 0; i++)
             readable = (char)is_utf8((const unsigned char *)name, strlen(name));
         for (size_t i = 0; readable && rd.header_at(headers, i, &name, &value, &size) == 0; i++)
@@ -229,30 +230,40 @@ static int append_headers(Batch *self, const rd_kafka_message_t *message)
     return append(&self->header_ends, &end, sizeof end) < 0 || append(&self->headers_present, &readable, 1) < 0 ? -1 : 0;
 }
 
-/* What a record counts. Headers are looked at without being kept, because a record that does not fit any more belongs
- * to the next batch. */
-static int64_t size_of(Batch *self, const rd_kafka_message_t *message)
+/* The bytes of a record's headers, and how many these are; unreadable headers count nothing. */
+static int64_t headers_size(const rd_kafka_message_t *message, int64_t *count)
 {
-    int64_t size = message->payload == NULL ? 0 : (int64_t)message->len;
-    if (self->with_keys && message->key != NULL)
-        size += (int64_t)message->key_len;
     rd_kafka_headers_t *headers;
-    if (self->with_headers && rd.headers(message, &headers) == 0) {
-        const char *name;
-        const void *value;
-        size_t value_size;
-        int64_t all = 0;
-        for (size_t i = 0; rd.header_at(headers, i, &name, &value, &value_size) == 0; i++) {
+    const char *name;
+    const void *value;
+    size_t value_size;
+    int64_t size = *count = 0;
+    if (rd.headers(message, &headers) == 0)
+        for (size_t i = 0; rd.header_at(headers, i, &name, &value, &value_size) == 0; i++, ++*count) {
             if (!is_utf8((const unsigned char *)name, strlen(name)))
-                return size; /* unreadable headers count nothing */
-            all += self->header_bytes + (int64_t)strlen(name) + (int64_t)(value == NULL ? 0 : value_size);
+                return *count = 0;
+            size += (int64_t)strlen(name) + (int64_t)(value == NULL ? 0 : value_size);
         }
-        size += all;
-    }
     return size;
 }
 
-static int append_record(Batch *self, const rd_kafka_message_t *message)
+/* What a record counts: `in_batch` for the bound of a batch, `side` its key and headers, `whole` for its own bound.
+ * Headers are looked at without being kept, because a record that does not fit any more belongs to the next batch. */
+typedef struct {
+    int64_t in_batch, side, whole;
+} Sizes;
+
+static Sizes sizes_of(Batch *self, const rd_kafka_message_t *message)
+{
+    int64_t count = 0, headers = self->with_headers ? headers_size(message, &count) : 0;
+    int64_t key = message->key == NULL ? 0 : (int64_t)message->key_len;
+    int64_t value = message->payload == NULL ? 0 : (int64_t)message->len;
+    Sizes sizes = {value + (self->with_keys ? key : 0) + headers + count * self->header_bytes, key + headers, value + key + headers};
+    return sizes;
+}
+
+/* Appends a record without its value where `with_value` is 0, without key and headers where `with_side` is 0. */
+static int append_record(Batch *self, const rd_kafka_message_t *message, int with_value, int with_side)
 {
     int kind = 0;
     int64_t timestamp = rd.timestamp(message, &kind);
@@ -261,9 +272,9 @@ static int append_record(Batch *self, const rd_kafka_message_t *message)
         timestamp = 0;
     if (append(&self->offsets, &message->offset, sizeof message->offset) < 0 ||
         append(&self->timestamps, &timestamp, sizeof timestamp) < 0 || append(&self->kinds, &kind_, 1) < 0 ||
-        append_string(&self->values, message->payload, message->len) < 0 ||
-        (self->keep_keys && append_string(&self->keys, message->key, message->key_len) < 0) ||
-        (self->keep_headers && append_headers(self, message) < 0))
+        append_string(&self->values, with_value ? message->payload : NULL, message->len) < 0 ||
+        (self->keep_keys && append_string(&self->keys, with_side ? message->key : NULL, message->key_len) < 0) ||
+        (self->keep_headers && append_headers(self, with_side ? message : NULL) < 0))
         return -1;
     return 0;
 }
@@ -288,11 +299,14 @@ static int fill_unlocked(Queue *self, Batch *batch, int64_t end, int timeout_ms)
             return EVENT;
         if (message->offset >= end)
             return END;
-        int64_t size = size_of(batch, message);
-        if (batch->records > 0 && (batch->records >= batch->most_records || batch->bytes + size > batch->most_bytes))
+        Sizes sizes = sizes_of(batch, message);
+        int64_t size = sizes.in_batch;
+        int oversized = sizes.whole > batch->record_bytes;
+        if (batch->records > 0 && (oversized || batch->records >= batch->most_records || batch->bytes + size > batch->most_bytes))
             return FULL;
-        if (append_record(batch, message) < 0)
+        if (append_record(batch, message, !oversized, sizes.side <= batch->record_bytes) < 0)
             return NO_MEMORY;
+        batch->oversized = oversized ? sizes.whole : 0;
         batch->records++;
         batch->bytes += size;
         batch->received = message->offset + 1;
@@ -300,7 +314,7 @@ static int fill_unlocked(Queue *self, Batch *batch, int64_t end, int timeout_ms)
         self->next++;
         if (batch->received >= end)
             return END;
-        if (batch->records >= batch->most_records || batch->bytes > batch->most_bytes)
+        if (oversized || batch->records >= batch->most_records || batch->bytes > batch->most_bytes)
             return FULL;
     }
 }
@@ -404,13 +418,14 @@ static int queue_init(Queue *self, PyObject *args, PyObject *Py_UNUSED(kwargs))
 
 static int batch_init(Batch *self, PyObject *args, PyObject *Py_UNUSED(kwargs))
 {
-    long long most_records, most_bytes, header_bytes;
-    if (!PyArg_ParseTuple(args, "LLLpppp", &most_records, &most_bytes, &header_bytes, &self->with_keys,
-                          &self->with_headers, &self->keep_keys, &self->keep_headers) || refuse_busy(self->busy) < 0)
+    long long most_records, most_bytes, header_bytes, record_bytes;
+    if (!PyArg_ParseTuple(args, "LLLLpppp", &most_records, &most_bytes, &header_bytes, &record_bytes,
+                          &self->with_keys, &self->with_headers, &self->keep_keys, &self->keep_headers) || refuse_busy(self->busy) < 0)
         return -1;
     self->most_records = most_records;
     self->most_bytes = most_bytes;
     self->header_bytes = header_bytes;
+    self->record_bytes = record_bytes;
     begin_batches(self);
     return 0;
 }
@@ -443,6 +458,7 @@ static PyObject *batch_take(Batch *self, PyObject *Py_UNUSED(ignored))
 }
 
 static PyObject *batch_records(Batch *self, void *Py_UNUSED(closure)) { return PyLong_FromLongLong(self->records); }
+static PyObject *batch_oversized(Batch *self, void *Py_UNUSED(closure)) { return PyLong_FromLongLong(self->oversized); }
 static PyObject *batch_received(Batch *self, void *Py_UNUSED(closure)) { return PyLong_FromLongLong(self->received); }
 
 static void release(PyObject *self)
@@ -486,6 +502,7 @@ static PyMethodDef batch_methods[] = {
 };
 static PyGetSetDef batch_fields[] = {
     {"records", (getter)batch_records, NULL, "how many records there are", NULL},
+    {"oversized", (getter)batch_oversized, NULL, "bytes of the only record, whose value is left out because it is too large; else 0", NULL},
     {"received", (getter)batch_received, NULL, "the offset after the last record, of earlier batches too; -1 before the first", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

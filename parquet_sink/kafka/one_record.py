@@ -5,7 +5,7 @@ from typing import Final
 
 from parquet_sink.errors import NoSuchRecord
 from parquet_sink.kafka.cluster.cluster import KafkaCluster
-from parquet_sink.kafka.range_reader import RangeReader
+from parquet_sink.kafka.range_reader import RangeReader, require_values
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.records import RecordBatch, RecordParts
 
@@ -13,10 +13,11 @@ _ALL: Final = RecordParts(keys=True, headers=True)
 
 
 def read_one(kafka: KafkaSettings, topic: str, partition: int, offset: int) -> RecordBatch:
-    """The record with its key and headers. Raises NoSuchRecord, TopicGone, KafkaFailed."""
+    """The record with its key and headers. Raises NoSuchRecord, InvalidRecord, TopicGone, KafkaFailed."""
     kafka = replace(kafka, topics=(topic,), topics_regex=None, lost_offsets="STOP")
     _check(KafkaCluster(kafka), topic, partition, offset)
-    for batch in RangeReader(kafka, topic, partition, offset, offset + 1, parts=_ALL).batches():
+    reader = RangeReader(kafka, topic, partition, offset, offset + 1, parts=_ALL)
+    for batch in require_values(reader.batches()):
         return batch
     raise NoSuchRecord(
         f"Topic {topic}, topic-partition {partition}, offset {offset} holds no record: it is the marker of a "

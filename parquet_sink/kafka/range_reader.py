@@ -6,13 +6,13 @@ there; never by counting, because transaction markers, aborted records and compa
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from parquet_sink.errors import KafkaFailed, TopicGone
+from parquet_sink.errors import InvalidRecord, KafkaFailed, TopicGone
 from parquet_sink.kafka import leader_epochs, native
 from parquet_sink.kafka.batch_builder import BatchBuilder, message_offset, next_poll
 from parquet_sink.kafka.client import errors as client_errors
@@ -20,12 +20,13 @@ from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.renewal import Renewal
 from parquet_sink.kafka.client.rights import to_read, to_see_group
 from parquet_sink.kafka.consumer_cache import CachedConsumer, Position, consumers
+from parquet_sink.kafka.damaged_batches import DamagedBatch
 from parquet_sink.kafka.leader_epochs import is_truncation, offsets_deleted
 from parquet_sink.kafka.native_batches import NativeBuilder
-from parquet_sink.kafka.ranges_ahead import RangesAhead
+from parquet_sink.kafka.ranges_ahead import RangesAhead, is_damage, until_damage
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.ranges import LossCause, LostOffsets
-from parquet_sink.model.records import VALUES_ONLY, RecordBatch, RecordParts
+from parquet_sink.model.records import VALUES_ONLY, RecordBatch, RecordParts, Unread
 from parquet_sink.process.memory import give_back_at_times
 from parquet_sink.process.threads import in_thread
 
@@ -40,6 +41,15 @@ MAIN_EVENTS: Final = 100
 """Taken at once of what is not a record, where records are read in C."""
 SILENCE_S: Final = 120.0
 """A range whose next record does not come for so long, although the broker promised it, fails."""
+
+
+def require_values(batches: Iterable[RecordBatch]) -> Iterator[RecordBatch]:
+    """Yield the batches. Raise InvalidRecord for records that cannot be processed."""
+    for batch in batches:
+        if (unread := batch.unread) is not None:
+            place = batch.topic, batch.partition, batch.offsets[0].as_py()
+            raise InvalidRecord(*place, unread.reason, may_pass=False, next_offset=unread.next_offset)
+        yield batch
 
 
 class ReaderChecks:
@@ -128,6 +138,8 @@ class RangeReader:
         self._accepted, self._epoch, self._parts, self._ahead = accepted, epoch, parts, ahead
         self._checks = ReaderChecks(kafka, topic, partition, max(start, accepted))
         self._beyond, self._in_c = False, native.is_used()
+        self._damage: DamagedBatch | None = None
+        self._read_again_at = -1
 
     def batches(self) -> Iterator[RecordBatch]:
         """Raises OffsetsLost when Kafka no longer has the start and the settings do not accept that; KafkaFailed.
@@ -149,7 +161,7 @@ class RangeReader:
         while (reading := ahead.read(builder, self.end)) is not None:
             batch = builder.take() if reading.full else builder.rest() if reading.at_end else None
             if batch is not None:
-                self.next_offset = self._received = batch.offsets[-1].as_py() + 1
+                self.next_offset = self._received = batch.next_offset
                 yield batch
             if reading.at_end:
                 self._received = self.end
@@ -158,8 +170,8 @@ class RangeReader:
     def _read_alone(self) -> Iterator[RecordBatch]:
         cached = self._acquire()
         try:
-            for batch in self._read_in_c(cached) if self._in_c else self._read_by_client(cached):
-                self.next_offset = batch.offsets[-1].as_py() + 1
+            for batch in self._read_around_damage(cached):
+                self.next_offset = batch.next_offset
                 yield batch
         except GeneratorExit:
             self._beyond = True
@@ -167,8 +179,39 @@ class RangeReader:
             raise
         self._release(cached)
 
+    def _read_around_damage(self, cached: CachedConsumer) -> Iterator[RecordBatch]:
+        """Yield batches, with one that has no value in the place of each that cannot be read."""
+        while self._received < self.end:
+            yield from self._read_in_c(cached) if self._in_c else self._read_by_client(cached)
+            if self._damage is None:
+                return
+            limit, self._beyond = str(cached.options["receive.message.max.bytes"]), True
+            yield self._pass_over(self._damage, limit)
+            self._damage = None
+            self._replace(cached)
+
+    def _pass_over(self, damage: DamagedBatch, limit: str) -> RecordBatch:
+        """Return what stands for a damaged batch, as far as it is in the range. limit: see `DamagedBatch.describe`."""
+        first, self._received = self._received, damage.find_end(self._kafka, self._received, self.end)
+        reason = damage.describe(first, self._received, limit)
+        log.warning("Topic %s, topic-partition %d: %s.", self.topic, self.partition, reason)
+        batch = RecordBatch.of(self.topic, self.partition, [first], [0], [None])
+        return replace(batch, unread=Unread(reason, self._received))
+
+    def _on_damage(self, cached: CachedConsumer, error: KafkaError, offset: int) -> bool:
+        """Read once more what may have been damaged on its way; then the batches before it are all that is given."""
+        self._received = max(self._received, offset)
+        if self._received >= self.end:
+            return True
+        if self._read_again_at != offset:
+            self._read_again_at = offset
+            self._replace(cached)
+            return False
+        self._damage = DamagedBatch(self.topic, self.partition, offset, error.str())
+        return True
+
     def _read_by_client(self, cached: CachedConsumer) -> Iterator[RecordBatch]:
-        builder, finished = BatchBuilder(self.topic, self.partition, self._parts), False
+        builder, finished = BatchBuilder(self.topic, self.partition, self._parts, self._kafka.record_max_bytes), False
         asked, last_heard = FIRST_POLL_RECORDS, time.monotonic()
         while not finished:
             messages = cached.consumer.consume(min(asked, builder.room, self.end - self._received), POLL_S)
@@ -185,7 +228,7 @@ class RangeReader:
             yield rest
 
     def _read_in_c(self, cached: CachedConsumer) -> Iterator[RecordBatch]:
-        builder, finished = NativeBuilder(self.topic, self.partition, self._parts), False
+        builder, finished = NativeBuilder(self.topic, self.partition, self._parts, self._kafka.record_max_bytes), False
         last_heard = time.monotonic()
         while not finished:
             reading = cached.native_queue.read(builder, self.end, POLL_S)
@@ -222,13 +265,16 @@ class RangeReader:
         return cached
 
     def _hear_nothing(self, cached: CachedConsumer, last_heard: float) -> None:
-        """Takes another consumer in the place of one that gets no answer; its end may take long."""
         if self._is_deaf(cached.consumer, last_heard):
-            old = replace(cached)
-            in_thread(old.close)
-            new = consumers.take(self._kafka, fresh=True, in_c=self._in_c)
-            cached.consumer, cached.options, cached.queue = new.consumer, new.options, None
-            self._assign(cached)
+            self._replace(cached)
+
+    def _replace(self, cached: CachedConsumer) -> None:
+        """Take another consumer in the place of one that gets no answer, whose end may take long."""
+        old = replace(cached)
+        in_thread(old.close)
+        new = consumers.take(self._kafka, fresh=True, in_c=self._in_c)
+        cached.consumer, cached.options, cached.queue = new.consumer, new.options, None
+        self._assign(cached)
 
     def _assign(self, cached: CachedConsumer, epoch: int = -1) -> None:
         cached.assign(self.topic, self.partition, self._received, epoch, in_c=self._in_c)
@@ -242,6 +288,7 @@ class RangeReader:
 
     def _without_events(self, cached: CachedConsumer, messages: list[Message]) -> tuple[list[Message], bool]:
         """The records below the end, and whether the range is done."""
+        messages = list(until_damage(messages))
         records = [m for m in messages if m.error() is None] if any(map(Message.error, messages)) else messages
         finished = False
         if records:
@@ -265,6 +312,8 @@ class RangeReader:
         if code == client_options.END_OF_PARTITION:
             self._beyond |= offset > self.end  # the next range, which goes up to there, gets no such event
             return offset >= self.end
+        if is_damage(error):
+            return self._on_damage(cached, error, offset)
         if is_truncation(code, error.str()):
             cut = self._checks.on_truncation(error.str(), self._received)
             self.lost += [] if cut is None else [LostOffsets(cut, self._received, LossCause.TRUNCATED)]

@@ -77,7 +77,7 @@ class RangesAhead:
     def builder(self, topic: str, partition: int, parts: RecordParts) -> NativeBuilder:
         """For `read`, until another range is begun: one for all, as its buffers are large enough then."""
         if self._builder is None or self._builder.parts != parts:
-            self._builder = NativeBuilder(topic, partition, parts)
+            self._builder = NativeBuilder(topic, partition, parts, self._kafka.record_max_bytes)
         self._builder.begin(topic, partition)
         return self._builder
 
@@ -148,7 +148,23 @@ class RangesAhead:
 
 def is_trouble(error: KafkaError) -> bool:
     """Whether this is an event that a reader of the range's own must see to."""
-    return not error.retriable() and error.code() not in {client_options.END_OF_PARTITION, *client_errors.PASSING}
+    passes = error.retriable() or error.code() in {client_options.END_OF_PARTITION, *client_errors.PASSING}
+    return is_damage(error) or not passes
+
+
+def is_damage(error: KafkaError) -> bool:
+    """Return True if the client cannot read a batch of records: it is damaged, or too large once decompressed."""
+    code = error.code()
+    bad_message = code == KafkaError._BAD_MSG and "failed CRC32" in error.str()  # noqa: SLF001 - the client's public name
+    return bad_message or code == KafkaError._BAD_COMPRESSION  # noqa: SLF001
+
+
+def until_damage(messages: Sequence[Message]) -> Sequence[Message]:
+    """Return the messages up to one that says that a batch cannot be read; behind it there is a gap."""
+    for index, message in enumerate(messages):
+        if (error := message.error()) is not None and is_damage(error):
+            return messages[: index + 1]
+    return messages
 
 
 def _is_event(message: Message) -> bool:

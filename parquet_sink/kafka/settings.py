@@ -23,6 +23,8 @@ PRODUCER: Final = "producer.override."
 ADMIN: Final = "admin.override."
 NAME_KEY: Final = "errors.deadletterqueue.topic.name"
 REPLICATION_KEY: Final = "errors.deadletterqueue.topic.replication.factor"
+RECORD_MAX: Final = ems("record.max.bytes")
+RECORD_BYTES: Final = 64 << 20
 COMMIT_SIZE: Final = ems("commit.size.bytes")
 COMMIT_RECORDS: Final = ems("commit.records")
 INTERVAL: Final = ems("commit.interval.ms")
@@ -202,6 +204,16 @@ class KafkaSettings:
         "connector fails and names the lost offsets. `CONTINUE`: it names them in the log and goes on with the first "
         "record that Kafka still holds.",
         default="STOP",
+        origin=Origin.OWN,
+    )
+    record_max_bytes: Bytes = key(
+        RECORD_MAX,
+        "The largest record that is processed: bytes of its value and key, and of its headers where they are used, not "
+        "compressed. A larger one has no row; `errors.tolerance` says whether it is diverted, **without its value**, "
+        "or stops the connector.",
+        default=RECORD_BYTES,
+        minimum=1 << 10,
+        maximum=1 << 30,
         origin=Origin.OWN,
     )
     tasks_max: int | None = filled_by("tasks.max", default=None)

@@ -23,7 +23,7 @@ from confluent_kafka import Consumer, Message, TopicPartition
 from parquet_sink.kafka.batch_builder import BATCH_BYTES, BATCH_RECORDS, BatchBuilder, message_offset
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.consumer_cache import consumers
-from parquet_sink.kafka.ranges_ahead import is_trouble
+from parquet_sink.kafka.ranges_ahead import is_trouble, until_damage
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PlannedRange
@@ -103,7 +103,7 @@ def read_together(
 ) -> dict[PartitionKey, list[RecordBatch]]:
     """The batches of those ranges that could be read whole. One range of a topic-partition at most."""
     cached = consumers.take(kafka)
-    readings = {(one.topic, one.partition): _Reading(one, parts) for one in ranges}
+    readings = {(one.topic, one.partition): _Reading(one, parts, kafka.record_max_bytes) for one in ranges}
     whole = _read(cached.consumer, readings)
     cached.consumer.unassign()
     cached.position = None
@@ -149,11 +149,11 @@ class _Reading:
     whole: it ended because all of it is in `batches`.
     """
 
-    def __init__(self, planned: PlannedRange, parts: RecordParts) -> None:
+    def __init__(self, planned: PlannedRange, parts: RecordParts, record_bytes: int) -> None:
         self.received, self._end = planned.start, planned.end
         self.ended = self.whole = False
         self.batches: list[RecordBatch] = []
-        self._builder = BatchBuilder(planned.topic, planned.partition, parts)
+        self._builder = BatchBuilder(planned.topic, planned.partition, parts, record_bytes)
 
     @property
     def missing(self) -> int:
@@ -161,6 +161,7 @@ class _Reading:
 
     def add(self, messages: Sequence[Message]) -> int:
         """Takes what came of it; gives its bytes, as far as they are read."""
+        messages = until_damage(messages)
         records = [one for one in messages if one.error() is None]
         inside = [one for one in records if message_offset(one) < self._end]
         size = self._builder.add(inside) if inside else 0

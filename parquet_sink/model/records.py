@@ -70,6 +70,19 @@ class RecordSource(Protocol):
 
 
 @dataclass(frozen=True)
+class Unread:
+    """Records that Kafka has and that cannot be processed.
+
+    reason: without a full stop. next_offset: the offset after the last of them. size: bytes of the only record, which
+    is too large; 0 when that is unknown.
+    """
+
+    reason: str
+    next_offset: int
+    size: int = 0
+
+
+@dataclass(frozen=True)
 class RecordBatch:
     """Records of one topic-partition in offset order.
 
@@ -80,7 +93,8 @@ class RecordBatch:
     cannot be read because a name is not UTF-8. timestamp_types: text, Kafka's names of the kinds of timestamps, no
     nulls. keys, headers and timestamp_types are None as a whole when they were not asked for. All have one entry per
     record; together the values, and the keys, stay below 2 GiB. source: gives keys and headers of single records, if
-    that was asked for.
+    that was asked for. unread: why the value of the only record is left out, and null here, although Kafka has one; the
+    record then also stands for all that follow up to `next_offset`.
     """
 
     topic: str
@@ -92,6 +106,7 @@ class RecordBatch:
     headers: pa.ListArray | None = None
     source: RecordSource | None = field(default=None, compare=False, repr=False)
     timestamp_types: pa.StringArray | None = None
+    unread: Unread | None = None
 
     def __post_init__(self) -> None:
         names = ("timestamps", "values", "keys", "headers", "timestamp_types")
@@ -114,9 +129,22 @@ class RecordBatch:
         return sum(array.nbytes for array in arrays if array is not None)
 
     @property
+    def next_offset(self) -> int:
+        """The offset after the last record."""
+        return int(self.offsets[-1].as_py()) + 1 if self.unread is None else self.unread.next_offset
+
+    @property
     def value_bytes(self) -> int:
         """Of all values together."""
         return int(self.values.total_values_length)
+
+    def slice(self, begin: int, end: int) -> "RecordBatch":
+        """Return some of the records; `source` is left out, as it counts those of the whole batch."""
+        arrays = self.offsets, self.timestamps, self.values, self.keys, self.headers, self.timestamp_types
+        offsets, stamps, values, keys, headers, kinds = (
+            None if array is None else array.slice(begin, end - begin) for array in arrays
+        )
+        return RecordBatch(self.topic, self.partition, offsets, stamps, values, keys, headers, timestamp_types=kinds)
 
     def key_of(self, index: int) -> bytes | None:
         """The key of one record; None when it has none, or none was asked for."""

@@ -28,6 +28,13 @@ TASK: Final = "0"
 """Kafka Connect numbers its tasks; here any Spark task may have any topic-partition."""
 
 
+VALUE_NOT_KEPT: Final = "__parquet_sink.errors.value.not.kept"
+"""The header, after its own, of a record that was diverted without its value: JSON with topic, partition, offset,
+next_offset, bytes (0 when unknown) and reason."""
+INSTEAD_OF_VALUE: Final = b"value not kept: "
+"""What such a record has in the place of its value, before the reason: as a null it would be read as a tombstone."""
+
+
 @dataclass(frozen=True)
 class Rejected:
     """One record without a row.
@@ -35,6 +42,7 @@ class Rejected:
     reason: one sentence for the operator, without the content of any field. key, value, headers: as Kafka had them; key
     and headers are None, too, when they were not read. timestamp_ms: epoch milliseconds, 0 when the record has none;
     timestamp_type: Kafka's name of its kind. by: the class of the transform that rejected it; "" otherwise.
+    next_offset: the offset after it, where it stands for several records; else 0.
     """
 
     topic: str
@@ -48,6 +56,7 @@ class Rejected:
     timestamp_ms: int = 0
     timestamp_type: str = "CreateTime"
     by: str = ""
+    next_offset: int = 0
 
 
 def stage_name(stage: Stage) -> str:

@@ -1,10 +1,11 @@
 """Finds and reads parked records: the files of a folder, what a selection means, batches, counts by reason."""
 
+import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Final
@@ -13,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.model.records import HEADERS, RecordBatch
+from parquet_sink.model.records import HEADERS, RecordBatch, Unread
+from parquet_sink.model.rejected import INSTEAD_OF_VALUE, VALUE_NOT_KEPT
 from parquet_sink.parked.files import ParkedFile, inspect
 from parquet_sink.parked.locks import CHANGES, REPLAY
 from parquet_sink.parked.names import is_unfinished, number_in
@@ -270,7 +272,9 @@ class ParkedPartition:
         changes = np.flatnonzero(np.diff(layer.files[first:last])) + 1 + first
         for begin, stop in pairwise([first, *changes.tolist(), last]):
             for at in range(begin, stop, BATCH_RECORDS):
-                yield self._batch(int(layer.files[at]), layer.rows[at : min(at + BATCH_RECORDS, stop)])
+                yield from split_unread(
+                    self._batch(int(layer.files[at]), layer.rows[at : min(at + BATCH_RECORDS, stop)])
+                )
 
     def _batch(self, file: int, rows: np.ndarray) -> RecordBatch:
         table = self._table(file).take(pa.array(rows)).combine_chunks()
@@ -291,6 +295,21 @@ class ParkedPartition:
             table = self.files[file].read()
             self._tables.put(file, table)
         return table
+
+
+def split_unread(batch: RecordBatch) -> Iterator[RecordBatch]:
+    """Yield the batch in parts, so that a record that was parked without its value is alone, and not a tombstone."""
+    begin = 0
+    for index in pc.indices_nonzero(pc.starts_with(batch.values, INSTEAD_OF_VALUE)).to_pylist():
+        if note := dict(batch.headers_of(index) or ()).get(VALUE_NOT_KEPT):
+            if begin < index:
+                yield batch.slice(begin, index)
+            offset = batch.offsets[index].as_py()
+            unread = Unread(str(json.loads(note)["reason"]), offset + 1)
+            yield replace(batch.slice(index, index + 1), unread=unread)
+            begin = index + 1
+    if begin < len(batch):
+        yield batch.slice(begin, len(batch)) if begin else batch
 
 
 def _only(column: pa.ChunkedArray) -> pa.Array:

@@ -82,9 +82,9 @@ def planner_beside_the_driver(
 
 def records_of(kafka: KafkaSettings, planned: PlannedRange, parts: "RecordParts") -> "Iterable[RecordBatch]":
     """For rows of records; what cannot be read is raised, since no sink of ours would hear of it."""
-    from parquet_sink.kafka.range_reader import RangeReader  # only where records are read
+    from parquet_sink.kafka.range_reader import RangeReader, require_values  # only where records are read
 
-    return RangeReader(
+    reader = RangeReader(
         kafka=kafka,
         topic=planned.topic,
         partition=planned.partition,
@@ -93,7 +93,8 @@ def records_of(kafka: KafkaSettings, planned: PlannedRange, parts: "RecordParts"
         topic_id=planned.topic_id,
         epoch=planned.epoch,
         parts=parts,
-    ).batches()
+    )
+    return require_values(reader.batches())
 
 
 class Work(InputPartition):

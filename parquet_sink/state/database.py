@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from parquet_sink.errors import RunFilesLost
+from parquet_sink.process.private_file import make_private
 
 RUN_TABLES: Final = {
     "event": "id integer primary key, digest blob not null unique, body text not null",
@@ -50,6 +51,8 @@ class Database:
         self._own_files = _files(self._path)
         self._require_ours()
         mode = "rwc" if expected is None else "rw"
+        if expected is None:
+            make_private(self._path)
         where = f"{self._path.absolute().as_uri()}?mode={mode}"
         with self.losses_told():
             self._connection = sqlite3.connect(

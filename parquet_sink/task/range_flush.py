@@ -24,7 +24,7 @@ from parquet_sink.settings.sink import SinkSettings
 from parquet_sink.targets.uploader import OrderedUploader, Upload
 from parquet_sink.task.outcome import RangeOutcome
 from parquet_sink.task.range_attempt import RangeAttempt
-from parquet_sink.task.record_steps import RecordSteps
+from parquet_sink.task.record_steps import RecordSteps, reject_unread
 
 ALL_PARTS: Final = RecordParts(keys=True, headers=True)
 
@@ -155,6 +155,8 @@ class RangeFlush(RangeAttempt):
         return rejected and not self._policy.diverts
 
     def _shaped(self, batch: RecordBatch) -> Iterator[Run | Rejected]:
+        if batch.unread is not None:
+            return iter((reject_unread(batch, batch.unread),))
         return self.shaper.shape(batch, across_rejected=self._policy.diverts)
 
     def _add(self, batch: RecordBatch) -> None:
@@ -172,7 +174,7 @@ class RangeFlush(RangeAttempt):
                 self._write(item, times)
             if self.ended:
                 return
-        self._reach(batch.offsets[-1].as_py() + 1)
+        self._reach(batch.next_offset)
 
     def _write(self, run: Run, times: RecordTimes) -> None:
         for part in run.parts(self._commit_records):

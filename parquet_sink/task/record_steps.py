@@ -5,10 +5,11 @@ asks it about each of them, and has it acknowledge diverted ones before any of t
 order is in `task.task`.
 """
 
+import json
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 import pyarrow as pa
@@ -19,10 +20,11 @@ from parquet_sink.errors import ConnectorError, InvalidRecord
 from parquet_sink.kafka.resets import reset_command
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.ranges import PlannedRange
-from parquet_sink.model.records import VALUES_ONLY, RecordParts
-from parquet_sink.model.rejected import TASK, Rejected, Stage, class_name, stage_name
+from parquet_sink.model.records import VALUES_ONLY, RecordBatch, RecordParts, Unread
+from parquet_sink.model.rejected import INSTEAD_OF_VALUE, TASK, VALUE_NOT_KEPT, Rejected, Stage, class_name, stage_name
 from parquet_sink.rows.raw import RAW_PARTS, RawRowBuilder
 from parquet_sink.rows.row_builder import RowBuilder
+from parquet_sink.rows.run import Records
 from parquet_sink.rows.settings import ShapeSettings
 from parquet_sink.settings.connector import ErrorSettings
 from parquet_sink.settings.record_sink import RecordSinkSettings
@@ -42,7 +44,7 @@ MOST_HEADERS: Final = 20
 
 def stopped_by(rejected: Rejected, kafka: KafkaSettings | None = None) -> InvalidRecord:
     """What a connector fails with that stops at a record. kafka: where its group is."""
-    place, after = f"{rejected.topic}:{rejected.partition}", rejected.offset + 1
+    place, after = f"{rejected.topic}:{rejected.partition}", rejected.next_offset or rejected.offset + 1
     return InvalidRecord(
         topic=rejected.topic,
         partition=rejected.partition,
@@ -50,7 +52,18 @@ def stopped_by(rejected: Rejected, kafka: KafkaSettings | None = None) -> Invali
         reason=rejected.reason,
         may_pass=rejected.stage is not Stage.OBFUSCATION,
         command="" if kafka is None else reset_command(kafka, place, to=after),
+        next_offset=after,
     )
+
+
+def reject_unread(batch: RecordBatch, unread: Unread) -> Rejected:
+    """Return what stands for unread records as rejected; a header says that its value is missing, which and why."""
+    rejected = Records(batch, tombstones=True).rejected(0, Stage.VALUE_CONVERTER, unread.reason)
+    place = {"topic": batch.topic, "partition": batch.partition, "offset": rejected.offset}
+    more = {"next_offset": unread.next_offset, "bytes": unread.size, "reason": unread.reason}
+    headers = (*(rejected.headers or ()), (VALUE_NOT_KEPT, json.dumps(place | more).encode()))
+    value = INSTEAD_OF_VALUE + unread.reason.encode()
+    return replace(rejected, value=value, headers=headers, next_offset=unread.next_offset)
 
 
 class RejectPolicy(Protocol):

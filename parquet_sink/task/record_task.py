@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
+import pyarrow as pa
 
 from parquet_sink.config.key import ems
 from parquet_sink.convert.decoded import Decoder
@@ -31,6 +32,7 @@ from parquet_sink.errors import ConnectorError, RecordSinkFailed, RetryLater
 from parquet_sink.model.events import RecordsDelivered
 from parquet_sink.model.ranges import Again, LearnedSchema, LostOffsets, PlannedRange, Tries, Trying
 from parquet_sink.model.records import RecordBatch
+from parquet_sink.model.rejected import Stage
 from parquet_sink.process import lease
 from parquet_sink.process.memory import give_back
 from parquet_sink.rows.run import Records
@@ -39,7 +41,7 @@ from parquet_sink.settings.record_sink import RecordSinkSettings
 from parquet_sink.targets.record_sink import RecordSink, SinkRecords
 from parquet_sink.task.outcome import RangeOutcome
 from parquet_sink.task.range_attempt import CLAIM_WAIT_S, RangeAttempt, may_deliver
-from parquet_sink.task.record_steps import RecordSteps, steps_of_record_sink
+from parquet_sink.task.record_steps import RecordSteps, reject_unread, steps_of_record_sink
 from parquet_sink.task.task import RangesTask, Read
 from parquet_sink.transform.chain import TransformChain, of_trees
 from parquet_sink.transform.records import DecodedRecords
@@ -86,14 +88,20 @@ class RecordFlush(RangeAttempt):
         self._delivered: RecordsDelivered | None = None
 
     def _add(self, batch: RecordBatch) -> None:
-        until = batch.offsets[-1].as_py() + 1
+        until = batch.next_offset
         if until <= self.planned.accepted:  # an earlier attempt at this range has delivered them
             return
-        records, stopped_by = self._decided(self._chain.apply(batch, self._decoder))
+        records, stopped_by = self._decided(self._decode(batch))
         if self._given(records):
             self._put_until = until if stopped_by is None else stopped_by[0]
             if stopped_by is not None:
                 self.fail(stopped_by[1])
+
+    def _decode(self, batch: RecordBatch) -> DecodedRecords:
+        if batch.unread is None:
+            return self._chain.apply(batch, self._decoder)
+        rejected = {0: (Stage.VALUE_CONVERTER, batch.unread.reason)}
+        return DecodedRecords(batch, pa.array([], pa.int64()), (), rejected=rejected)
 
     def _decided(self, records: DecodedRecords) -> tuple[DecodedRecords, tuple[int, ConnectorError] | None]:
         """The records to put; and the offset of a rejected one at which the range ends, with the reason, if there is.
@@ -106,9 +114,11 @@ class RecordFlush(RangeAttempt):
         for at in sorted(records.rejected):
             if not wanted[at]:
                 continue
-            rejected = Records(batch, tombstones=True).rejected(
-                at, *records.rejected[at], records.rejected_by.get(at, "")
-            )
+            if batch.unread is not None:
+                rejected = reject_unread(batch, batch.unread)
+            else:
+                by = records.rejected_by.get(at, "")
+                rejected = Records(batch, tombstones=True).rejected(at, *records.rejected[at], by)
             self._asked = True
             if (stopped_by := self._policy.decide(rejected)) is not None:
                 return records.where(wanted & (np.arange(len(offsets)) < at)), (rejected.offset, stopped_by)

@@ -46,6 +46,15 @@ class Message:
     def key(self) -> bytes | None:
         return self._key
 
+    def set_value(self, value: None) -> None:
+        self._value = value
+
+    def set_key(self, key: None) -> None:
+        self._key = key
+
+    def set_headers(self, headers: list[Header]) -> None:
+        self._headers = headers
+
     def headers(self) -> list[Header] | None:
         self.asked += 1
         assert self.asked == 1, "the second answer may end the process"
@@ -218,3 +227,22 @@ def test_what_nobody_asks_for_is_not_kept() -> None:
     batch = builder.rest()
     assert batch is not None
     assert (batch.source, batch.key_of(0), batch.headers_of(0)) == (None, None, None)
+
+
+def test_a_record_above_the_bound_is_a_batch_of_its_own_without_its_value() -> None:
+    """A record that is larger than the bound is alone in its batch, with its key and size, and without its value."""
+    parts = RecordParts(keys=True, headers=True)
+    builder = BatchBuilder("orders", 0, parts, record_bytes=100)
+    messages = [Message(0, b"a"), Message(1, b"x" * 200, b"k"), Message(2, b"b"), Message(3, b"c", b"k" * 200)]
+    builder.add(messages)  # type: ignore[arg-type]
+    found = [
+        (one.offsets.to_pylist(), one.unread and one.unread.size, one.values.to_pylist(), one.key_of(0))
+        for one in builder.full()
+    ]
+    assert found == [
+        ([0], None, [b"a"], None),
+        ([1], 201, [None], b"k"),
+        ([2], None, [b"b"], None),
+        ([3], 201, [None], None),
+    ]
+    assert builder.rest() is None

@@ -93,6 +93,7 @@ def ours(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (batch_builder, several_ranges):
         monkeypatch.setattr(module, "message_offset", Message.offset)
     monkeypatch.setattr(batch_builder, "_value", Message.value)
+    monkeypatch.setattr(batch_builder, "_key", Message.key)
 
 
 def read(monkeypatch: pytest.MonkeyPatch, broker: Broker, ranges: Sequence[PlannedRange]) -> list[Any]:

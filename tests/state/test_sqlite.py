@@ -211,3 +211,13 @@ def test_an_error_that_a_loss_makes_is_told_as_the_loss(path: Path) -> None:
         path.with_name(f"{path.name}-wal").unlink()
         with pytest.raises(RunFilesLost), planner.losses_told():
             raise sqlite3.OperationalError("disk I/O error")
+
+
+def test_nobody_else_may_read_the_state(tmp_path: Path) -> None:
+    """The store, and what SQLite keeps beside it, has mode 0600, also where an earlier version made it with 0644."""
+    path = tmp_path / "state.db"
+    path.touch(0o644)
+    store = SqliteStore(path)
+    modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+    store.close()
+    assert modes == {"state.db": 0o600, "state.db-wal": 0o600, "state.db-shm": 0o600}

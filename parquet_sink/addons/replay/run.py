@@ -278,7 +278,7 @@ class Replay:
         for batch in from_kafka(kafka, planned, parts):
             self._pace.rest(len(batch))
             yield batch
-            reached = batch.offsets[-1].as_py() + 1
+            reached = batch.next_offset
             self._read_offsets(reached - at)
             at = reached
         self._read_offsets(planned.end - at)

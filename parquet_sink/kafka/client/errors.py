@@ -86,9 +86,15 @@ PASSING: Final = frozenset(
 
 _RIGHTS: Final = "Check the credentials and rights (ACLs): it must be let in, to read and describe its topics and group"
 _TOO_OLD: Final = "Run brokers that know this request: Kafka 0.11 or newer"
+_NOT_DECOMPRESSED: Final = (
+    "A batch of records is damaged, or has more than 2 GiB once it is decompressed, or more than "
+    "[consumer.override.receive.message.max.bytes] where that is set; remove that key, or reset the group's offset "
+    "behind the batch with kafka-consumer-groups"
+)
 _TOO_LARGE: Final = "Raise message.max.bytes of the brokers"
 
 REFUSALS: Final[Mapping[int, str]] = {
+    KafkaError._BAD_COMPRESSION: _NOT_DECOMPRESSED,  # noqa: SLF001
     KafkaError._AUTHENTICATION: _RIGHTS,  # noqa: SLF001
     KafkaError._SSL: "Check security.protocol and the ssl.* settings",  # noqa: SLF001
     KafkaError._UNSUPPORTED_FEATURE: _TOO_OLD,  # noqa: SLF001

@@ -116,6 +116,8 @@ def reader_options(kafka: KafkaSettings, *, several: bool = False) -> dict[str, 
     the last fetch has its answer, which short ranges would wait for; with 10 ms the client took 0.24 µs for a record of
     ranges of 4,000, with 100 it took 0.19.
     Checksums are checked, as Java's consumer does; librdkafka does not unless it is asked to.
+    `receive.message.max.bytes` also bounds what a batch in zstd may inflate to; other codecs have no bound. It is the
+    most that the client allows, since Java's consumer has none.
     """
     return {
         "queued.max.messages.kbytes": "1024",
@@ -125,6 +127,7 @@ def reader_options(kafka: KafkaSettings, *, several: bool = False) -> dict[str, 
         "fetch.error.backoff.ms": "100",
         "fetch.message.max.bytes": str(1 << 20),
         "fetch.max.bytes": str(8 << 20),
+        "receive.message.max.bytes": str((1 << 31) - 1),
         "check.crcs": "true",
         **_common(kafka),
         "enable.partition.eof": True,

@@ -171,3 +171,10 @@ def test_only_refusals_of_the_client_are_translated() -> None:
     with pytest.raises(TypeError, match="a defect"):
         client_options.build(broken, {})
     assert issubclass(KafkaException, Exception)
+
+
+def test_a_batch_in_zstd_may_inflate_as_far_as_the_client_allows() -> None:
+    """The reader's bound on an answer, also zstd's, is the client's largest, unless an operator sets another."""
+    assert reader_options(kafka())["receive.message.max.bytes"] == "2147483647"
+    lower = reader_options(kafka(receive_message_max_bytes="100000000"))
+    assert lower["receive.message.max.bytes"] == "100000000"
