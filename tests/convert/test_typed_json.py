@@ -284,6 +284,23 @@ def test_unions_take_the_branch_that_fits_first() -> None:
             read(text)
 
 
+def test_unions_lose_no_field_that_a_branch_names() -> None:
+    """A field that the chosen struct lacks goes to another branch that names it, or the value is refused."""
+    kind = UnionKind(
+        (
+            Field("f0", struct(a=scalar("string", optional=True), p=struct(x=scalar("int8", optional=True)))),
+            Field("f1", struct(b=scalar("int8", optional=True))),
+            Field("f2", struct(c=scalar("int8"), d=scalar("int8"))),
+        )
+    )
+    read = ExactReader(Slot(kind)).parse
+    first = {"a": "k", "p": {"x": 1}}
+    assert read(b'{"a":"k","p":{"x":1}}') == {"f0": first}
+    assert read(b'{"a":"k","p":{"x":1},"b":2}') == {"f0": first, "f1": {"b": 2}}
+    with pytest.raises(InvalidValue, match=saying("the field d", "the branch that fits does not have")):
+        read(b'{"a":"k","p":{"x":1},"d":2}')
+
+
 def test_defaults_must_fit() -> None:
     """A default in a schema is read as any value, and its place is named when it does not fit."""
     assert to_default(DecimalKind(9, 2), "AeI=", ()) == Decimal("4.82")

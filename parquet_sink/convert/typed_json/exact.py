@@ -19,9 +19,7 @@ from parquet_sink.convert.json.exact import load
 from parquet_sink.convert.typed_json.types import (
     CELLS_A_BYTE,
     FREE_CELLS,
-    MILLIS_PER_DAY,
     DecimalKind,
-    Field,
     Kind,
     ListKind,
     MapKind,
@@ -31,6 +29,7 @@ from parquet_sink.convert.typed_json.types import (
     UnionKind,
     counter,
 )
+from parquet_sink.convert.typed_json.unions import RANGES, named, union_reader
 
 Read: TypeAlias = Callable[[object], object]
 """A JSON value, parsed, to what `pa.array` takes for the type: dict for a struct, pairs for a map, int for a date."""
@@ -38,25 +37,10 @@ Read: TypeAlias = Callable[[object], object]
 _WIDE = Context(prec=160)
 _EXACT_LIMIT = float(2**53)
 _INT64_DIGITS = 19
-RANGES = {
-    "int8": (-(2**7), 2**7 - 1),
-    "int16": (-(2**15), 2**15 - 1),
-    "int32": (-(2**31), 2**31 - 1),
-    "int64": (-(2**63), 2**63 - 1),
-    "date": (-(2**31), 2**31 - 1),
-    "time": (0, MILLIS_PER_DAY - 1),
-    "timestamp": (-(2**63), 2**63 - 1),
-}
-_NAMES = {dict: "an object", list: "a list", str: "text", bool: "a boolean", type(None): "null"}
 
 
 class RoundedFraction(Exception):
     """A number that the quick parser may have rounded, where each digit counts; a Decimal is wanted in its place."""
-
-
-def named(value: object) -> str:
-    """What a value is, for a message."""
-    return _NAMES.get(type(value), "a number")
 
 
 def scalar_reader(kind: ScalarKind) -> Read:
@@ -343,13 +327,7 @@ def _entry_items(value: object) -> Items:
 
 
 def _union_reader(kind: UnionKind) -> Read:
-    readers = [_kind_reader(branch.slot.kind) for branch in kind.fields]
-
-    def read_union(value: object) -> object:
-        index = _branch_of(kind.fields, value)
-        return {kind.fields[index].name: readers[index](value)}
-
-    return read_union
+    return union_reader(kind, [_kind_reader(branch.slot.kind) for branch in kind.fields])
 
 
 _READERS: dict[type[Kind], Callable[..., Read]] = {
@@ -360,46 +338,3 @@ _READERS: dict[type[Kind], Callable[..., Read]] = {
     StructKind: _struct_reader,
     UnionKind: _union_reader,
 }
-
-
-def _branch_of(branches: tuple[Field, ...], value: object) -> int:
-    """The first branch of a plain type that fits, else the struct with most fields in common, as JsonSchemaData."""
-    best, most = -1, 0
-    for index, branch in enumerate(branches):
-        if _is_plain_instance(branch.slot.kind, value):
-            return index
-        common = _in_common(branch.slot.kind, value)
-        if common > most:
-            best, most = index, common
-    if best < 0:
-        raise Unfit(f"is {named(value)} that fits none of the types it may have")
-    return best
-
-
-_INSTANCES: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(RANGES, (int,)),
-    "float32": (int, float, Decimal),
-    "float64": (int, float, Decimal),
-    "boolean": (bool,),
-    "string": (str,),
-    "bytes": (str,),
-    "null": (),
-}
-
-
-def _is_plain_instance(kind: Kind, value: object) -> bool:
-    """Whether a value is of the JSON type that a kind other than a struct is written as."""
-    if isinstance(kind, ScalarKind):
-        return type(value) in _INSTANCES[kind.name]
-    if isinstance(kind, DecimalKind):
-        return type(value) in (str, int, float, Decimal)
-    if isinstance(kind, ListKind):
-        return type(value) is list
-    return isinstance(kind, MapKind) and type(value) is (dict if kind.form == "object" else list)
-
-
-def _in_common(kind: Kind, value: object) -> int:
-    """How many fields of a struct an object has, at every depth."""
-    if not isinstance(kind, StructKind | UnionKind) or type(value) is not dict:
-        return 0
-    return sum(1 + _in_common(field.slot.kind, value[field.name]) for field in kind.fields if field.name in value)
