@@ -91,7 +91,10 @@ class TypedReader:
         """Those worth a try. Parts are tried after the whole failed, so they ignore what is unexpected."""
         lenient = Mode("ignore", self._mode.numbers)
         modes = [self._mode, lenient] if whole and self._mode != lenient else [lenient]
-        return [*modes, Mode("ignore", not self._mode.numbers)] if fast.has_decimals else modes
+        modes = [*modes, Mode("ignore", not self._mode.numbers)] if fast.has_decimals else modes
+        if not fast.has_others:
+            return modes
+        return [*dict.fromkeys(replace(mode, unexpected="error") for mode in modes)]
 
 
 def _cuts(start: int, count: int) -> list[tuple[int, int]]:
