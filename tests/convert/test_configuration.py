@@ -320,7 +320,6 @@ def test_a_file_of_connect_standalone_is_accepted() -> None:
     [
         ("protobuf", "generate.struct.for.nulls", "read as null"),
         ("json_schema", "json.fail.invalid.schema", "not checked"),
-        ("json_schema", "preserve.additional.properties", "left out"),
     ],
 )
 def test_an_option_that_is_not_honoured_is_refused(kind: str, name: str, reason: str) -> None:

@@ -26,6 +26,7 @@ from parquet_sink.convert.typed_json import reader as json_typed
 from parquet_sink.convert.typed_json.exact import ExactReader, to_default
 from parquet_sink.convert.typed_json.reader import Pieces, TypedReader
 from parquet_sink.convert.typed_json.types import (
+    OTHERS,
     DecimalKind,
     Field,
     Kind,
@@ -35,6 +36,7 @@ from parquet_sink.convert.typed_json.types import (
     ScalarName,
     Slot,
     StructKind,
+    TextKind,
     UnionKind,
     decimal_kind,
     to_arrow,
@@ -152,9 +154,21 @@ ACCEPTED: list[tuple[Kind, str, object]] = [
     (DecimalKind(9, 2), "0.0", Decimal("0.00")),
     (ListKind(scalar("int32", optional=True)), "[1,null,2]", [1, None, 2]),
     (MapKind(scalar("string"), scalar("int32"), "object"), '{"a":1,"b":2,"a":3}', [("a", 3), ("b", 2)]),
-    (MapKind(scalar("int32"), scalar("string"), "pairs"), '[[1,"x"],[2,"y"],[1,"z"]]', [(1, "z"), (2, "y")]),
+    (MapKind(scalar("int32"), scalar("string"), "pairs"), '[[1,"x"],[2,"y"],[1,"x"]]', [(1, "x"), (2, "y")]),
     (MapKind(scalar("int32"), scalar("string"), "entries"), '[{"key":1,"value":"x"}]', [(1, "x")]),
     (struct(a=scalar("int8"), b=scalar("string", optional=True)).kind, '{"z":[],"a":1}', {"a": 1}),
+    (
+        TextKind(),
+        '{"b": 1.10, "a": [18446744073709551617, null, "ü"]}',
+        '{"b":1.10,"a":[18446744073709551617,null,"ü"]}',
+    ),
+    (TextKind("object"), "{}", "{}"),
+    (struct(a=scalar("int8"), o=Slot(OTHERS, optional=True)).kind, '{"a":1}', {"a": 1}),
+    (
+        struct(a=scalar("int8"), o=Slot(OTHERS, optional=True)).kind,
+        '{"z":[0.123456789012345678],"a":1,"o":2}',
+        {"a": 1, "o": '{"z":[0.123456789012345678],"o":2}'},
+    ),
 ]
 
 
@@ -204,7 +218,12 @@ REFUSED: list[tuple[Kind, str, tuple[str, ...]]] = [
     (MapKind(scalar("string"), SMALL, "object"), "[]", ("is a list", "should be an object", "text for keys")),
     (MapKind(SMALL, SMALL, "pairs"), "[[1]]", ("list of pairs", "a key and a value")),
     (MapKind(SMALL, SMALL, "pairs"), "[[null,1]]", ("a key", "is null")),
+    (MapKind(SMALL, SMALL, "pairs"), "[[1,2],[1,3]]", ("a key twice",)),
     (MapKind(SMALL, SMALL, "entries"), "[{}]", ("list of objects", '"key"', '"value"')),
+    (MapKind(SMALL, SMALL, "entries"), '[{"key":1,"other":2}]', ("list of objects", '"key"', '"value"')),
+    (TextKind("object"), "[]", ("is a list", "should be an object")),
+    (TextKind("list"), "{}", ("is an object", "should be a list")),
+    (TextKind(), "[" * 101 + "]" * 101, ("nested deeper than 100 levels",)),
     (struct(a=struct(b=Slot(ListKind(SMALL)))).kind, '{"a":{"b":[1,"x"]}}', ("field a.b[1]", "is text", WHOLE)),
     (struct(a=struct(b=scalar("int8"))).kind, '{"a":{}}', ("field a.b ", "missing", "required")),
     (struct(a=scalar("int8")).kind, '{"a":null}', ("field a ", "null", "required")),
@@ -290,6 +309,47 @@ def test_unions_take_the_branch_that_fits_first() -> None:
     for text in (b"true", b'{"c":3}'):
         with pytest.raises(InvalidValue, match=saying("fits none", "types")):
             read(text)
+
+
+def test_unions_lose_no_field_that_a_branch_names() -> None:
+    """A field that the chosen struct lacks goes to another branch that names it, or the value is refused."""
+    kind = UnionKind(
+        (
+            Field("f0", struct(a=scalar("string", optional=True), p=struct(x=scalar("int8", optional=True)))),
+            Field("f1", struct(b=scalar("int8", optional=True))),
+            Field("f2", struct(c=scalar("int8"), d=scalar("int8"))),
+        )
+    )
+    read = ExactReader(Slot(kind)).parse
+    first = {"a": "k", "p": {"x": 1}}
+    assert read(b'{"a":"k","p":{"x":1}}') == {"f0": first}
+    assert read(b'{"a":"k","p":{"x":1},"b":2}') == {"f0": first, "f1": {"b": 2}}
+    with pytest.raises(InvalidValue, match=saying("the field d", "the branch that fits does not have")):
+        read(b'{"a":"k","p":{"x":1},"d":2}')
+
+
+ITEM_A, ITEM_B = struct(a=scalar("int8", optional=True)), struct(b=scalar("int8", optional=True))
+LISTS = UnionKind((Field("f0", Slot(ListKind(ITEM_A))), Field("f1", Slot(ListKind(ITEM_B)))))
+OPEN = UnionKind((Field("f0", ITEM_A), Field("f1", Slot(TextKind("object")))))
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "value"),
+    [
+        (LISTS, '[{"b":1}]', {"f1": [{"b": 1}]}),
+        (LISTS, '[{"a":1},{"b":1}]', {"f0": [{"a": 1}, {}], "f1": [{}, {"b": 1}]}),
+        (LISTS, "[]", {"f0": []}),
+        (OPEN, '{"a":1}', {"f0": {"a": 1}}),
+        (OPEN, '{"a":1,"c":2}', {"f0": {"a": 1}, "f1": '{"a":1,"c":2}'}),
+        (OPEN, '{"c":2}', {"f1": '{"c":2}'}),
+        (OPEN, "{}", {"f0": {}}),
+    ],
+)
+def test_unions_lose_nothing_in_lists_and_open_objects(kind: Kind, text: str, value: object) -> None:
+    """The list that keeps most of a value takes it, and what it lacks goes to another, or to JSON text."""
+    found = ExactReader(Slot(kind)).parse(text.encode())
+    assert isinstance(found, dict)
+    assert {name: below for name, below in found.items() if below is not None} == value
 
 
 def test_defaults_must_fit() -> None:
@@ -399,9 +459,10 @@ def slots(draw: st.DrawFn, kinds: st.SearchStrategy[Kind], *, field: bool) -> Sl
 def structs(kinds: st.SearchStrategy[Kind]) -> st.SearchStrategy[StructKind]:
     """A struct of some of these."""
     names = st.lists(st.sampled_from(NAMES), min_size=1, max_size=4, unique=True)
+    others = st.sampled_from([(), (), (Field("others", Slot(OTHERS, optional=True)),)])
     return names.flatmap(
-        lambda found: st.tuples(*[slots(kinds, field=True) for _ in found]).map(
-            lambda made: StructKind(tuple(Field(name, slot) for name, slot in zip(found, made, strict=True)))
+        lambda found: st.tuples(st.tuples(*[slots(kinds, field=True) for _ in found]), others).map(
+            lambda made: StructKind((*map(Field, found, made[0]), *made[1]))
         )
     )
 
@@ -431,7 +492,7 @@ def texts(draw: st.DrawFn, slot: Slot, tidy: bool, numbers: bool) -> str:
         return f"[{space}" + f",{space}".join(draw(st.lists(texts(kind.item, tidy, numbers), max_size=3))) + "]"
     assert isinstance(kind, StructKind)
     members = []
-    for field in kind.fields:
+    for field in [field for field in kind.fields if field.slot.kind != OTHERS]:
         chance = draw(st.integers(0, 29))
         if chance > 2:
             key = "\\u0061" if field.name == "a" and chance == 3 else field.name

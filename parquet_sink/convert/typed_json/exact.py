@@ -20,7 +20,7 @@ from parquet_sink.convert.json.exact import load
 from parquet_sink.convert.typed_json.types import (
     CELLS_A_BYTE,
     FREE_CELLS,
-    MILLIS_PER_DAY,
+    OTHERS,
     DecimalKind,
     Field,
     Kind,
@@ -29,9 +29,11 @@ from parquet_sink.convert.typed_json.types import (
     ScalarKind,
     Slot,
     StructKind,
+    TextKind,
     UnionKind,
     counter,
 )
+from parquet_sink.convert.typed_json.unions import NAMES, RANGES, TEXTS, named, union_reader
 
 Read: TypeAlias = Callable[[object], object]
 """A JSON value, parsed, to what `pa.array` takes for the type: dict for a struct, pairs for a map, int for a date."""
@@ -39,25 +41,10 @@ Read: TypeAlias = Callable[[object], object]
 _WIDE = Context(prec=160)
 _EXACT_LIMIT = float(2**53)
 _INT64_DIGITS = 19
-RANGES = {
-    "int8": (-(2**7), 2**7 - 1),
-    "int16": (-(2**15), 2**15 - 1),
-    "int32": (-(2**31), 2**31 - 1),
-    "int64": (-(2**63), 2**63 - 1),
-    "date": (-(2**31), 2**31 - 1),
-    "time": (0, MILLIS_PER_DAY - 1),
-    "timestamp": (-(2**63), 2**63 - 1),
-}
-_NAMES = {dict: "an object", list: "a list", str: "text", bool: "a boolean", type(None): "null"}
 
 
 class RoundedFraction(Exception):
     """A number that the quick parser may have rounded, where each digit counts; a Decimal is wanted in its place."""
-
-
-def named(value: object) -> str:
-    """What a value is, for a message."""
-    return _NAMES.get(type(value), "a number")
 
 
 def scalar_reader(kind: ScalarKind) -> Read:
@@ -221,7 +208,7 @@ class ExactReader:
     def _read_slowly(self, text: bytes, enter: str | None) -> object:
         """Parse once more, with fractions kept as they are written."""
         try:
-            tree = json.loads(text.decode(), parse_float=_fraction)
+            tree = json.loads(text.decode(), parse_float=_fraction, parse_int=_integer)
             return self._read(tree if enter is None else tree[enter])
         except Unfit as unfit:
             raise InvalidValue(str(unfit)) from None
@@ -236,6 +223,12 @@ def _fraction(text: str) -> Decimal:
     except InvalidOperation:  # an exponent that Decimal has not: of zero, or of what is next to it
         near = Decimal(text.lower().partition("e")[0])
         return _LEAST.copy_sign(near) if near else near
+
+
+def _integer(text: str) -> int | Decimal:
+    """Return a whole number; one beyond 64 bits as a Decimal, whose digits JSON text can have."""
+    number = int(text)
+    return number if -(2**63) <= number < 2**64 else _fraction(text)
 
 
 def to_default(kind: Kind, tree: object, place: Path) -> object:
@@ -289,6 +282,9 @@ def _below(read: Read, value: object, step: str | int) -> object:
 
 def _struct_reader(kind: StructKind) -> Read:
     """Of a field without a default that may be missing, nothing is asked when it is."""
+    others = next((field for field in kind.fields if field.slot.kind == OTHERS), None)
+    if others is not None:
+        return _open_struct_reader(kind, others)
     slots = [(field.name, field.slot) for field in kind.fields]
     fields = [
         (name, _reader_of(slot), slot.default is None and (slot.optional or slot.may_be_absent)) for name, slot in slots
@@ -312,6 +308,22 @@ def _struct_reader(kind: StructKind) -> Read:
     return read_struct
 
 
+def _open_struct_reader(kind: StructKind, others: Field) -> Read:
+    """Return the reader of a struct whose field `others` takes what its other fields do not."""
+    named_fields = tuple(field for field in kind.fields if field is not others)
+    names = {field.name for field in named_fields}
+    read_named, read_others = _struct_reader(StructKind(named_fields)), _kind_reader(others.slot.kind)
+
+    def read_struct(value: object) -> object:
+        row = read_named(value)
+        assert isinstance(row, dict)
+        assert isinstance(value, dict)
+        unnamed = {name: below for name, below in value.items() if name not in names}
+        return {**row, others.name: _below(read_others, unnamed, others.name)} if unnamed else row
+
+    return read_struct
+
+
 def _map_reader(kind: MapKind) -> Read:
     read_key, read_value = _reader_of(kind.key), _reader_of(kind.value)
     to_pairs = {"object": _object_items, "pairs": _pair_items, "entries": _entry_items}[kind.form]
@@ -322,12 +334,15 @@ def _map_reader(kind: MapKind) -> Read:
             converted = _below(read_key, key, step)
             if converted is None:
                 raise Unfit("has a key that is null")
-            found[repr(converted)] = (converted, _below(read_value, below, step))
+            entry = (converted, _below(read_value, below, step))
+            if found.setdefault(repr(converted), entry) != entry:
+                raise Unfit("has a key twice")
         return list(found.values())
 
     return read_map
 
 
+_ENTRY = {"key", "value"}
 Items: TypeAlias = list[tuple[str | int, object, object]]
 
 
@@ -344,19 +359,37 @@ def _pair_items(value: object) -> Items:
 
 
 def _entry_items(value: object) -> Items:
-    if type(value) is not list or not all(type(entry) is dict and len(entry) == 2 for entry in value):
+    if type(value) is not list or not all(type(entry) is dict and entry.keys() == _ENTRY for entry in value):
         raise Unfit('should be a list of objects, each with "key" and "value"')
-    return [(index, entry.get("key"), entry.get("value")) for index, entry in enumerate(value)]
+    return [(index, entry["key"], entry["value"]) for index, entry in enumerate(value)]
 
 
 def _union_reader(kind: UnionKind) -> Read:
-    readers = [_kind_reader(branch.slot.kind) for branch in kind.fields]
+    return union_reader(kind, [_kind_reader(branch.slot.kind) for branch in kind.fields])
 
-    def read_union(value: object) -> object:
-        index = _branch_of(kind.fields, value)
-        return {kind.fields[index].name: readers[index](value)}
 
-    return read_union
+def _text_reader(kind: TextKind) -> Read:
+    wanted = TEXTS.get(kind.content)
+
+    def read_text(value: object) -> object:
+        if wanted is not None and type(value) is not wanted:
+            raise Unfit(f"is {named(value)}, and it should be {NAMES[wanted]}")
+        _check_text(value, 1)
+        return orjson.dumps(value, default=lambda number: orjson.Fragment(str(number))).decode()
+
+    return read_text
+
+
+def _check_text(value: object, depth: int) -> None:
+    """Raise RoundedFraction for a float, which may not be what is written, and Unfit for excess depth."""
+    if type(value) is float:
+        raise RoundedFraction
+    if not isinstance(value, dict | list):
+        return
+    if depth > MAX_DEPTH:
+        raise Unfit(f"is nested deeper than {MAX_DEPTH} levels")
+    for below in value.values() if isinstance(value, dict) else value:
+        _check_text(below, depth + 1)
 
 
 _READERS: dict[type[Kind], Callable[..., Read]] = {
@@ -366,47 +399,5 @@ _READERS: dict[type[Kind], Callable[..., Read]] = {
     MapKind: _map_reader,
     StructKind: _struct_reader,
     UnionKind: _union_reader,
+    TextKind: _text_reader,
 }
-
-
-def _branch_of(branches: tuple[Field, ...], value: object) -> int:
-    """The first branch of a plain type that fits, else the struct with most fields in common, as JsonSchemaData."""
-    best, most = -1, 0
-    for index, branch in enumerate(branches):
-        if _is_plain_instance(branch.slot.kind, value):
-            return index
-        common = _in_common(branch.slot.kind, value)
-        if common > most:
-            best, most = index, common
-    if best < 0:
-        raise Unfit(f"is {named(value)} that fits none of the types it may have")
-    return best
-
-
-_INSTANCES: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(RANGES, (int,)),
-    "float32": (int, float, Decimal),
-    "float64": (int, float, Decimal),
-    "boolean": (bool,),
-    "string": (str,),
-    "bytes": (str,),
-    "null": (),
-}
-
-
-def _is_plain_instance(kind: Kind, value: object) -> bool:
-    """Whether a value is of the JSON type that a kind other than a struct is written as."""
-    if isinstance(kind, ScalarKind):
-        return type(value) in _INSTANCES[kind.name]
-    if isinstance(kind, DecimalKind):
-        return type(value) in (str, int, float, Decimal)
-    if isinstance(kind, ListKind):
-        return type(value) is list
-    return isinstance(kind, MapKind) and type(value) is (dict if kind.form == "object" else list)
-
-
-def _in_common(kind: Kind, value: object) -> int:
-    """How many fields of a struct an object has, at every depth."""
-    if not isinstance(kind, StructKind | UnionKind) or type(value) is not dict:
-        return 0
-    return sum(1 + _in_common(field.slot.kind, value[field.name]) for field in kind.fields if field.name in value)

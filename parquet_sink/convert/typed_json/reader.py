@@ -31,9 +31,13 @@ ONE_IN = 2
 
 
 class TypedReader:
-    """Reads values of one slot, both ways. It remembers only what makes the next try likelier to succeed."""
+    """Reads values of one slot, both ways. It remembers only what makes the next try likelier to succeed.
+
+    ignores: whether fields that the type does not name may be in what was read fast last.
+    """
 
     def __init__(self, slot: Slot) -> None:
+        self.ignores = False
         self.type = to_arrow(slot.kind)
         self.exact = ExactReader(slot)
         self._fast: FastReader | None = None
@@ -43,6 +47,7 @@ class TypedReader:
 
     def read_fast(self, values: pa.BinaryArray) -> tuple[list[SchemaColumns], list[int]]:
         """What can be read many at once, and the positions of all other values: those are for the exact reader."""
+        self.ignores = False
         count, fast = len(values), self._fast
         if fast is None or count < FEWEST:
             return [], list(range(count))
@@ -52,8 +57,13 @@ class TypedReader:
             found = fast.read_most(values, mode, count // ONE_IN)
             if found is not None:
                 self._mode = mode
+                self.ignores = mode.unexpected == "ignore"
                 return [_certain(found)], sorted([*_ambiguous(found), *absent(found.places, count)])
         return self._in_parts(values, _cuts(0, count))
+
+    def expect_named(self) -> None:
+        """Try next whether all fields are named by the type: the values that were read last had no others."""
+        self._mode = replace(self._mode, unexpected="error")
 
     def _in_parts(self, values: pa.BinaryArray, parts: list[tuple[int, int]]) -> tuple[list[SchemaColumns], list[int]]:
         """As `read_fast`, of values among which the bad ones are not known: what cannot be read is cut smaller.
@@ -84,6 +94,7 @@ class TypedReader:
             found = self._fast.read(values, mode)
             if found is not None:
                 self._mode = mode if whole else self._mode
+                self.ignores = self.ignores or mode.unexpected == "ignore"
                 return found
         return None
 
@@ -91,7 +102,10 @@ class TypedReader:
         """Those worth a try. Parts are tried after the whole failed, so they ignore what is unexpected."""
         lenient = Mode("ignore", self._mode.numbers)
         modes = [self._mode, lenient] if whole and self._mode != lenient else [lenient]
-        return [*modes, Mode("ignore", not self._mode.numbers)] if fast.has_decimals else modes
+        modes = [*modes, Mode("ignore", not self._mode.numbers)] if fast.has_decimals else modes
+        if not fast.has_others:
+            return modes
+        return [*dict.fromkeys(replace(mode, unexpected="error") for mode in modes)]
 
 
 def _cuts(start: int, count: int) -> list[tuple[int, int]]:

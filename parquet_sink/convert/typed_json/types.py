@@ -79,7 +79,7 @@ class MapKind:
 
 @dataclass(frozen=True)
 class StructKind:
-    """A JSON object; fields that are not named here are ignored."""
+    """A JSON object; fields that are not named here are ignored, unless a field holds the JSON text of the others."""
 
     fields: tuple["Field", ...]
 
@@ -91,7 +91,19 @@ class UnionKind:
     fields: tuple["Field", ...]
 
 
-Kind: TypeAlias = ScalarKind | DecimalKind | ListKind | MapKind | StructKind | UnionKind
+@dataclass(frozen=True)
+class TextKind:
+    """JSON text of a value whose type the schema leaves open.
+
+    content: which values it takes. others: those fields of the object around it that the schema does not name.
+    """
+
+    content: Literal["anything", "object", "list", "others"] = "anything"
+
+
+OTHERS = TextKind("others")
+
+Kind: TypeAlias = ScalarKind | DecimalKind | ListKind | MapKind | StructKind | UnionKind | TextKind
 
 
 @dataclass(frozen=True)
@@ -144,6 +156,8 @@ def to_arrow(kind: Kind) -> pa.DataType:
         return SCALARS[kind.name]
     if isinstance(kind, DecimalKind):
         return decimal_type(kind.precision, kind.scale)
+    if isinstance(kind, TextKind):
+        return pa.string()
     if isinstance(kind, ListKind):
         return pa.list_(_to_field("item", kind.item))
     if isinstance(kind, MapKind):

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from parquet_sink.addons.formats.json_schema.decoder import decoder
-from parquet_sink.convert.decoded import Decoded, SchemaColumns
+from parquet_sink.convert.decoded import Decoded, SchemaColumns, Untyped
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.registry.registered import Referenced, RegisteredSchema
 from parquet_sink.convert.settings import ConverterSettings
@@ -55,7 +55,10 @@ def column(schema: object, settings: ConverterSettings = SETTINGS, **references:
 
 def definitions(schema: object) -> dict[str, object]:
     """Some definitions to refer to."""
-    return {"definitions": {"text": STRING, "both": {"oneOf": [NULL, INTEGER]}}, "$defs": {"a/b": {"type": "boolean"}}}
+    return {
+        "definitions": {"text": STRING, "a": A, "both": {"oneOf": [NULL, INTEGER]}},
+        "$defs": {"a/b": {"type": "boolean"}},
+    }
 
 
 ONE = "io.confluent.connect.json.OneOf.field."
@@ -100,7 +103,7 @@ TYPES: list[tuple[object, str]] = [
     ({"properties": {"y": INTEGER}, "required": ["y"]}, "struct<y: int64 not null>"),
     ({"type": "object", "connect.type": "map", "additionalProperties": INTEGER}, "map<string, int64>"),
     ({"type": "object", "additionalProperties": STRING}, "map<string, string>"),
-    ({"type": "object"}, "struct<>"),
+    ({"type": "object", "additionalProperties": False}, "struct<>"),
     (
         {"type": "array", "connect.type": "map", "items": {"properties": {"key": INTEGER, "value": STRING}}},
         "map<int64, string>",
@@ -127,6 +130,86 @@ TYPES: list[tuple[object, str]] = [
 ]  # fmt: skip
 
 
+OPEN, MORE = {"type": "object"}, "additionalProperties: string"
+CARD, CASH = {"properties": {"card": STRING}, "required": ["card"]}, {"properties": {"cash": INTEGER}}
+PAID = "struct<a: string, card: string, cash: int64>"
+WITHOUT_COLUMNS: list[tuple[object, str]] = [
+    (True, "string?"),
+    ({}, "string?"),
+    ({"title": "x"}, "string?"),
+    ({"not": {"type": "null"}}, "string?"),
+    ({"allOf": [{}, {}]}, "string?"),
+    (False, "null?"),
+    (OPEN, "string"),
+    ({"type": ["object", "null"]}, "string?"),
+    ({**OPEN, "properties": {}}, "string"),
+    ({**OPEN, "additionalProperties": True}, "string"),
+    ({**OPEN, "additionalProperties": {}}, "string"),
+    ({**OPEN, "additionalProperties": OPEN}, "string"),
+    ({**OPEN, "patternProperties": {"^a": INTEGER}, "additionalProperties": False}, "string"),
+    ({**OPEN, "oneOf": [HAS_A, HAS_B]}, "string"),
+    ({"anyOf": [HAS_A, HAS_B]}, "string"),
+    ({"oneOf": [STRING, {"not": {}}]}, f"struct<{ONE}0: string, {ONE}1: string>?"),
+    ({"oneOf": [STRING, False]}, "string"),
+    ({"type": "array"}, "string"),
+    ({"type": "array", "items": True}, "string"),
+    ({"type": "array", "items": OPEN}, "string"),
+    ({"type": "array", "items": [STRING]}, "string"),
+    ({"type": "array", "prefixItems": [STRING, INTEGER], "items": STRING}, "string"),
+    ({**A, "additionalProperties": True}, f"struct<a: string, {MORE}>"),
+    ({**A, "additionalProperties": INTEGER}, f"struct<a: string, {MORE}>"),
+    ({**A, "unevaluatedProperties": {}}, f"struct<a: string, {MORE}>"),
+    ({**A, "patternProperties": {"^x": INTEGER}}, f"struct<a: string, {MORE}>"),
+    ({**A, "allOf": [{"additionalProperties": True}]}, f"struct<a: string, {MORE}>"),
+]
+
+
+@pytest.mark.parametrize(("schema", "arrow"), WITHOUT_COLUMNS)
+def test_what_a_schema_leaves_open_is_text(schema: object, arrow: str) -> None:
+    """Values, objects and lists without a schema for what is in them are JSON text, and so are further members."""
+    assert column(schema) == arrow
+
+
+COMBINED: list[tuple[object, str]] = [
+    ({**A, "oneOf": [CARD, CASH]}, PAID),
+    ({**A, "anyOf": [CARD, CASH]}, PAID),
+    ({**A, "if": HAS_A, "then": CARD, "else": CASH}, PAID),
+    ({**A, "dependentSchemas": {"a": CARD, "b": CASH}}, PAID),
+    ({**A, "dependencies": {"a": CARD, "b": CASH, "c": ["a"]}}, PAID),
+    ({**A, "allOf": [{"oneOf": [CARD, CASH]}]}, PAID),
+    ({**A, "allOf": [{"if": HAS_A, "then": CARD}, {"if": HAS_B, "then": CASH}]}, PAID),
+    ({"allOf": [A, {"anyOf": [CARD, CASH]}]}, PAID),
+    ({"oneOf": [A], "anyOf": [CARD, CASH]}, PAID),
+    ({"$ref": "#/definitions/a", "properties": {"card": STRING, "cash": INTEGER}}, PAID),
+    ({"$ref": "#/definitions/a", "oneOf": [CARD, CASH]}, PAID),
+    ({"$ref": "#/definitions/a", "description": "x"}, "struct<a: string>"),
+    ({**A, "allOf": [CARD]}, "struct<a: string, card: string not null>"),
+    ({**OPEN, "if": HAS_A, "then": CARD}, "struct<card: string>"),
+    ({**OPEN, "oneOf": [CARD, CASH]}, f"struct<{ONE}0: struct<card: string not null>, {ONE}1: struct<cash: int64>>"),
+    ({"type": ["object", "null"], **A, "anyOf": [CARD]}, "struct<a: string, card: string>?"),
+    ({"allOf": [{"properties": {"p": A}}, {"properties": {"p": B}}]}, "struct<p: struct<a: string, b: int64>>"),
+    ({"allOf": [{"properties": {"a": INTEGER}}, {"properties": {"a": {"minimum": 1}}}]}, "struct<a: int64>"),
+    ({"allOf": [{"properties": {"a": {}}}, A]}, "struct<a: string>"),
+    (
+        {"allOf": [{"properties": {"l": {"items": A}}}, {"properties": {"l": {"items": B}}}]},
+        "struct<l: list<item: struct<a: string, b: int64> not null>>",
+    ),
+    ({**A, "oneOf": [{"properties": {"a": {"const": "x"}, "b": INTEGER}}, HAS_A]}, "struct<a: string, b: int64>"),
+    (
+        {**A, "oneOf": [{"properties": {"v": INTEGER}}, {"properties": {"v": STRING}}]},
+        f"struct<a: string, v: struct<{ONE}0: int64, {ONE}1: string>>",
+    ),
+    ({**B, "oneOf": [A, {"properties": {"a": {"const": "x"}}}]}, "struct<b: int64, a: string>"),
+    ({**A, "oneOf": [{"properties": {"a": False, "b": INTEGER}}, HAS_A]}, "struct<a: string, b: int64>"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("schema", "arrow"), COMBINED)
+def test_properties_are_columns_wherever_they_stand(schema: object, arrow: str) -> None:
+    """All schemas that describe a value give it properties, and only those that always hold require them."""
+    assert column(schema) == arrow
+
+
 @pytest.mark.parametrize(("schema", "arrow"), TYPES)
 def test_types(schema: object, arrow: str) -> None:
     """Each construct becomes the column that JsonSchemaData makes of it; `?`: nullable."""
@@ -149,27 +232,26 @@ def test_singleton_unions_may_stay() -> None:
     assert column({"oneOf": [STRING, NULL]}, settings) == "string?"
 
 
-ANYTHING = ("allows anything", "needs a type")
 RECURSIVE = ("refers to itself", "recursive schema", "no columns")
 REFUSED: list[tuple[object, str, tuple[str, ...]]] = [
-    (True, "", ("not an object", "what type")),
-    ({}, "", ANYTHING),
-    ({"title": "x"}, "", ANYTHING),
+    (1, "", ("neither an object nor true or false", "what type")),
     ({"type": "date"}, "", ("a type", "JSON Schema does not know")),
     ({"type": "integer", "connect.type": "uuid"}, "", ("connect.type", "none of a number")),
-    ({"type": "array"}, "", ("array", "without one schema", "items")),
-    ({"type": "array", "items": [STRING]}, "", ("array", "without one schema", "items")),
     ({"enum": [1, "a"]}, "", ("values", "more than one type")),
     ({"enum": {}}, "", ("enum", "not a list")),
-    ({"oneOf": [STRING, {"not": {}}]}, ".oneOf[1]", ANYTHING),
-    ({"allOf": [{}, {}]}, "", ANYTHING),
     ({"type": "object", "connect.type": "map"}, "", ("is a map", "no schema", "additionalProperties")),
     (
         {"type": "array", "connect.type": "map", "items": {"type": "object"}},
         "",
         ("is a map", "items", "no properties key and value"),
     ),
+    ({"type": "array", "connect.type": "map"}, "", ("is a map", "no schema", "items")),
     ({"type": "object", "properties": {"": STRING}}, "", ("property", "empty name")),
+    (
+        {**A, "properties": {"additionalProperties": STRING}, "additionalProperties": True},
+        "",
+        ("property", "this name"),
+    ),
     ({"$ref": "#/definitions/none"}, "", ("#/definitions/none", "not there")),
     ({"$ref": "http://[bad"}, "", ("http://[bad", "not there")),
     ({"$ref": "#"}, "", ("by #:", *RECURSIVE)),
@@ -328,6 +410,90 @@ def test_unions_in_records() -> None:
         {f"{ONE}0": text, f"{ONE}1": number, f"{ONE}2": None}
         for text, number in (("a", None), (None, 1.0), (None, 1.5))
     ]
+
+
+def test_open_content_is_json_text() -> None:
+    """What the schema leaves open is kept as JSON text with all digits, and so are members that no property names."""
+    schema = {
+        "type": "object",
+        "properties": {"id": INTEGER, "attrs": OPEN, "tags": {"type": "array", "items": OPEN}, "any": True},
+        "additionalProperties": {"type": "number"},
+        "required": ["id", "attrs"],
+    }
+    text = b'{"id":1,"attrs":{"colour":"red","n":1.10},"tags":[{"k":18446744073709551616}],"x":0.30000000000000004001}'
+    decoded = decoder(registered(schema), SETTINGS).decode(pa.array([text, b'{"id":2,"attrs":{},"any":"a"}']))
+    full = {"id": 1, "attrs": '{"colour":"red","n":1.10}', "tags": '[{"k":18446744073709551616}]', "any": None}
+    assert rows(decoded) == [
+        {**full, "additionalProperties": '{"x":0.30000000000000004001}'},
+        {"id": 2, "attrs": "{}", "tags": None, "any": '"a"', "additionalProperties": None},
+    ]
+    refused = decode(schema, {"id": 1, "attrs": []}, {"id": 1, "attrs": None})
+    assert_says(refused.invalid[0], "field attrs", "is a list", "should be an object")
+    assert_says(refused.invalid[1], "field attrs", "is null", "required")
+
+
+@pytest.mark.parametrize("schema", [True, {}, OPEN, {"type": ["object", "null"], "additionalProperties": True}])
+def test_a_record_of_an_open_schema_is_read_without_a_schema(schema: object) -> None:
+    """A schema that says nothing of the record's content gives what JSON without a schema does."""
+    decoded = decode(schema, {"a": 1, "b": {"c": [1.5]}}, {"d": "x"})
+    assert decoded.invalid == {}
+    (piece,) = decoded.pieces
+    assert isinstance(piece, Untyped)
+    assert piece.trees == [{"a": 1, "b": {"c": [1.5]}}, {"d": "x"}]
+    if schema == OPEN:
+        refused = decode(schema, [1], None)
+        assert_says(refused.invalid[0], "the value", "is a list", "should be an object")
+        assert_says(refused.invalid[1], "the value", "is null", "required")
+    else:
+        assert decode(schema, None) == Decoded()
+
+
+LEAVING_OUT = "does not name these fields"
+
+
+@pytest.mark.parametrize("count", [1, 200])
+def test_fields_that_are_left_out_are_warned_of_once(count: int, caplog: pytest.LogCaptureFixture) -> None:
+    """Fields that the schema does not name are left out; one warning names them, and the key that keeps them."""
+    schema = {"type": "object", "properties": {"a": INTEGER, "p": {"type": "object", "properties": {"b": INTEGER}}}}
+    made = decoder(registered(schema), SETTINGS)
+    plain = [b'{"a":1,"p":{"b":2}}'] * count
+    made.decode(pa.array(plain, pa.binary()))
+    assert caplog.messages == []
+    for _ in range(2):
+        assert rows(made.decode(pa.array([*plain, b'{"a":1,"x":1,"p":{"b":2,"y":3}}']))) == [
+            {"a": 1, "p": {"b": 2}}
+        ] * (count + 1)
+    (message,) = caplog.messages
+    assert_says(message, "schema id 1", LEAVING_OUT, "x, p.y", "value.converter.preserve.additional.properties=true")
+
+
+@pytest.mark.parametrize("count", [1, 200])
+def test_fields_that_the_schema_does_not_name_may_be_kept(count: int, caplog: pytest.LogCaptureFixture) -> None:
+    """With preserve.additional.properties=true they are JSON text, unless the schema forbids them."""
+    keeping = ConverterSettings(kind="json_schema", preserve_additional=True)
+    closed = {"type": "object", "properties": {"b": INTEGER}, "additionalProperties": False}
+    schema = {"type": "object", "properties": {"a": INTEGER, "p": closed}}
+    found = rows(decode(schema, *[{"a": 1}] * count, {"a": 1, "x": [1], "p": {"b": 2, "y": 3}}, settings=keeping))
+    assert found[:-1] == [{"a": 1, "p": None, "additionalProperties": None}] * count
+    assert found[-1] == {"a": 1, "p": {"b": 2}, "additionalProperties": '{"x":[1]}'}
+    (message,) = caplog.messages
+    assert_says(message, LEAVING_OUT, "left out: p.y;")
+
+
+def test_combined_schemas_in_records() -> None:
+    """Each branch's fields are kept beside the schema's own, and none is required that only some records have."""
+    schema = {**A, **HAS_A, "oneOf": [CARD, CASH]}
+    assert rows(decode(schema, {"a": "x", "card": "c"}, {"a": "y", "cash": 5})) == [
+        {"a": "x", "card": "c", "cash": None},
+        {"a": "y", "card": None, "cash": 5},
+    ]
+
+
+def test_schemas_that_contain_themselves_by_merging_are_refused() -> None:
+    """Recursion by way of schemas that are put together ends in a refusal, too."""
+    person = {"properties": {"friend": {"$ref": "#/definitions/person", "properties": {"since": INTEGER}}}}
+    with pytest.raises(InvalidValue, match=saying("itself", "recursive schema")):
+        decode({"$ref": "#/definitions/person", "properties": {"a": STRING}, "definitions": {"person": person}})
 
 
 def test_tombstones_and_single_values() -> None:

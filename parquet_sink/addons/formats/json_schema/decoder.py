@@ -5,283 +5,69 @@ have 1.0; each value exactly 2.8.
 
 A registered schema becomes a type as Confluent's JsonSchemaData has it. Where that loses what the schema says, this
 does not: fields whose `connect.index` clashes are all kept, an object that has a schema for additional properties and
-none of its own is a map, and an `enum` or `const` without a type has the type of its values. What has no columns is
-refused, naming the place: a schema that allows anything, tuples, and schemas that refer to themselves.
+none of its own is a map, an `enum` or `const` without a type has the type of its values, properties are found wherever
+they stand (`mapper`), and what has no columns is JSON text: values of any type, objects and lists without a schema for
+what is in them, and members that an object has beside its properties. A schema that refers to itself is refused, naming
+the place.
 """
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+import logging
 
 import pyarrow as pa
 
-from parquet_sink.addons.formats.json_schema.refs import (
-    UNIONS,
-    Place,
-    References,
-    is_combined,
-    is_null,
-    kind_of_values,
-    logical_kind,
-    own_type,
-    without,
-)
+from parquet_sink.addons.formats.json_schema.mapper import Mapper
+from parquet_sink.addons.formats.json_schema.refs import References
 from parquet_sink.addons.formats.json_schema.settings import JsonSchemaConverter
-from parquet_sink.convert.decoded import Decoded, Decoder, one_by_one
-from parquet_sink.convert.invalid import InvalidValue, show
+from parquet_sink.convert.decoded import Decoded, Decoder, SchemaColumns, Untyped, one_by_one
+from parquet_sink.convert.invalid import InvalidValue, Path, show
+from parquet_sink.convert.json.exact import load, parse_any
 from parquet_sink.convert.registry.registered import RegisteredSchema
-from parquet_sink.convert.typed_json.exact import to_default
+from parquet_sink.convert.typed_json.left_out import build_finder
 from parquet_sink.convert.typed_json.reader import Pieces, TypedReader
-from parquet_sink.convert.typed_json.types import (
-    Field,
-    Kind,
-    Limits,
-    ListKind,
-    MapKind,
-    ScalarKind,
-    Slot,
-    StructKind,
-    UnionKind,
-)
+from parquet_sink.convert.typed_json.types import Slot, TextKind
+from parquet_sink.convert.typed_json.unions import NAMES, TEXTS, named
 
-MOST_VISITS = 20_000
-_MOST_WEIGHT = 20 * MOST_VISITS
-_PREFIX = "io.confluent.connect.json.OneOf.field."
-_GENERALIZED_PREFIX = "connect_union_field_"
-_TEXT = Slot(ScalarKind("string"))
-
-
-class Mapper:
-    """Turns the places of one registered schema into slots. Every method raises InvalidValue."""
-
-    def __init__(self, references: References, settings: JsonSchemaConverter) -> None:
-        self._references = references
-        self._settings = settings
-        self._limits = Limits()
-        self._visits = 0
-        self._weight = 0
-        self._open: list[object] = []
-        self._containers: dict[str, Callable[[Place], Kind]] = {"object": self._object, "array": self._array}
-
-    def slot(self, place: Place, optional: bool = False) -> Slot:
-        """The slot of any schema; optional: whatever the schema says."""
-        self._enter(place)
-        try:
-            return self._slot(place, optional)
-        finally:
-            self._open.pop()
-
-    def _enter(self, place: Place) -> None:
-        self._visit(place)
-        self._limits.enter(place.path, len(self._open) + 1)
-        self._open.append(place.tree)
-
-    def _visit(self, place: Place) -> None:
-        """Count schemas looked at, and what is in them: a large one may be referred to many times."""
-        self._visits += 1
-        self._weight += _weight(place.tree)
-        if self._visits > MOST_VISITS or self._weight > _MOST_WEIGHT:
-            raise InvalidValue(f"{place} is too much: the schema refers to more than {MOST_VISITS:,} schemas")
-
-    def _slot(self, place: Place, optional: bool) -> Slot:
-        words = place.words
-        if not isinstance(place.tree, dict):
-            raise InvalidValue(f"{place} is not an object, so nothing says of what type it is")
-        if isinstance(words.get("$ref"), str):
-            return self.slot(self._target(place), optional)
-        if "$recursiveRef" in words or "$dynamicRef" in words:
-            raise InvalidValue(f"{place} has a reference that is resolved dynamically, which has no columns")
-        subs = self._subs(place)
-        if not subs:
-            raise InvalidValue(f"{place} allows anything: it needs a type")
-        if len(subs) > 1:
-            return self._all_of(place, subs, optional)
-        is_own = subs[0].path == place.path
-        return self._single(subs[0], optional) if is_own else self.slot(subs[0], optional)
-
-    def _target(self, place: Place) -> Place:
-        """What the reference at a place means."""
-        reference = place.words["$ref"]
-        target = self._references.resolve(reference, place)
-        if any(target.tree is tree for tree in self._open):
-            raise InvalidValue(f"{place} refers to itself by {show((reference,))}: a recursive schema has no columns")
-        return target
-
-    def _subs(self, place: Place) -> list[Place]:
-        """The parts that must all hold: what the schema says itself, its unions, and what is below `allOf`."""
-        words = place.words
-        own = without(words, (*UNIONS, "allOf"))
-        subs = []
-        if own_type(own) is not None or "const" in own or "enum" in own:
-            subs.append(replace(place, tree=own))
-        subs += [replace(place, tree={union: words[union]}) for union in UNIONS if _has(words, union)]
-        return [*subs, *self._each(place, "allOf")]
-
-    def _each(self, place: Place, word: str) -> list[Place]:
-        """The schemas in the list of a keyword; none where there is no list."""
-        count = len(place.words[word]) if _has(place.words, word) else 0
-        return [self._references.below(place, word, index) for index in range(count)]
-
-    def _single(self, place: Place, optional: bool) -> Slot:
-        """A part of a schema as `_subs` gives it, and not one below `allOf`."""
-        for union in UNIONS:
-            if union in place.words:
-                return self._union(place, self._each(place, union), optional)
-        type_ = own_type(place.words)
-        if isinstance(type_, list):
-            rest = without(place.words, ("default", "enum", "const"))
-            return self._union(place, [replace(place, tree={**rest, "type": one}) for one in type_], optional)
-        return self._plain(place, type_, optional)
-
-    def _plain(self, place: Place, type_: str | None, optional: bool) -> Slot:
-        """Anything but a union: its kind, and its default."""
-        if type_ is None:
-            name, may_be_null = kind_of_values(place)
-            kind: Kind = ScalarKind(name)
-            optional = optional or may_be_null
-        elif type_ in self._containers:
-            kind = self._containers[type_](place)
-        else:
-            kind = logical_kind(place, type_)
-        default = place.words.get("default")
-        value = None if default is None else to_default(kind, default, place.path)
-        if value is not None:
-            self._limits.add_default(value)
-        return Slot(kind, optional or kind == ScalarKind("null"), value)
-
-    def _union(self, place: Place, branches: list[Place], optional: bool) -> Slot:
-        """Null and one other: that one, optional. More: a struct with a field for each."""
-        others = [branch for branch in branches if not is_null(branch.tree)]
-        nullable = len(others) < len(branches)
-        if not others:
-            return Slot(ScalarKind("null"), optional=True)
-        if len(others) == 1 and (nullable or self._settings.flatten_singleton_unions):
-            return self.slot(others[0], optional or nullable)
-        self._limits.add_fields(len(others))
-        ordered = sorted(others, key=lambda branch: not is_combined(branch.tree))
-        prefix = _GENERALIZED_PREFIX if self._settings.generalized_sum_types else _PREFIX
-        fields = [Field(f"{prefix}{index}", self.slot(branch, optional=True)) for index, branch in enumerate(ordered)]
-        return Slot(UnionKind(tuple(fields)), optional or nullable)
-
-    def _all_of(self, place: Place, subs: list[Place], optional: bool) -> Slot:
-        """Properties of all parts together; without any, the part that says most, in JsonSchemaData's order."""
-        properties: dict[str, Place] = {}
-        required: set[str] = set()
-        for sub in subs:
-            self._collect(sub, properties, required, ())
-        if properties:
-            return Slot(self._struct(place, properties, required), optional)
-        for says in _SAYING_MOST:
-            for sub in subs:
-                if says(sub.words):
-                    return self.slot(sub, optional)
-        raise InvalidValue(f"{place} allows anything: it needs a type")
-
-    def _collect(
-        self, place: Place, properties: dict[str, Place], required: set[str], seen: tuple[object, ...]
-    ) -> None:
-        """The properties that a part of an allOf has, itself, by reference, or in an allOf of its own."""
-        self._visit(place)
-        if any(place.tree is one for one in seen):
-            return
-        if isinstance(place.words.get("$ref"), str):
-            self._collect(self._target(place), properties, required, (*seen, place.tree))
-            return
-        properties |= self._properties(place)
-        required |= _required(place.words)
-        for part in self._each(place, "allOf"):
-            self._collect(part, properties, required, (*seen, place.tree))
-
-    def _properties(self, place: Place) -> dict[str, Place]:
-        names = place.words.get("properties")
-        found = names if isinstance(names, dict) else ()
-        return {name: self._references.below(place, "properties", name) for name in found}
-
-    def _object(self, place: Place) -> Kind:
-        words = place.words
-        names, additional = words.get("properties"), words.get("additionalProperties")
-        is_map = words.get("connect.type") == "map"
-        if is_map or (not names and isinstance(additional, dict) and additional):
-            if not isinstance(additional, dict):
-                raise InvalidValue(f"{place} is a map, and has no schema for its values in additionalProperties")
-            return MapKind(_TEXT, self.slot(self._references.below(place, "additionalProperties")), "object")
-        return self._struct(place, self._properties(place), _required(words))
-
-    def _struct(self, place: Place, properties: dict[str, Place], required: set[str]) -> Kind:
-        """In the order of `connect.index`, or of appearance."""
-        self._limits.add_fields(len(properties))
-        if "" in properties:
-            raise InvalidValue(f"{place} has a property with an empty name")
-        names = _ordered(properties)
-        return StructKind(tuple(Field(name, self._property(properties[name], name in required)) for name in names))
-
-    def _property(self, place: Place, required: bool) -> Slot:
-        """A property that is not required may be missing; whether it may be null too is a setting, as Confluent's."""
-        slot = self.slot(place, optional=self._settings.optional_for_nonrequired and not required)
-        return Slot(slot.kind, slot.optional, slot.default, may_be_absent=not required)
-
-    def _array(self, place: Place) -> Kind:
-        if not isinstance(place.words.get("items"), dict):
-            raise InvalidValue(f"{place} is an array without one schema for all its items")
-        items = self._references.below(place, "items")
-        if place.words.get("connect.type") != "map":
-            return ListKind(self.slot(items))
-        properties = items.words.get("properties")
-        if not isinstance(properties, dict) or not {"key", "value"} <= properties.keys():
-            raise InvalidValue(f"{place} is a map, and its items have no properties key and value")
-        key = self.slot(self._references.below(items, "properties", "key"))
-        return MapKind(key, self.slot(self._references.below(items, "properties", "value")), "entries")
-
-
-def _weight(tree: object) -> int:
-    """How much there is to look at in a schema: its keywords, what is directly in them, and steps of its reference."""
-    if not isinstance(tree, dict):
-        return 1
-    reference = tree.get("$ref")
-    steps = reference.count("/") if isinstance(reference, str) else 0
-    return len(tree) + steps + sum(len(below) for below in tree.values() if isinstance(below, dict | list))
-
-
-def _has(tree: dict[str, object], word: str) -> bool:
-    found = tree.get(word)
-    return isinstance(found, list) and bool(found)
-
-
-def _required(tree: dict[str, object]) -> set[str]:
-    found = tree.get("required")
-    return {name for name in found if isinstance(name, str)} if isinstance(found, list) else set()
-
-
-def _ordered(properties: dict[str, Place]) -> list[str]:
-    def index(position: int, name: str) -> int:
-        given = properties[name].words.get("connect.index")
-        return given if type(given) is int else position
-
-    numbered = [(index(position, name), position, name) for position, name in enumerate(properties)]
-    return [name for _, _, name in sorted(numbered)]
-
-
-_SAYING_MOST: tuple[Callable[[dict[str, Any]], bool], ...] = (
-    lambda words: any(_has(words, union) for union in UNIONS) or isinstance(words.get("type"), list),
-    lambda words: "$ref" not in words and own_type(words) is not None,
-    lambda words: "const" in words or "enum" in words,
-    lambda words: "$ref" in words or "allOf" in words,
-)
-"""Parts of an `allOf` in JsonSchemaData's order: a union, a type, values, anything else."""
+_LOG = logging.getLogger(__name__)
+_SHOWN = 10
 
 
 def decoder(schema: RegisteredSchema, settings: JsonSchemaConverter) -> Decoder:
     """A decoder of the payloads of one schema, without their header. Raises InvalidValue for a schema without columns.
 
-    It honours `generalized_sum_types`, `flatten_singleton_unions` and `optional_for_nonrequired`.
+    It honours `generalized_sum_types`, `flatten_singleton_unions`, `optional_for_nonrequired` and
+    `preserve_additional`.
     """
     references = References(schema)
-    return _Payloads(TypedReader(Mapper(references, settings).slot(references.root())))
+    slot = Mapper(references, settings).slot(references.root())
+    return _OpenPayloads(slot.kind, slot.optional) if isinstance(slot.kind, TextKind) else _Payloads(slot, schema.id)
+
+
+class _OpenPayloads:
+    """Decodes values of any type, or any object or list, as JSON without a schema is."""
+
+    def __init__(self, kind: TextKind, optional: bool) -> None:
+        self._type, self._optional = TEXTS.get(kind.content), optional
+
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        """See `Decoder`. A value that is null, where the schema allows it, is a tombstone."""
+        positions, trees, invalid = one_by_one(values, self._parse)
+        return Decoded((Untyped(pa.array(positions, pa.int64()), trees),) if trees else (), invalid)
+
+    def _parse(self, value: bytes) -> object:
+        tree = parse_any(value)
+        if tree is None and not self._optional:
+            raise InvalidValue("the value is null, and it is required")
+        if tree is not None and self._type is not None and type(tree) is not self._type:
+            raise InvalidValue(f"the value is {named(tree)}, and it should be {NAMES[self._type]}")
+        return tree
 
 
 class _Payloads:
-    def __init__(self, reader: TypedReader) -> None:
-        self._reader = reader
+    def __init__(self, slot: Slot, schema_id: int) -> None:
+        self._reader = TypedReader(slot)
+        self._schema_id = schema_id
+        self._find = build_finder(slot.kind)
+        self._left_out: dict[Path, None] = {}
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """See `Decoder`. A value that is null, where the schema allows it, is a tombstone."""
@@ -289,9 +75,42 @@ class _Payloads:
         parts, left = self._reader.read_fast(values)
         for part in parts:
             pieces.add_part(self._reader, part)
-        places, found, invalid = one_by_one(values.take(pa.array(left, pa.int64())), self._reader.exact.parse)
+        if self._reader.ignores and self._find is not None:
+            self._search(values, parts)
+        places, found, invalid = one_by_one(values.take(pa.array(left, pa.int64())), self._read)
         for place, value in zip(places, found, strict=True):
             pieces.add(self._reader, left[place], value)
         for place, reason in invalid.items():
             pieces.add_invalid(left[place], reason)
+        if self._left_out:
+            self._warn()
         return pieces.to_decoded()
+
+    def _read(self, value: bytes) -> object:
+        tree = load(value)
+        row = self._reader.exact.read(tree, value)
+        if self._find is not None:
+            self._left_out |= dict.fromkeys(self._find(tree))
+        return row
+
+    def _search(self, values: pa.BinaryArray, parts: list[SchemaColumns]) -> None:
+        """Look for fields that were left out of values that were read fast."""
+        assert self._find is not None
+        for part in parts:
+            for value in values.take(part.positions).to_pylist():
+                self._left_out |= dict.fromkeys(self._find(load(value)))
+        if not self._left_out:
+            self._reader.expect_named()
+
+    def _warn(self) -> None:
+        """Warn of fields that are left out: once for a schema, and then look for no more."""
+        names = [show(path) for path in self._left_out]
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        _LOG.warning(
+            "schema id %d does not name these fields of its records, and they are left out: %s%s; "
+            "value.converter.preserve.additional.properties=true keeps those that it permits",
+            self._schema_id,
+            ", ".join(names[:_SHOWN]),
+            more,
+        )
+        self._find, self._left_out = None, {}

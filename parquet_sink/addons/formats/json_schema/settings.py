@@ -24,11 +24,6 @@ class JsonSchemaConverter(RegistryConverter):
             "Check each value against all rules of its schema.",
             "values are read by their schema's types and not checked against its other rules",
         ),
-        never(
-            "preserve.additional.properties",
-            "Keep properties that the schema does not name.",
-            "properties that the schema does not name are left out",
-        ),
         DECIMAL_FORMAT,
     )
     unused = (
@@ -50,4 +45,10 @@ class JsonSchemaConverter(RegistryConverter):
     flatten_singleton_unions: bool = True
     optional_for_nonrequired: bool = key(
         "use.optional.for.nonrequired", "Read a property that is not required as optional.", default=False
+    )
+    preserve_additional: bool = key(
+        "preserve.additional.properties",
+        "Keep properties that the schema does not name, as JSON text in a field `additionalProperties`; false leaves "
+        "them out, with a warning. Those that the schema permits explicitly are kept anyway.",
+        default=False,
     )
