@@ -1,12 +1,12 @@
-"""Typed values as JSON text, as Kafka Connect's JsonConverter writes them without schemas.
+"""Typed values as JSON text, as Kafka Connect's JsonConverter writes them without schemas, with numeric decimals.
 
-Compact, fields in order, nulls kept, characters as they are. bytes are base64; a Decimal is the base64 of its unscaled
-value, big-endian two's complement in as few bytes as hold it; a Date is days, a Time and a Timestamp milliseconds; a
-number that is none is the string `"NaN"`, `"Infinity"` or `"-Infinity"`; a map with string keys is an object, any other
-a list of [key, value]. A fraction has a point or an exponent and as few digits as tell it from its neighbours, for a
-float from those of a float; Java writes the same value, at times with another exponent (`1.0E20` for `1e+20`).
+Compact, fields in order, nulls kept, characters as they are. bytes are base64; a Decimal is a number of all its digits,
+because no reader of the text knows the scale of an unscaled value; a Date is days, a Time and a Timestamp milliseconds;
+a number that is none is the string `"NaN"`, `"Infinity"` or `"-Infinity"`; a map with string keys is an object, any
+other a list of [key, value]. A fraction has a point or an exponent and as few digits as tell it from its neighbours,
+for a float from those of a float; Java writes the same value, at times with another exponent (`1.0E20` for `1e+20`).
 
-Texts are built column by column. Only strings with something to escape, bytes and decimals go one by one.
+Texts are built column by column. Only strings with something to escape and bytes go one by one.
 """
 
 import binascii
@@ -24,7 +24,7 @@ _NO_NUMBERS = (("nan", '"NaN"'), ("-nan", '"NaN"'), ("inf", '"Infinity"'), ("-in
 _DATES = {pa.date32(): pa.int32(), pa.time32("ms"): pa.int32(), pa.timestamp("ms", "UTC"): pa.int64()}
 _LONGEST_FIXED = 26
 """Bytes of the longest text of a value of fixed width, a comma included; decimals are longer."""
-_LONGEST_DECIMAL = 64
+_LONGEST_DECIMAL = 80
 _LONGEST_ESCAPE = 6
 
 
@@ -73,9 +73,6 @@ def _leaves(array: pa.Array) -> pa.StringArray:
         return _fractions(array)
     if pa.types.is_binary(arrow):
         return pa.array([None if value is None else _base64(value) for value in array.to_pylist()], pa.string())
-    if pa.types.is_decimal(arrow):
-        shortest = [None if value is None else _base64(_shortest(value)) for value in _unscaled(array)]
-        return pa.array(shortest, pa.string())
     if arrow in _DATES:
         array = array.view(_DATES[arrow])
     return array.cast(pa.string())
@@ -167,16 +164,3 @@ def _fractions(array: pa.Array) -> pa.StringArray:
 
 def _base64(value: bytes) -> str:
     return f'"{binascii.b2a_base64(value, newline=False).decode()}"'
-
-
-def _shortest(unscaled: int) -> bytes:
-    """As Java's BigInteger.toByteArray."""
-    magnitude = unscaled if unscaled >= 0 else ~unscaled
-    return unscaled.to_bytes(magnitude.bit_length() // 8 + 1, "big", signed=True)
-
-
-def _unscaled(array: pa.Array) -> list[int | None]:
-    """Decimals without their scale."""
-    width = array.type.byte_width
-    numbers = array.view(pa.binary(width)).to_pylist()
-    return [None if number is None else int.from_bytes(number, "little", signed=True) for number in numbers]

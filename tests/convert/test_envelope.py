@@ -85,6 +85,8 @@ ALL = {
         field("pairs", "map", keys={"type": "int32"}, values={"type": "string"}, optional=True),
         field("inner", "struct", fields=[field("x", "int32", optional=True)], optional=True),
         field("price", "bytes", name="org.apache.kafka.connect.data.Decimal", parameters={"scale": "2"}, version=1),
+        field("round", "bytes", name="org.apache.kafka.connect.data.Decimal", parameters={"scale": "-2"}),
+        field("amount", "struct", name="io.debezium.data.VariableScaleDecimal", fields=[]),
         field("day", "int32", name="org.apache.kafka.connect.data.Date"),
         field("hour", "int32", name="org.apache.kafka.connect.data.Time"),
         field("at", "int64", name="org.apache.kafka.connect.data.Timestamp", doc="when"),
@@ -105,6 +107,8 @@ PAYLOAD = {
     "pairs": [[1, "x"]],
     "inner": {"x": None},
     "price": base64.b64encode((1234).to_bytes(2, "big")).decode(),
+    "round": base64.b64encode(b"\x05").decode(),
+    "amount": {"scale": 2, "value": base64.b64encode((1234).to_bytes(2, "big")).decode()},
     "day": -1,
     "hour": 1,
     "at": 1700000000000,
@@ -129,14 +133,18 @@ def test_all_types_of_connect() -> None:
         "pairs": [(1, "x")],
         "inner": {"x": None},
         "price": Decimal("12.34"),
+        "round": Decimal(500),
+        "amount": "12.34",
         "day": date(1969, 12, 31),
         "hour": time(0, 0, 0, 1000),
         "at": datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC),
     }
     arrow = decoded.pieces[0].rows.type  # type: ignore[union-attr]
-    assert [str(arrow.field(name).type) for name in ("i8", "price", "hour", "at")] == [
+    assert [str(arrow.field(name).type) for name in ("i8", "price", "round", "amount", "hour", "at")] == [
         "int32",
         "decimal256(64, 2)",
+        "decimal256(66, 0)",
+        "string",
         "time32[ms]",
         "timestamp[ms, tz=UTC]",
     ]
@@ -314,7 +322,7 @@ def test_what_is_no_json() -> None:
         ({"type": "int8", "default": "x"}, "at schema ", WRONG_DEFAULT),
         ({"type": "string", "name": DECIMAL}, "at schema ", ("Decimal", "must be bytes")),
         ({"type": "int64", "name": DATE}, "at schema ", ("Date", "must be int32")),
-        ({"type": "bytes", "name": DECIMAL}, "at schema ", ("needs a scale", "0 to 76", "decimal")),
+        ({"type": "bytes", "name": DECIMAL}, "at schema ", ("needs a scale", "-76 to 76", "decimal")),
         (
             {"type": "struct", "fields": [field(f"f{n}", "int8") for n in range(2501)]},
             "the schema",

@@ -38,6 +38,7 @@ from parquet_sink.convert.typed_json.types import (
     StructKind,
     TextKind,
     UnionKind,
+    VariableDecimalKind,
     decimal_kind,
     to_arrow,
 )
@@ -145,6 +146,10 @@ ACCEPTED: list[tuple[Kind, str, object]] = [
     (ScalarKind("timestamp"), "-9223372036854775808", -(2**63)),
     (DecimalKind(64, 2), '"AeI="', Decimal("4.82")),
     (DecimalKind(64, 2), '"/w=="', Decimal("-0.01")),
+    (DecimalKind(9, 0, 2), '"BQ=="', Decimal(500)),
+    (DecimalKind(9, 0, 2), "550", Decimal(550)),
+    (VariableDecimalKind(), '{"scale":2,"value":"AeI="}', "4.82"),
+    (VariableDecimalKind(), '{"scale":-2,"value":"BQ=="}', "500"),
     (DecimalKind(9, 2), "12.5", Decimal("12.50")),
     (DecimalKind(9, 2), "-3", Decimal("-3.00")),
     (DecimalKind(9, 2), "12.500", Decimal("12.50")),
@@ -206,6 +211,11 @@ REFUSED: list[tuple[Kind, str, tuple[str, ...]]] = [
     (ScalarKind("bytes"), '"aG k="', ("not base64",)),
     (ScalarKind("bytes"), '"ü"', ("not base64",)),
     (ScalarKind("bytes"), "1", ("a number", "text (base64)")),
+    (DecimalKind(3, 0, 2), '"DA=="', ("more than 3 digits",)),
+    (VariableDecimalKind(), '"BQ=="', ("is text", "should be an object")),
+    (VariableDecimalKind(), '{"value":"BQ=="}', ("field scale", "null", "whole number")),
+    (VariableDecimalKind(), '{"scale":1}', ("field value", "null", "base64")),
+    (VariableDecimalKind(), '{"scale":1,"value":""}', ("field value", "is empty")),
     (DecimalKind(3, 2), "12.50", ("more than 3 digits",)),
     (DecimalKind(3, 2), '"A+g="', ("more than 3 digits",)),
     (DecimalKind(9, 2), "1.234", ("more than 2 digits", "after the point")),
@@ -361,7 +371,7 @@ def test_defaults_must_fit() -> None:
 
 @pytest.mark.parametrize(
     "parameters",
-    [{}, {"scale": "-1"}, {"scale": "77"}, {"scale": "x"}, {"scale": "2", "connect.decimal.precision": "1"}],
+    [{}, {"scale": "-77"}, {"scale": "77"}, {"scale": "x"}, {"scale": "2", "connect.decimal.precision": "0"}],
 )
 def test_decimals_need_a_scale_and_room(parameters: dict[str, object]) -> None:
     """A decimal whose scale or precision is missing or out of bounds makes its schema invalid."""
@@ -372,6 +382,9 @@ def test_decimals_need_a_scale_and_room(parameters: dict[str, object]) -> None:
 def test_decimals_are_as_wide_as_they_must_be() -> None:
     """128 bits up to a precision of 38, 256 above; 64 digits when the schema does not tell."""
     assert decimal_kind({"scale": "2"}, ()) == DecimalKind(64, 2)
+    assert decimal_kind({"scale": "4", "connect.decimal.precision": "2"}, ()) == DecimalKind(4, 4)
+    assert decimal_kind({"scale": "-2", "connect.decimal.precision": "7"}, ()) == DecimalKind(9, 0, 2)
+    assert decimal_kind({"scale": "-76"}, ()) == DecimalKind(76, 0, 76)
     assert to_arrow(DecimalKind(38, 2)) == pa.decimal128(38, 2)
     assert to_arrow(decimal_kind({"scale": "70"}, ())) == pa.decimal256(70, 70)
 
@@ -432,6 +445,18 @@ PLAIN: dict[str, list[str]] = {
         "12.5",
         "1",
     ],
+    "variable": [
+        '{"scale":2,"value":"AeI="}',
+        '{"value":"/w==","scale":-3,"more":1}',
+        '{"scale":2}',
+        '{"scale":null,"value":"AeI="}',
+        '{"scale":1e1,"value":"AeI="}',
+        '{"scale":2147483648,"value":"AeI="}',
+        '{"scale":2,"value":""}',
+        '{"scale":2,"value":"AeI"}',
+        "null",
+        "{}",
+    ],
 }
 ODD = ["null", "1", "1.5", '"x"', "true", "[]", "{}", '{"x":1}', "[1]", "NaN", "-", "9" * 70]
 NAMES = ["a", "b", "c d", "é", "x"]
@@ -468,7 +493,7 @@ def structs(kinds: st.SearchStrategy[Kind]) -> st.SearchStrategy[StructKind]:
 
 
 leaves: st.SearchStrategy[Kind] = st.sampled_from(SCALARS).map(ScalarKind) | st.sampled_from(
-    [DecimalKind(9, 2), DecimalKind(64, 2)]
+    [DecimalKind(9, 2), DecimalKind(64, 2), DecimalKind(9, 0, 2), VariableDecimalKind()]
 )
 nested: st.SearchStrategy[Kind] = st.recursive(
     leaves, lambda below: slots(below, field=False).map(ListKind) | structs(below), max_leaves=5
@@ -483,8 +508,9 @@ def texts(draw: st.DrawFn, slot: Slot, tidy: bool, numbers: bool) -> str:
     if not tidy and draw(st.integers(0, 29)) == 0:
         return draw(st.sampled_from(ODD))
     kind = slot.kind
-    if isinstance(kind, ScalarKind | DecimalKind):
-        plain = PLAIN["decimal" if isinstance(kind, DecimalKind) else kind.name]
+    if isinstance(kind, ScalarKind | DecimalKind | VariableDecimalKind):
+        names = {DecimalKind: "decimal", VariableDecimalKind: "variable"}
+        plain = PLAIN[kind.name if isinstance(kind, ScalarKind) else names[type(kind)]]
         usual = plain[-2:] if numbers and isinstance(kind, DecimalKind) else plain[:2]
         return draw(st.sampled_from(usual if tidy or draw(st.booleans()) else plain))
     space = draw(st.sampled_from(["", "", "", " ", "\n", "\r\t"]))

@@ -256,9 +256,7 @@ def text_of(value: object, arrow: pa.DataType) -> object:
     if pa.types.is_floating(arrow):
         value = NO_NUMBERS.get(str(value)) or (short(value) if pa.types.is_float32(arrow) else value)
     if pa.types.is_decimal(arrow):
-        unscaled = int(f"{value:f}".replace(".", ""))
-        length = next(n for n in range(1, 33) if -(1 << 8 * n - 1) <= unscaled < 1 << 8 * n - 1)
-        value = unscaled.to_bytes(length, "big", signed=True)
+        return float(value) if arrow.scale else int(value)
     return base64.b64encode(value).decode() if isinstance(value, bytes) else value
 
 

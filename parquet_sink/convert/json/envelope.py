@@ -31,6 +31,7 @@ from parquet_sink.convert.typed_json.types import (
     DECIMAL,
     TIME,
     TIMESTAMP,
+    VARIABLE_DECIMAL,
     Field,
     Kind,
     Limits,
@@ -40,6 +41,7 @@ from parquet_sink.convert.typed_json.types import (
     ScalarName,
     Slot,
     StructKind,
+    VariableDecimalKind,
     decimal_kind,
 )
 from parquet_sink.process.lru_cache import LruCache
@@ -84,6 +86,8 @@ class _Parser:
             raise _wrong(place, "has no type")
         parameters = _parameters(schema, place)
         if type_ in self._containers:
+            if schema.get("name") == VARIABLE_DECIMAL and type_ == "struct":
+                return VariableDecimalKind()
             return self._containers[type_](schema, place, depth)
         if type_ not in _SCALARS:
             raise _wrong(place, "has a type that Connect does not know")

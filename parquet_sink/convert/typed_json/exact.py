@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 import orjson
 
+from parquet_sink.convert.decimals import LONGEST_DECIMAL, to_decimal_text
 from parquet_sink.convert.decoded import MAX_DEPTH
 from parquet_sink.convert.invalid import InvalidValue, Path, Unfit, show
 from parquet_sink.convert.json.exact import load
@@ -31,6 +32,7 @@ from parquet_sink.convert.typed_json.types import (
     StructKind,
     TextKind,
     UnionKind,
+    VariableDecimalKind,
     counter,
 )
 from parquet_sink.convert.typed_json.unions import NAMES, RANGES, TEXTS, named, union_reader
@@ -131,11 +133,11 @@ _SCALAR_READERS: dict[str, Read] = {
 
 def decimal_reader(kind: DecimalKind) -> Read:
     """The reader of decimals. It raises Unfit, and RoundedFraction for every float: only the text is exact."""
-    limit = 10**kind.precision
+    limit, factor = 10**kind.precision, 10**kind.zeros
 
     def read_decimal(value: object) -> object:
         if type(value) is str:
-            unscaled = _unscaled_of(_read_bytes(value))
+            unscaled = _unscaled_of(_read_bytes(value)) * factor
         elif type(value) is float:
             raise RoundedFraction
         else:
@@ -149,11 +151,16 @@ def decimal_reader(kind: DecimalKind) -> Read:
 
 def _unscaled_of(raw: bytes) -> int:
     """Two's complement, big endian."""
+    return int.from_bytes(_check_digits(raw), "big", signed=True)
+
+
+def _check_digits(raw: bytes) -> bytes:
+    """Return the bytes of an unscaled value. Raise Unfit if there are none or too many."""
     if not raw:
         raise Unfit("is empty, and it should be a decimal")
-    if len(raw) > 64:
+    if len(raw) > LONGEST_DECIMAL:
         raise Unfit("is too long for a decimal")
-    return int.from_bytes(raw, "big", signed=True)
+    return raw
 
 
 def _number_to_unscaled(value: object, kind: DecimalKind) -> int:
@@ -324,6 +331,21 @@ def _open_struct_reader(kind: StructKind, others: Field) -> Read:
     return read_struct
 
 
+def _variable_decimal_reader(_kind: VariableDecimalKind) -> Read:
+    read_scale = scalar_reader(ScalarKind("int32"))
+
+    def read_variable_decimal(value: object) -> object:
+        if type(value) is not dict:
+            raise Unfit(f"is {named(value)}, and it should be an object (a decimal with its scale)")
+        scale = _below(read_scale, value.get("scale"), "scale")
+        assert isinstance(scale, int)
+        digits = _below(lambda text: _check_digits(_read_bytes(text)), value.get("value"), "value")
+        assert isinstance(digits, bytes)
+        return to_decimal_text(digits, scale)
+
+    return read_variable_decimal
+
+
 def _map_reader(kind: MapKind) -> Read:
     read_key, read_value = _reader_of(kind.key), _reader_of(kind.value)
     to_pairs = {"object": _object_items, "pairs": _pair_items, "entries": _entry_items}[kind.form]
@@ -395,6 +417,7 @@ def _check_text(value: object, depth: int) -> None:
 _READERS: dict[type[Kind], Callable[..., Read]] = {
     ScalarKind: scalar_reader,
     DecimalKind: decimal_reader,
+    VariableDecimalKind: _variable_decimal_reader,
     ListKind: _list_reader,
     MapKind: _map_reader,
     StructKind: _struct_reader,

@@ -26,6 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.convert.arrays import reinterpreted
+from parquet_sink.convert.decimals import LONGEST_DECIMAL, to_decimal_text
 from parquet_sink.convert.decoded import decimal_type
 from parquet_sink.convert.json import fallback
 from parquet_sink.convert.json import fast as json_fast
@@ -44,11 +45,10 @@ from parquet_sink.convert.typed_json.types import (
     StructKind,
     TextKind,
     UnionKind,
+    VariableDecimalKind,
     kinds,
     to_arrow,
 )
-
-_LONGEST = 64
 
 
 def from_base64(texts: pa.StringArray) -> tuple[pa.BinaryArray, list[int]]:
@@ -64,17 +64,32 @@ def from_base64_decimals(texts: pa.StringArray, kind: DecimalKind) -> tuple[pa.A
     """
     found, bad = _decode(texts)
     target = decimal_type(kind.precision, kind.scale)
-    width = target.byte_width
+    width, factor, limit = target.byte_width, 10**kind.zeros, 10**kind.precision
     parts, valid = [], []
     nothing = bytes(width)
     for position, raw in enumerate(found):
-        value = None if raw is None else _to_words(raw, width, kind.precision)
+        value = None if raw is None else _to_words(raw, width, factor, limit)
         if raw is not None and value is None:
             bad.append(position)
         parts.append(value or nothing)
         valid.append(value is not None)
     validity = pa.array(valid, pa.bool_()).buffers()[1]
     return pa.Array.from_buffers(target, len(found), [validity, pa.py_buffer(b"".join(parts))]), bad
+
+
+def _to_decimal_texts(array: pa.StructArray) -> tuple[pa.StringArray, list[int]]:
+    """Return decimals with scales of their own as text, and the positions of those that are none, which become null."""
+    scales, present = array.field("scale").to_pylist(), array.is_valid().to_pylist()
+    digits, _ = _decode(array.field("value"))
+    texts: list[str | None] = [None] * len(array)
+    bad: list[int] = []
+    for position, raw in enumerate(digits):
+        scale = scales[position]
+        if raw and scale is not None and len(raw) <= LONGEST_DECIMAL:
+            texts[position] = to_decimal_text(raw, scale) if present[position] else None
+        elif present[position]:
+            bad.append(position)
+    return pa.array(texts, pa.string()), bad
 
 
 def _decode(texts: pa.StringArray) -> tuple[list[bytes | None], list[int]]:
@@ -90,12 +105,12 @@ def _decode(texts: pa.StringArray) -> tuple[list[bytes | None], list[int]]:
     return found, bad
 
 
-def _to_words(raw: bytes, width: int, precision: int) -> bytes | None:
-    """Two's complement from big endian of any length to little endian of `width` bytes; None beyond the precision."""
-    if not raw or len(raw) > _LONGEST:
+def _to_words(raw: bytes, width: int, factor: int, limit: int) -> bytes | None:
+    """Two's complement from big endian of any length to little endian of `width` bytes; None beyond the limit."""
+    if not raw or len(raw) > LONGEST_DECIMAL:
         return None
-    unscaled = int.from_bytes(raw, "big", signed=True)
-    if not -(10**precision) < unscaled < 10**precision:
+    unscaled = int.from_bytes(raw, "big", signed=True) * factor
+    if not -limit < unscaled < limit:
         return None
     return unscaled.to_bytes(width, "little", signed=True)
 
@@ -116,6 +131,7 @@ _MIDNIGHT, _NEXT_MIDNIGHT = pa.scalar(0, pa.int32()), pa.scalar(MILLIS_PER_DAY, 
 _ZERO = pa.scalar(0, pa.int32())
 _NULL = re.compile(rb":[ \t\r\n]*null")
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_ -]+")
+_VARIABLE_DECIMAL = pa.struct([("scale", pa.int32()), ("value", pa.string())])
 _READ_AS: dict[ScalarName, pa.DataType] = {
     **SCALARS,
     "int8": pa.int8(),
@@ -184,6 +200,8 @@ def _read_as(kind: Kind, numbers: bool) -> pa.DataType:
         return _READ_AS[kind.name]
     if isinstance(kind, DecimalKind):
         return to_arrow(kind) if numbers else pa.string()
+    if isinstance(kind, VariableDecimalKind):
+        return _VARIABLE_DECIMAL
     if isinstance(kind, ListKind):
         return pa.list_(_read_as(kind.item.kind, numbers))
     assert isinstance(kind, StructKind)
@@ -270,6 +288,8 @@ class _Visit:
             return self._convert_scalar(array, kind, rows)
         if isinstance(kind, DecimalKind):
             return array if self._numbers else self._note_bad(*from_base64_decimals(array, kind), rows)
+        if isinstance(kind, VariableDecimalKind):
+            return self._note_bad(*_to_decimal_texts(array), rows)
         if isinstance(kind, ListKind):
             return self._convert_list(array, kind, rows)
         assert isinstance(kind, StructKind)

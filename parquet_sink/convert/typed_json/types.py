@@ -6,12 +6,14 @@ of its lists and maps, of which it may have FREE_CELLS and CELLS_A_BYTE more for
 items can be that much larger than their text are counted.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
+from parquet_sink.convert.decimals import fit_decimal
 from parquet_sink.convert.decoded import DEFAULT_PRECISION, MAX_DEPTH, MAX_PRECISION, decimal_type
 from parquet_sink.convert.invalid import InvalidValue, Path, show
 
@@ -27,6 +29,7 @@ DATE = "org.apache.kafka.connect.data.Date"
 TIME = "org.apache.kafka.connect.data.Time"
 TIMESTAMP = "org.apache.kafka.connect.data.Timestamp"
 DECIMAL = "org.apache.kafka.connect.data.Decimal"
+VARIABLE_DECIMAL = "io.debezium.data.VariableScaleDecimal"
 PRECISION_PARAMETER = "connect.decimal.precision"
 
 ScalarName = Literal[
@@ -55,10 +58,19 @@ class ScalarKind:
 
 @dataclass(frozen=True)
 class DecimalKind:
-    """Base64 text of the unscaled value (two's complement, big endian), or a JSON number."""
+    """Base64 text of the unscaled value (two's complement, big endian), or a JSON number.
+
+    zeros: behind the unscaled value, where the schema has a negative scale and the column has 0.
+    """
 
     precision: int
     scale: int
+    zeros: int = 0
+
+
+@dataclass(frozen=True)
+class VariableDecimalKind:
+    """Debezium's object of `scale` and `value`, base64 text of the unscaled value: text of all digits."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +115,9 @@ class TextKind:
 
 OTHERS = TextKind("others")
 
-Kind: TypeAlias = ScalarKind | DecimalKind | ListKind | MapKind | StructKind | UnionKind | TextKind
+Kind: TypeAlias = (
+    ScalarKind | DecimalKind | VariableDecimalKind | ListKind | MapKind | StructKind | UnionKind | TextKind
+)
 
 
 @dataclass(frozen=True)
@@ -156,7 +170,7 @@ def to_arrow(kind: Kind) -> pa.DataType:
         return SCALARS[kind.name]
     if isinstance(kind, DecimalKind):
         return decimal_type(kind.precision, kind.scale)
-    if isinstance(kind, TextKind):
+    if isinstance(kind, TextKind | VariableDecimalKind):
         return pa.string()
     if isinstance(kind, ListKind):
         return pa.list_(_to_field("item", kind.item))
@@ -166,16 +180,16 @@ def to_arrow(kind: Kind) -> pa.DataType:
 
 
 def decimal_kind(parameters: dict[str, object], place: Path) -> DecimalKind:
-    """A decimal by the parameters of its schema. Raises InvalidValue when the scale is missing or out of bounds."""
+    """Return a decimal by the parameters of its schema. Raise InvalidValue if one is missing or out of bounds."""
     scale = _number(parameters.get("scale"))
-    if scale is None or not 0 <= scale <= MAX_PRECISION:
-        raise InvalidValue(f"the schema at {show(place)} needs a scale from 0 to {MAX_PRECISION} for its decimal")
-    given = _number(parameters.get(PRECISION_PARAMETER, max(DEFAULT_PRECISION, scale)))
-    if given is None or not max(1, scale) <= given <= MAX_PRECISION:
+    if scale is None or abs(scale) > MAX_PRECISION:
         raise InvalidValue(
-            f"the schema at {show(place)} needs a precision from its scale to {MAX_PRECISION} for its decimal"
+            f"the schema at {show(place)} needs a scale from -{MAX_PRECISION} to {MAX_PRECISION} for its decimal"
         )
-    return DecimalKind(given, scale)
+    given = _number(parameters.get(PRECISION_PARAMETER, DEFAULT_PRECISION))
+    if given is None or not 1 <= given <= MAX_PRECISION:
+        raise InvalidValue(f"the schema at {show(place)} needs a precision from 1 to {MAX_PRECISION} for its decimal")
+    return DecimalKind(*fit_decimal(given, scale), max(-scale, 0))
 
 
 def kinds(kind: Kind) -> Iterator[Kind]:
@@ -227,11 +241,12 @@ def _number(parameter: object) -> int | None:
     """Parameters are text in Connect, and sometimes numbers in what people write."""
     if isinstance(parameter, int) and not isinstance(parameter, bool):
         return parameter
-    if isinstance(parameter, str) and len(parameter) < 10 and parameter.isascii() and parameter.isdigit():
+    if isinstance(parameter, str) and len(parameter) < 10 and _WHOLE.fullmatch(parameter):
         return int(parameter)
     return None
 
 
+_WHOLE = re.compile(r"-?[0-9]+")
 CELLS_A_BYTE = 32
 FREE_CELLS = 2_500
 CELL_BYTES = 8

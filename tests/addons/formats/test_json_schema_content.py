@@ -165,7 +165,7 @@ def find_kept(value: Any) -> Iterator[Any]:
     """Yield each text and number of what was decoded; those of JSON text, too."""
     for _, leaf in find_leaves(value):
         yield leaf
-        if isinstance(leaf, str) and leaf[:1] in '{["' or isinstance(leaf, str) and leaf.isdigit():
+        if (isinstance(leaf, str) and leaf[:1] in '{["') or (isinstance(leaf, str) and leaf.isdigit()):
             yield from find_kept(orjson.loads(leaf))
         elif isinstance(leaf, str) and re.fullmatch(r"[0-9.]+", leaf):
             yield float(leaf)

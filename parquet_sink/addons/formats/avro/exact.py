@@ -14,6 +14,7 @@ from decimal import Decimal as Number
 
 import pyarrow as pa
 
+from parquet_sink.convert.decimals import LONGEST_DECIMAL, fit_decimal, to_decimal_text
 from parquet_sink.convert.decoded import decimal_type
 from parquet_sink.convert.invalid import InvalidValue, Unfit
 
@@ -28,6 +29,7 @@ CELLS_A_BYTE = 16
 """Cells that a value may cost for each of its bytes before its items are counted."""
 
 FREE_CELLS = 1_000
+_CELLS_OF_ZEROS = 20
 _MAX_SHIFT = 63
 _SYMBOL_CELL = 8
 _NAME_CELL = 16
@@ -187,21 +189,22 @@ class Bytes(Node):
 class Decimal(Node):
     """Bytes that hold an unscaled integer: two's complement, the highest byte first.
 
-    words: of 64 bits, in one value of the column.
+    words: of 64 bits, in one value of the column. zeros: behind the integer, for a negative scale.
     """
 
     def __init__(self, stored: Bytes, precision: int, scale: int) -> None:
-        super().__init__(decimal_type(precision, scale))
-        self.bytes, self.precision, self.scale = stored, precision, scale
+        self.bytes, self.zeros = stored, max(-scale, 0)
+        self.precision, self.scale = fit_decimal(precision, scale)
+        super().__init__(decimal_type(self.precision, self.scale))
         self.least = stored.least
         self.words: int = self.arrow.byte_width // 8
-        self._limit = 10**precision
+        self._limit, self._factor = 10**self.precision, 10**self.zeros
 
     def read(self, source: Source) -> Number:
         digits = self.bytes.read(source)
         if not digits:
             raise Unfit("holds a decimal of no bytes")
-        unscaled = int.from_bytes(digits, signed=True)
+        unscaled = int.from_bytes(digits, signed=True) * self._factor
         if not -self._limit < unscaled < self._limit:
             raise Unfit(f"holds a decimal of more than {self.precision} digits")
         return Number((unscaled < 0, tuple(map(int, str(abs(unscaled)))), -self.scale))
@@ -326,6 +329,29 @@ class Record(Node):
         except Unfit as unfit:
             raise unfit.below(name) from None
         return values
+
+
+class VariableDecimal(Node):
+    """Debezium's record of a scale and an unscaled integer: text of all digits, for each value has its own scale."""
+
+    def __init__(self, record: Record) -> None:
+        super().__init__(pa.string())
+        self.record = record
+        self.least, self.cells, self.leaves, self.depth = record.least, _CELLS_OF_ZEROS, record.leaves, record.depth
+
+    @staticmethod
+    def fits(record: Record) -> bool:
+        """Return True for a record of `scale` and `value` of the types that Debezium gives them."""
+        return {name: node.arrow for name, node in record.fields} == {"scale": INT32, "value": pa.binary()}
+
+    def read(self, source: Source) -> str:
+        parts = self.record.read(source)
+        digits, scale = parts["value"], parts["scale"]
+        assert isinstance(digits, bytes)
+        assert isinstance(scale, int)
+        if not digits or len(digits) > LONGEST_DECIMAL:
+            raise Unfit("holds a decimal of no bytes, or of too many")
+        return to_decimal_text(digits, scale)
 
 
 class Union(Node):

@@ -27,6 +27,7 @@ from parquet_sink.addons.formats.avro.exact import (
     Record,
     Text,
     Union,
+    VariableDecimal,
 )
 from parquet_sink.addons.formats.avro.leaves import (
     Batch,
@@ -44,6 +45,7 @@ from parquet_sink.addons.formats.avro.leaves import (
     integers,
     word_at,
 )
+from parquet_sink.convert.decimals import LONGEST_DECIMAL, to_decimal_text
 
 _WORD = 64
 _LOW_WORD = 2**_WORD - 1
@@ -51,7 +53,7 @@ _DIGITS_IN_A_WORD = 18
 
 
 class DecimalColumn:
-    """Unscaled integers in two's complement. Longer ones than the column are for the exact decoder."""
+    """Unscaled integers in two's complement. Those longer than the column or to be scaled are for the exact decoder."""
 
     def __init__(self, node: Decimal) -> None:
         self._node = node
@@ -60,7 +62,12 @@ class DecimalColumn:
     def read(self, cursor: Cursor, rows: Ints | None) -> None:
         start, size = cursor.span(self._node.bytes.size)
         words = _words(cursor.batch, start + size, size, self._node.words)
-        wrong = (size == 0) | (size > 8 * self._node.words) | _is_beyond(words, size, self._node.precision)
+        wrong = (
+            (size == 0)
+            | (self._node.zeros > 0)
+            | (size > 8 * self._node.words)
+            | _is_beyond(words, size, self._node.precision)
+        )
         if wrong.any():
             cursor.mark(wrong)
             words = [np.where(wrong, 0, word) for word in words]
@@ -342,6 +349,36 @@ class RecordColumn:
         return pa.Array.from_buffers(self._node.arrow, count, [bitmap(valid)], children=fields)
 
 
+class VariableDecimalColumn:
+    """Scales and unscaled integers as text, value by value; what is no decimal is for the exact decoder."""
+
+    def __init__(self, node: VariableDecimal) -> None:
+        self._record = RecordColumn(node.record)
+        self._ids = Steps(np.int64)
+        self._bad: Flags | None = None
+
+    def read(self, cursor: Cursor, rows: Ints | None) -> None:
+        self._ids.add(rows, cursor.ids + 1)  # 0: nothing was read for the row
+        self._bad = cursor.batch.bad
+        self._record.read(cursor, rows)
+
+    def finish(self, count: int, into: Ints | None, valid: Flags | None) -> pa.Array:
+        parts = self._record.finish(count, into, None)
+        scales, digits = parts.field("scale").to_pylist(), parts.field("value").to_pylist()
+        texts: list[str | None] = [None] * count
+        wrong = []
+        for row in range(count) if valid is None else np.flatnonzero(valid).tolist():
+            if 0 < len(digits[row]) <= LONGEST_DECIMAL:
+                texts[row] = to_decimal_text(digits[row], scales[row])
+            else:
+                texts[row] = ""
+                wrong.append(row)
+        if wrong and self._bad is not None:
+            ids = self._ids.place(0, count, into)[wrong]
+            self._bad[ids[ids > 0] - 1] = True
+        return pa.array(texts, pa.string())
+
+
 class UnionColumn:
     """The one type besides null, or a struct with one field for each branch but null."""
 
@@ -390,6 +427,7 @@ _COLUMNS: dict[type[Node], Callable[..., Column]] = {
     Decimal: DecimalColumn,
     Enum: EnumColumn,
     Record: RecordColumn,
+    VariableDecimal: VariableDecimalColumn,
     Union: UnionColumn,
     Many: lambda node: ListColumn(node, column(node.items)),
     Pairs: lambda node: MapColumn(node, column(node.entry.key), column(node.entry.value)),

@@ -5,6 +5,7 @@ type on another base type than its own, or one that breaks its own rules, is ign
 specification says. Times and timestamps in other units than milliseconds stay plain integers, as in Connect.
 """
 
+import re
 from collections.abc import Mapping
 
 import orjson
@@ -30,6 +31,7 @@ from parquet_sink.addons.formats.avro.exact import (
     Record,
     Text,
     Union,
+    VariableDecimal,
 )
 from parquet_sink.addons.formats.avro.settings import AvroConverter
 from parquet_sink.convert.decoded import DEFAULT_PRECISION, MAX_DEPTH, MAX_PRECISION
@@ -41,6 +43,7 @@ Notes = Mapping[str, object]
 
 _CONNECT = "org.apache.kafka.connect.data."
 _PRECISION_PARAMETER = "connect.decimal.precision"
+_WHOLE_TEXT = re.compile(r"-?[0-9]+")
 
 _INT_COLUMNS: dict[object, pa.DataType] = {
     "date": DATE,
@@ -63,23 +66,29 @@ def binary(size: int | None, notes: Notes, path: Path) -> Bytes | Decimal:
     if _text(notes, "logicalType").lower() == "decimal":
         scale = _whole(notes["scale"]) if "scale" in notes else 0
         precision = _whole(notes["precision"]) if "precision" in notes else DEFAULT_PRECISION
+        if scale is None or precision is None or precision < 1:
+            return plain
     elif _text(notes, "connect.name") == f"{_CONNECT}Decimal":
         scale, precision = _connect_decimal(notes, path)
     else:
         return plain
-    if scale is None or precision is None or not 0 <= scale <= precision or not precision:
-        return plain
-    if precision > MAX_PRECISION:
-        raise _wrong(path, f"a decimal of {precision} digits, more than {MAX_PRECISION}")
+    if max(precision, abs(scale)) > MAX_PRECISION:
+        raise _wrong(path, f"a decimal of precision {precision} and scale {scale}, more than {MAX_PRECISION} digits")
     return Decimal(plain, precision, scale)
 
 
-def _connect_decimal(notes: Notes, path: Path) -> tuple[int | None, int | None]:
+def _connect_decimal(notes: Notes, path: Path) -> tuple[int, int]:
     """Scale and precision from `connect.parameters`, where both are text."""
     parameters = notes.get("connect.parameters")
     if not isinstance(parameters, dict) or "scale" not in parameters:
         raise _wrong(path, "a Connect decimal without a scale")
-    return _digits(parameters["scale"]), _digits(parameters.get(_PRECISION_PARAMETER, str(DEFAULT_PRECISION)))
+    scale, precision = (
+        _digits(parameters["scale"]),
+        _digits(parameters.get(_PRECISION_PARAMETER, str(DEFAULT_PRECISION))),
+    )
+    if scale is None or precision is None or precision < 1:
+        raise _wrong(path, "a Connect decimal whose scale or precision is no whole number")
+    return scale, precision
 
 
 def _text(notes: Notes, name: str) -> str:
@@ -93,7 +102,7 @@ def _whole(value: object) -> int | None:
 
 
 def _digits(value: object) -> int | None:
-    return int(value) if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10 else None
+    return int(value) if isinstance(value, str) and len(value) < 10 and _WHOLE_TEXT.fullmatch(value) else None
 
 
 MAX_LEAVES = 2_500
@@ -110,6 +119,7 @@ _PLAIN: dict[str, Node] = {
 _PRIMITIVES = frozenset({*_PLAIN, "int", "long", "bytes"})
 _NAMED = frozenset({"record", "error", "enum", "fixed"})
 _COLLECTIONS = frozenset({"array", "map"})
+_VARIABLE_DECIMAL = "io.debezium.data.VariableScaleDecimal"
 _MAP_ENTRY = "io.confluent.connect.avro.MapEntry"
 
 
@@ -182,7 +192,9 @@ class _Parser:
         elif kind == "fixed":
             node = _fixed(text, path)
         else:
-            node = self._bounded(self._record(text, full.rpartition(".")[0], level, path), path)
+            record = self._record(text, full.rpartition(".")[0], level, path)
+            is_decimal = full == _VARIABLE_DECIMAL and VariableDecimal.fits(record)
+            node = self._bounded(VariableDecimal(record) if is_decimal else record, path)
         self._types[full] = node
         self._names[id(node)] = full
         if full == _MAP_ENTRY or text.get("connect.internal.type") == "MapEntry":

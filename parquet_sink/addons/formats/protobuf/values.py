@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from parquet_sink.addons.formats.protobuf.expansion import Growth
 from parquet_sink.convert import calendars
+from parquet_sink.convert.decimals import LONGEST_DECIMAL, fit_decimal
 from parquet_sink.convert.decoded import DEFAULT_PRECISION, MAX_PRECISION, decimal_type
 from parquet_sink.convert.invalid import InvalidValue, Unfit
 from parquet_sink.convert.json.exact import text_of
@@ -17,7 +18,6 @@ from parquet_sink.convert.json.exact import text_of
 _FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_799
 _NANOS = 1_000_000_000
 _EXACT = decimal.Context(prec=MAX_PRECISION + 4, Emin=-999_999, Emax=999_999)
-_MAX_DECIMAL_BYTES = 64
 
 Convert = Callable[[Any], object]
 
@@ -127,11 +127,11 @@ def _to_tree(value: Any) -> object:
 def to_decimal_type(params: Mapping[str, str]) -> pa.DataType:
     """The type of a confluent.type.Decimal by its field's `precision` and `scale`. Raises InvalidValue."""
     precision, scale = _integer(params, "precision", DEFAULT_PRECISION), _integer(params, "scale", 0)
-    if not (1 <= precision <= MAX_PRECISION and 0 <= scale <= precision):
+    if not (1 <= precision <= MAX_PRECISION and abs(scale) <= MAX_PRECISION):
         raise InvalidValue(
             f"the schema has a decimal of precision {precision} and scale {scale}, beyond what files hold"
         )
-    return decimal_type(precision, scale)
+    return decimal_type(*fit_decimal(precision, scale))
 
 
 def _integer(params: Mapping[str, str], name: str, default: int) -> int:
@@ -147,7 +147,7 @@ def to_decimal(column: pa.DataType) -> Convert:
 
     def convert(value: Any) -> decimal.Decimal:
         digits = value.value
-        if not 0 < len(digits) <= _MAX_DECIMAL_BYTES:
+        if not 0 < len(digits) <= LONGEST_DECIMAL:
             raise Unfit("is a decimal without digits" if not digits else "is a decimal of too many digits")
         unscaled = int.from_bytes(digits, "big", signed=True)
         if value.precision and abs(unscaled) >= 10 ** min(value.precision, 200):

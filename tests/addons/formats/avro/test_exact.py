@@ -45,6 +45,12 @@ def array(items: object) -> dict[str, object]:
 
 EMPTY = {"type": "record", "name": "Empty", "fields": []}
 ITEM = {"type": "record", "name": "Item", "fields": [{"name": "n", "type": "int"}]}
+HUNDREDS = {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": -2}
+VARIABLE = {
+    "type": "record",
+    "name": "io.debezium.data.VariableScaleDecimal",
+    "fields": [{"name": "scale", "type": "int"}, {"name": "value", "type": "bytes"}],
+}
 DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}
 TIME = {"type": "int", "logicalType": "time-millis"}
 ENUM = {"type": "enum", "name": "E", "symbols": ["A", "B"]}
@@ -67,6 +73,12 @@ ENUM = {"type": "enum", "name": "E", "symbols": ["A", "B"]}
         ({"type": "fixed", "name": "F", "size": 2}, b"ab", b"ab"),
         (ENUM, b"\x02", "B"),
         (DECIMAL, b"\x04\xff\x85", Decimal("-1.23")),
+        (HUNDREDS, b"\x02\x05", Decimal(500)),
+        (VARIABLE, b"\x04\x04\xff\x85", "-1.23"),
+        (VARIABLE, b"\x03\x02\x05", "500"),
+        (VARIABLE, b"\x00\x02\x00", "0"),
+        (VARIABLE, b"\x3c\x02\x05", "0.000000000000000000000000000005"),
+        (VARIABLE, b"\xd0\x0f\x02\x05", "5E-1000"),
         (DECIMAL, b"\x08\x00\x00\x00\x7b", Decimal("1.23")),
         (TIME, b"\x00", 0),
         (array("int"), b"\x04\x02\x04\x00", [1, 2]),
@@ -111,6 +123,7 @@ def test_values(schema: object, datum: bytes, value: object) -> None:
         (record(DECIMAL), b"\x04\x27\x10", ("field a", "decimal", "more than 4 digits")),
         (record(DECIMAL), b"\x04\xd8\xf0", ("field a", "decimal", "more than 4 digits")),
         (record(DECIMAL), b"\x00", ("field a", "decimal", "no bytes")),
+        (record(VARIABLE), b"\x00\x00", ("field a", "decimal", "no bytes")),
         (record(TIME), b"\x01", ("field a", "time", "within a day")),
         (record(TIME), b"\x80\xf0\xb2\x52", ("field a", "time", "within a day")),
         (record(array("string")), b"\x04\x02x\x04x", ("field a[1]", "cut off")),

@@ -162,7 +162,7 @@ def enums(rng: random.Random) -> Kind:
 def decimals(rng: random.Random) -> Kind:
     """Decimals of all widths, in bytes and in fixed, shortest form or longer."""
     precision = rng.choice([1, 5, 18, 19, 20, 38, 39, 60, 76])
-    scale = rng.choice([0, precision // 2, precision])
+    scale = rng.choice([0, precision // 2, precision, *([-2, precision + 2] if precision <= 60 else [])])
     size = rng.choice([None, 33])
     notes = {"logicalType": "decimal", "precision": precision, "scale": scale}
 
@@ -406,6 +406,46 @@ def test_random_bytes_do_no_harm(seed: int) -> None:
     top = record(rng, 3)
     datums = [bytes(rng.choices([0, 0, 2, 2, 4, 1, 128, 255, 65], k=rng.randrange(30))) for _ in range(40)]
     found = made(top.schema)
+    assert_equal(found, datums, found.decode(pa.array(datums, pa.binary())))
+
+
+VARIABLE = {
+    "type": "record",
+    "name": "VariableScaleDecimal",
+    "namespace": "io.debezium.data",
+    "fields": [{"name": "scale", "type": "int"}, {"name": "value", "type": "bytes"}],
+}
+VARIABLES = {
+    "type": "record",
+    "name": "R",
+    "fields": [
+        {"name": "plain", "type": VARIABLE},
+        {"name": "maybe", "type": ["null", "io.debezium.data.VariableScaleDecimal"]},
+        {"name": "many", "type": {"type": "array", "items": "io.debezium.data.VariableScaleDecimal"}},
+        {"name": "other", "type": ["long", "io.debezium.data.VariableScaleDecimal"]},
+    ],
+}
+
+
+def variable_decimal(rng: random.Random) -> bytes:
+    """A Debezium decimal, now and then of no bytes or of too many."""
+    size = rng.choice([0, 65]) if rng.random() < 0.05 else rng.choice([1, 2, 20, 64])
+    return varint(rng.choice([0, 2, -2, 130, -131, 2**31 - 1, -(2**31)])) + varint(size) + rng.randbytes(size)
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(SEEDS)
+def test_decimals_of_any_scale_are_judged_alike(seed: int) -> None:
+    """Debezium's decimals of any scale are text in both decoders, wherever they stand."""
+    rng = random.Random(seed)
+    datums = []
+    for _ in range(rng.choice([9, 40])):
+        maybe, other = rng.randrange(2), rng.randrange(2)
+        datum = variable_decimal(rng) + varint(maybe) + (variable_decimal(rng) if maybe else b"")
+        datum += blocks(rng, [variable_decimal(rng) for _ in range(rng.randrange(3))])
+        datum += varint(other) + (variable_decimal(rng) if other else varint(7))
+        datums.append(mutated(rng, datum) if rng.random() < 0.05 else datum)
+    found = made(VARIABLES)
     assert_equal(found, datums, found.decode(pa.array(datums, pa.binary())))
 
 

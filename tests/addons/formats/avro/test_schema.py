@@ -90,6 +90,16 @@ def refused(schema: object, *references: object, **options: bool) -> str:
             },
             pa.decimal128(10, 2),
         ),
+        ({"type": "bytes", "logicalType": "decimal", "precision": 5, "scale": 6}, pa.decimal128(6, 6)),
+        ({"type": "bytes", "logicalType": "decimal", "precision": 5, "scale": -1}, pa.decimal128(6, 0)),
+        (
+            {
+                "type": "bytes",
+                "connect.name": f"{CONNECT}.Decimal",
+                "connect.parameters": {"scale": "-2", "connect.decimal.precision": "10"},
+            },
+            pa.decimal128(12, 0),
+        ),
         ({"type": "array", "items": ["null", "int"]}, pa.list_(pa.field("item", pa.int32(), True))),
         ({"type": "array", "items": "int"}, pa.list_(pa.field("item", pa.int32(), False))),
         ({"type": "map", "values": "long"}, pa.map_(pa.string(), pa.field("value", pa.int64(), False))),
@@ -110,8 +120,6 @@ def test_types_are_those_of_connect(schema: object, expected: pa.DataType) -> No
         ({"type": "int", "logicalType": "timestamp-millis"}, pa.int32()),
         ({"type": "int", "logicalType": "decimal", "precision": 5}, pa.int32()),
         ({"type": "int", "logicalType": 5}, pa.int32()),
-        ({"type": "bytes", "logicalType": "decimal", "precision": 5, "scale": 6}, pa.binary()),
-        ({"type": "bytes", "logicalType": "decimal", "precision": 5, "scale": -1}, pa.binary()),
         ({"type": "bytes", "logicalType": "decimal", "precision": 0}, pa.binary()),
         ({"type": "bytes", "logicalType": "decimal", "precision": "5"}, pa.binary()),
         ({"type": "long", "connect.name": f"{CONNECT}.Date"}, pa.int64()),
@@ -244,8 +252,16 @@ def test_a_type_that_contains_itself_is_refused_by_name() -> None:
         ({"type": "enum", "name": "E", "symbols": ["x" * 256]}, ("enum", "symbol", "more than 255 bytes")),
         (record("R", record("R", "int")), ("field a", "type R", "twice")),
         (record("int", "int"), ("type int", "twice")),
-        ({"type": "bytes", "logicalType": "decimal", "precision": 77}, ("decimal", "77 digits", "more than 76")),
+        ({"type": "bytes", "logicalType": "decimal", "precision": 77}, ("decimal", "precision 77", "more than 76")),
+        (
+            {"type": "bytes", "logicalType": "decimal", "precision": 5, "scale": -77},
+            ("decimal", "scale -77", "more than 76"),
+        ),
         ({"type": "bytes", "connect.name": f"{CONNECT}.Decimal"}, ("Connect decimal", "without a scale")),
+        (
+            {"type": "bytes", "connect.name": f"{CONNECT}.Decimal", "connect.parameters": {"scale": "two"}},
+            ("Connect decimal", "scale or precision", "no whole number"),
+        ),
     ],
 )
 def test_what_is_refused(schema: object, why: tuple[str, ...]) -> None:

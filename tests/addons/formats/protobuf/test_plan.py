@@ -373,6 +373,10 @@ def test_decimals() -> None:
     assert value(text, decimal(r"\x64", 4)) == {"d": Decimal("0.01")}
     assert value(text, decimal(r"\x00", -2_000_000_000)) == {"d": Decimal("0.00")}
     assert value(text, "") == {"d": None}
+    hundreds = decimals('{key: "precision", value: "9"}, {key: "scale", value: "-2"}')
+    assert types(hundreds) == ["d decimal128(11, 0)"]
+    assert value(hundreds, decimal(r"\x05", -2)) == {"d": Decimal(500)}
+    assert types(decimals('{key: "precision", value: "9"}, {key: "scale", value: "10"}')) == ["d decimal128(10, 10)"]
 
 
 @pytest.mark.parametrize(
@@ -393,7 +397,7 @@ def test_decimals_that_do_not_fit_are_invalid(wrong: str, said: str) -> None:
     assert_says(unfit(text, f"d {{ {wrong} }}"), "field d", said)
 
 
-@pytest.mark.parametrize("params", [("77", "2"), ("9", "10"), ("0", "0"), ("9", "-1")])
+@pytest.mark.parametrize("params", [("77", "2"), ("9", "77"), ("0", "0"), ("9", "-77")])
 def test_decimals_beyond_files_are_refused(params: tuple[str, str]) -> None:
     """A precision or scale that no file can hold is refused by name."""
     text = decimals('{{key: "precision", value: "{}"}}, {{key: "scale", value: "{}"}}'.format(*params))
