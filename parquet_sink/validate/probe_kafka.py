@@ -100,7 +100,7 @@ def _topics_and_group(kafka: KafkaSettings, tables: SinkSettings | None) -> Iter
     try:
         cluster = KafkaCluster(kafka)
         keys = cluster.topic_partitions()
-        firsts, lasts = cluster.beginning_offsets(keys), cluster.end_offsets(keys)
+        firsts, lasts, left_out = cluster.beginning_offsets(keys), cluster.end_offsets(keys), cluster.left_out()
     except KafkaRefused as error:
         lacking = [one for one in of_reading(kafka, kafka.topics) if one.health is Health.FAILED]
         yield from lacking or [Finding(Health.FAILED, "topics", str(error))]
@@ -109,9 +109,12 @@ def _topics_and_group(kafka: KafkaSettings, tables: SinkSettings | None) -> Iter
         yield Finding(Health.FAILED, "topics", str(error))
         return
     yield from of_topics(kafka, keys, firsts, lasts)
+    if left_out:
+        yield Finding(Health.OK, f"topics matching {kafka.topics_regex}", f"left out: {_listed(left_out)}")
     yield from of_reading(kafka, sorted({topic for topic, _ in keys}))
-    if tables is not None and tables.tables.rules:
-        yield from (of_table(tables, topic) for topic in sorted({topic for topic, _ in keys}))
+    if tables is not None:
+        topics = sorted({topic for topic, _ in keys})
+        yield from (of_table(tables, topic) for topic in topics if tables.tables.rules or tables.why_unusable(topic))
     group = GroupOffsets(kafka, Instance.new())
     try:
         yield of_group(kafka, firsts, lasts, group.read(keys))
