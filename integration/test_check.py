@@ -95,6 +95,17 @@ def test_regex_without_topics_is_a_warning(check: Check) -> None:
     assert check.line("topics matching never-.*").endswith("there are none yet")
 
 
+def test_what_a_pattern_leaves_out_is_listed(check: Check, broker: Broker, topic: TopicFactory) -> None:
+    """Topics that the connector writes match its pattern, and are not read."""
+    name = topic()
+    for kind in ("dead", "notices"):
+        broker.create_topic(f"{name}-{kind}")
+    keys = {"topics.regex": f"{name}.*", "errors.tolerance": "all", "connect.ems.notify.topic": f"{name}-notices"}
+    assert check({**keys, "errors.deadletterqueue.topic.name": f"{name}-dead"}, "--connect") == 0
+    assert check.line(f"topic {name}")
+    assert check.line("topics matching").endswith(f"left out: {name}-dead, {name}-notices")
+
+
 def test_nobody_answers(check: Check, tmp_path: Path) -> None:
     """Addresses where nobody listens fail by name; a folder that cannot be made is a problem of the file."""
     (tmp_path / "file").write_text("")

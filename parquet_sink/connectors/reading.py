@@ -1,6 +1,5 @@
 """What any sink has: topics, consumer, dead letters and folder, by its keys together with the worker's."""
 
-import re
 from typing import Final
 
 from parquet_sink.config.declared import made
@@ -41,8 +40,14 @@ def kafka_settings(values: Values, worker: Worker) -> KafkaSettings:
         client=client_settings.merge(servers, worker.consumer, client_settings.under(CONSUMER, values.texts)),
         isolation_level=values.text(f"{CONSUMER}isolation.level") or worker.isolation_level or "read_committed",
         offset_reset=values.text(f"{CONSUMER}auto.offset.reset") or worker.offset_reset or "earliest",
-        internal=tuple(sorted(find_internal_topics(worker))),
+        excluded=tuple(sorted({*find_internal_topics(worker), *_written_topics(values)})),
     )
+
+
+def _written_topics(values: Values) -> tuple[str, ...]:
+    """Return the topics of dead letters and of notices, which the connector must not read back."""
+    names = (values.text(key) for key in (NAME_KEY, NOTIFY_TOPIC) if values.knows(key))
+    return tuple(filter(None, names))
 
 
 def check_errors(values: Values, worker: Worker, report: Report) -> None:
@@ -88,14 +93,9 @@ def producer_client(values: Values, worker: Worker, kafka: KafkaSettings) -> dic
 
 
 def _check_dead_letter_topic(name: str, values: Values, report: Report) -> None:
-    pattern = values.text("topics.regex")
-    if name in values.names("topics") or (pattern is not None and re.fullmatch(pattern, name)):
-        which = "topics.regex matches it" if pattern is not None else "topics names it"
-        report.problem(
-            NAME_KEY,
-            f"{values.quoted(NAME_KEY)} is one of the connector's own topics ({which}), so it would read its dead "
-            "letters; name another.",
-        )
+    if name in values.names("topics"):
+        what = f"{values.quoted(NAME_KEY)} is one of the connector's own topics (topics names it)"
+        report.problem(NAME_KEY, f"{what}, so it would read its dead letters; name another.")
     if not tolerates(values):
         report.warn(
             NAME_KEY, "With errors.tolerance=none the connector stops at the first record there; set all to go on."

@@ -42,6 +42,7 @@ class Leader:
         self._sync_s = settings.sync_ms / 1_000
         self._lock = threading.RLock()
         self._altered: set[str] = set()
+        self._removed_releases: dict[str, int] = {}
         self._lost = LostWorkers()
         self._away = ""
 
@@ -127,6 +128,16 @@ class Leader:
         if found is not None:
             self._commit(records.ASSIGNMENT.record("", found, found.form))
             _log_moves(state.assignment, found)
+        self._remove_releases()
+
+    def _remove_releases(self) -> None:
+        """Remove the releases of deleted connectors once nobody waits for them; each release once."""
+        config, reported = self._group.config.state, self._group.status.state
+        for name in reported.releases.keys() - config.assignment.placements.keys() - config.connectors.keys():
+            offset = reported.offset_of(records.RELEASE, name)
+            if self._removed_releases.get(name) != offset:
+                self._removed_releases[name] = offset
+                self._group.reports.send(records.RELEASE.record(name, None))
 
     def write(self, decide: Callable[[ConfigState], Records]) -> None:
         """Writes what `decide` makes of how the topic stands at its end, whole or not at all.

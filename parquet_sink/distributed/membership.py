@@ -42,7 +42,10 @@ log = logging.getLogger(__name__)
 POLL_S: Final = 0.1
 RETRY_MS: Final = 300
 CLOSE_S: Final = 3.0
-"""How long leaving the group may take. Who does not get through is removed when its session is over."""
+"""How long a rebalance may go on before it is left, and how long leaving may take then.
+
+Who does not get through is removed when its session is over.
+"""
 LEASE: Final = 0.8
 CONFIRMED_EACH: Final = 0.1
 """Of the session: the length of a lease, and how often it is renewed."""
@@ -250,7 +253,7 @@ class Membership:
     def leave(self) -> None:
         """The lease ends, then the group is told; whoever is to take over must have been let to before."""
         self._leaving.set()
-        self._thread.join(timeout=CLOSE_S + POLL_S * 2)
+        self._thread.join(timeout=2 * CLOSE_S + POLL_S * 2)
 
     @property
     def _ended(self) -> bool:
@@ -295,16 +298,21 @@ class Membership:
             self._lease.end()
             self._member_id, self._leads = "", False
             with suppress(TimeoutError):
-                TimeLimited(CLOSE_S).run(self._quit)
+                TimeLimited(2 * CLOSE_S).run(self._quit)
 
     def _quit(self) -> None:
         """Leave the group, and close the client.
 
         A client that is closed leaves only with an assignment (librdkafka 2.16: "consumer is terminating, skipping
         rejoin"), and only the leader has one. One that gives its subscription up leaves in any case, and `close` waits
-        for the answer.
+        for the answer. In the middle of a rebalance it leaves at the end of it ("postponing subscribe until previous
+        rebalance completes"); until then it has a member id, or is about to get one, and must be polled.
         """
         self._consumer.unsubscribe()
+        deadline_s = time.monotonic() + CLOSE_S
+        self._consumer.poll(POLL_S)
+        while self._consumer.memberid() and time.monotonic() < deadline_s:
+            self._consumer.poll(POLL_S)
         self._consumer.close()
 
     def _let_go(self) -> None:

@@ -218,19 +218,27 @@ class KafkaSettings:
     )
     tasks_max: int | None = filled_by("tasks.max", default=None)
     owned: Ownership = NOBODY_ELSE
-    internal: tuple[str, ...] = ()
-    """Topics of the worker, which no pattern reads: see `worker_config.internal_topics`."""
+    excluded: tuple[str, ...] = ()
+    """Topics that no pattern reads: the worker's own (`worker_config.internal_topics`), those the connector writes."""
 
     def reads(self, topic: str) -> bool:
         """Return True if the connector reads a topic of this name, if there is one.
 
-        A pattern leaves out the worker's internal topics, and all that begin with two underscores, as Kafka's do.
+        A pattern leaves out excluded topics, and all that begin with two underscores, as Kafka's do.
         """
         if not self.topics_regex:
             return topic in self.topics
-        if topic.startswith("__") or topic in self.internal:
-            return False
-        return re.fullmatch(self.topics_regex, topic) is not None
+        return self._matches(topic) and not self._is_excluded(topic)
+
+    def leaves_out(self, topic: str) -> bool:
+        """Return True if the pattern matches a topic that the connector does not read."""
+        return self._matches(topic) and self._is_excluded(topic)
+
+    def _matches(self, topic: str) -> bool:
+        return self.topics_regex is not None and re.fullmatch(self.topics_regex, topic) is not None
+
+    def _is_excluded(self, topic: str) -> bool:
+        return topic.startswith("__") or topic in self.excluded
 
     @property
     def whose(self) -> str:
@@ -263,7 +271,7 @@ class DeadLetterSettings:
         NAME_KEY,
         "The dead-letter topic: records that have no row go there as they are, with key, value, headers and timestamp. "
         "With `errors.tolerance=none` the record goes there, too, and then the connector stops, as in Kafka Connect. "
-        "It may not be among the connector's own topics.",
+        "`topics` may not name it, and `topics.regex` leaves it out.",
         check=TOPIC,
     )
     replication_factor: int = key(

@@ -2,7 +2,6 @@
 
 import base64
 import binascii
-import re
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Annotated, Final
@@ -126,10 +125,8 @@ class NotifySettings:
 def check(values: Values, report: Report) -> None:
     """Report a topic that the connector reads, and an address that would carry notices in clear."""
     topic = values.text(NOTIFY_TOPIC)
-    pattern = values.text("topics.regex")
-    if topic is not None and (topic in values.names("topics") or (pattern and re.fullmatch(pattern, topic))):
-        which = "matches topics.regex" if pattern else "is named by topics"
-        report.problem(NOTIFY_TOPIC, f"{values.quoted(NOTIFY_TOPIC)} {which}, too; name another topic.")
+    if topic is not None and topic in values.names("topics"):
+        report.problem(NOTIFY_TOPIC, f"{values.quoted(NOTIFY_TOPIC)} is named by topics, too; name another topic.")
     if topic is not None and topic == values.text(NAME_KEY):
         report.problem(
             NOTIFY_TOPIC, f"{values.quoted(NOTIFY_TOPIC)} is the dead-letter topic, too; name another topic."

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import ClassVar, Literal, TypeGuard
 
 from parquet_sink import __version__
-from parquet_sink.archive.settings import ArchiveSettings
+from parquet_sink.archive.settings import URL, ArchiveSettings
 from parquet_sink.config.declared import Milliseconds, by_key, declared, filled_by
 from parquet_sink.config.key import Origin, ems
 from parquet_sink.config.machine import Machine
@@ -19,6 +19,7 @@ from parquet_sink.files import naming
 from parquet_sink.files.settings import CODEC, ROW_GROUP, FileSettings
 from parquet_sink.history.settings import HistorySettings
 from parquet_sink.kafka.settings import COMMIT_RECORDS, COMMIT_SIZE, FlushSettings, KafkaSettings
+from parquet_sink.net.settings import ENDPOINT
 from parquet_sink.notify.settings import NotifySettings
 from parquet_sink.parked.settings import ParkedSettings
 from parquet_sink.rows.settings import ShapeSettings
@@ -30,7 +31,7 @@ from parquet_sink.settings.connector import (
     RestartSettings,
     TopicSinkSettings,
 )
-from parquet_sink.targets.settings import ERRORS, RetrySettings, TargetSettings
+from parquet_sink.targets.settings import ERRORS, RetrySettings, TargetSettings, longest_name
 from parquet_sink.targets.table_map import MAP_KEY, TableMap, parse
 from parquet_sink.transform.settings import StepSettings
 
@@ -121,7 +122,19 @@ class SinkSettings(TopicSinkSettings):
     def why_unusable(self, topic: str) -> str | None:
         """Why a topic cannot be read, with the cure; None when it can."""
         reason = self.tables.why_unusable(topic)
-        return None if reason is None else f"Invalid [{MAP_KEY}]. {reason}"
+        return self._why_too_long(topic) if reason is None else f"Invalid [{MAP_KEY}]. {reason}"
+
+    def _why_too_long(self, topic: str) -> str | None:
+        """Return why no file of a topic can have its name, with the cure; None if a short one can."""
+        shortest = len(naming.file_name(topic, 0, 0, 0, size_bytes=1, records=1))
+        places = {ENDPOINT: self.target, URL: None if self.archive is None else self.archive.place}
+        for key, place in places.items():
+            if (limit := longest_name(place)) is not None and shortest > limit:
+                return (
+                    f"Invalid [{key}]. Names of files of topic {topic} have {shortest} bytes or more, and a folder "
+                    f"takes {limit}. Set {key} to another kind of place, or leave this topic to another connector."
+                )
+        return None
 
     @cached_property
     def fingerprint(self) -> str:

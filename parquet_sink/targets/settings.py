@@ -53,8 +53,8 @@ class TargetSettings(Protocol):
     """What one target is set up with: a frozen dataclass, handed over by value, that opens its target.
 
     target_table: what the target makes of the files, for messages. Settings may also have, each read by a function
-    below: `address`, `place`, `told_by_address`, `problems(environment)`, `problems_may_pass`, `needs_timestamp`,
-    `read_outs`.
+    below: `address`, `place`, `told_by_address`, `problems(environment)`, `problems_may_pass`, `longest_name`,
+    `needs_timestamp`, `read_outs`.
     """
 
     @property
@@ -96,6 +96,11 @@ def problems_of(target: TargetSettings, environment: Mapping[str, str]) -> Itera
 def may_pass(place: object) -> bool:
     """Return True if the problems of a target, an archive or a record sink may pass: a folder may be mounted again."""
     return bool(getattr(place, "problems_may_pass", False))
+
+
+def longest_name(place: object) -> int | None:
+    """Return how many bytes the name of a file may have at a target or an archive; None without a known bound."""
+    return getattr(place, "longest_name", None)
 
 
 def probe_topic(target: Target, topic: str, table: str, seconds_left: float) -> ProbeResult:

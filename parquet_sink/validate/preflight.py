@@ -116,6 +116,7 @@ def _tmp_dir(settings: ConnectorSettings, found: Found) -> None:
 def sink_problems(settings: SinkSettings, found: Found) -> None:
     """Adds those of a sink that writes Parquet files."""
     _topics(settings, found)
+    found.connector |= dict.fromkeys(filter(None, map(settings.why_unusable, settings.kafka.topics)))
     _note(settings.target, problems_of(settings.target, found.environment), found)
     if settings.archive is not None:
         _archive(settings.archive, settings.target, found)

@@ -101,7 +101,7 @@ def _topics_and_group(kafka: KafkaSettings, tables: SinkSettings | None) -> Iter
         cluster = KafkaCluster(kafka)
         keys = cluster.topic_partitions()
         firsts, readable = cluster.beginning_offsets(keys), cluster.end_offsets(keys)
-        lasts = cluster.high_watermarks(keys)
+        lasts, left_out = cluster.high_watermarks(keys), cluster.left_out()
     except KafkaRefused as error:
         lacking = [one for one in of_reading(kafka, kafka.topics) if one.health is Health.FAILED]
         yield from lacking or [Finding(Health.FAILED, "topics", str(error))]
@@ -111,9 +111,12 @@ def _topics_and_group(kafka: KafkaSettings, tables: SinkSettings | None) -> Iter
         return
     yield from of_topics(kafka, keys, firsts, lasts)
     yield from of_open_transactions(lasts, readable)
+    if left_out:
+        yield Finding(Health.OK, f"topics matching {kafka.topics_regex}", f"left out: {_listed(left_out)}")
     yield from of_reading(kafka, sorted({topic for topic, _ in keys}))
-    if tables is not None and tables.tables.rules:
-        yield from (of_table(tables, topic) for topic in sorted({topic for topic, _ in keys}))
+    if tables is not None:
+        topics = sorted({topic for topic, _ in keys})
+        yield from (of_table(tables, topic) for topic in topics if tables.tables.rules or tables.why_unusable(topic))
     group = GroupOffsets(kafka, Instance.new())
     try:
         yield of_group(kafka, firsts, lasts, group.read(keys))

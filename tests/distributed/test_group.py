@@ -164,6 +164,20 @@ def test_a_connector_s_life(group: Group) -> None:
         group.workers["b"].herder.status("two")
 
 
+def test_a_deleted_connector_leaves_no_records(group: Group) -> None:
+    """Its release goes, too, once its last worker has written it; each release is removed once."""
+    create(group, "one", "two")
+    group.leader.herder.delete("one")
+    group.settle()
+    status = group.leader.status.state
+    assert [*status.connectors, *status.tasks, *status.releases] == ["two", "two"]
+    written = [entry.value for entry in group.statuses.entries if entry.key == records.RELEASE.key("one")]
+    assert len(written) == 2
+    assert written[-1] is None
+    create(group, "one")
+    assert len(group.running()["one"]) == 1
+
+
 def test_a_target_state_goes_before_its_connector(group: Group) -> None:
     """One that is created stopped never runs; one that was deleted stopped begins anew."""
     group.leader.herder.create("one", {"name": "one"}, TargetState.STOPPED)

@@ -289,3 +289,17 @@ def test_a_folder_that_may_be_emptied_is_told_by_the_key_that_names_it(
     warnings = [text for text in found.warnings if "below /tmp" in text]
     assert [text.partition(" the connector's")[0] for text in warnings] == ([f"Warning [{key}"] if key else [])
     assert all(("in the worker file" in text) == (store is not None and own is None) for text in warnings)
+
+
+@pytest.mark.parametrize("archived", [False, True])
+def test_a_topic_whose_files_no_folder_takes_is_told(tmp_path: Path, archived: bool) -> None:
+    """Kafka allows 249 characters, and a file's name has 255 bytes; a push API and an object's name take more."""
+    (tmp_path / "out").mkdir()
+    folder = f"directory:{tmp_path / 'out'}"
+    keys = {"connect.ems.archive.url": folder} if archived else {"connect.ems.endpoint": folder}
+    for length, told in ((249, True), (188, True), (187, False)):
+        (problem,) = [*inspected(tmp_path, {**keys, "topics": "t" * length}).connectors[0].problems, ""][:1]
+        assert bool(problem) == told
+        if told:
+            assert_says(problem, f"Invalid [{next(iter(keys))}]", "t" * length, f"{length + 68} bytes", "255")
+    assert inspected(tmp_path, {"topics": "t" * 249}).connectors[0].problems == ()

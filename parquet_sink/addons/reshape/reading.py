@@ -14,6 +14,7 @@ from parquet_sink.model.records import NO_TIMESTAMP, RecordBatch
 from parquet_sink.rows.raw import RAW
 from parquet_sink.rows.settings import RAW_IDENTITY
 
+_KIND: Final = "timestamp_type"
 BLOCK_RECORDS: Final = 10_000
 BLOCK_BYTES: Final = 4 << 20
 """Of keys and values in a block, unless a single record has more."""
@@ -113,7 +114,7 @@ def merged(files: Sequence[tuple[str, Iterator[pa.Table]]]) -> Iterator[pa.Table
         own = chosen.offsets
         taken = chosen.take(len(own) if end is None else int(np.searchsorted(own, end)))
         for other in others:
-            _skip(taken, chosen.name, other)
+            taken = _skip(taken, chosen.name, other)
         yield taken
 
 
@@ -123,21 +124,36 @@ def _limit(own: np.ndarray, other: np.ndarray) -> int:
     return int(alien[0]) if len(alien) else int(other[-1]) + 1
 
 
-def _skip(taken: pa.Table, name: str, other: _Cursor) -> None:
-    """Skips in another file what was taken."""
+def _skip(taken: pa.Table, name: str, other: _Cursor) -> pa.Table:
+    """Skip in another file what was taken. Return that with the kinds of timestamps that only the other file has."""
     offsets = taken.column("offset").to_numpy()
     again = int(np.searchsorted(other.offsets, offsets[-1], side="right"))
     if not again:
-        return
+        return taken
     shared = other.take(again)
-    mine = taken.take(pa.array(np.searchsorted(offsets, shared.column("offset").to_numpy())))
-    if not mine.equals(shared):
+    places = np.searchsorted(offsets, shared.column("offset").to_numpy())
+    mine = taken.take(pa.array(places))
+    kinds, others = mine.column(_KIND), shared.column(_KIND)
+    known = pc.coalesce(kinds, others)
+    if not (_without_kinds(mine).equals(_without_kinds(shared)) and known.equals(pc.coalesce(others, kinds))):
         at = shared.column("offset")[0]
         raise StorageFailed(
             f"Files {name} and {other.name} have different records of one topic-partition at the same offsets, from "
             f"{at} on: the topic was deleted and created again between them. Reshape them separately, each into a "
             "folder of its own."
         )
+    if not kinds.null_count:
+        return taken
+    mask = np.zeros(len(offsets), dtype=bool)
+    mask[places] = True
+    filled = pc.replace_with_mask(taken.column(_KIND).combine_chunks(), mask, known.combine_chunks())
+    return taken.set_column(RAW.get_field_index(_KIND), RAW.field(_KIND), filled)
+
+
+def _without_kinds(table: pa.Table) -> pa.Table:
+    """Return the records as they are when they were parked and sent again: without kinds, and 0 is no timestamp."""
+    stamps = pc.fill_null(table.column("timestamp"), 0)
+    return table.drop_columns([_KIND]).set_column(RAW.get_field_index("timestamp"), "timestamp", stamps)
 
 
 def blocks(tables: Iterable[pa.Table]) -> Iterator[RecordBatch]:

@@ -99,6 +99,10 @@ class KafkaCluster(AdminRequests):
             for partition in about.partitions
         )
 
+    def left_out(self) -> list[str]:
+        """Return the topics that the connector's pattern matches and leaves out. Raise BrokerAway, KafkaFailed."""
+        return sorted(filter(self._kafka.leaves_out, self._all_topics())) if self._kafka.topics_regex else []
+
     def topics(self) -> Topics:
         """What is there of the connector's topics; one request where it names them. Raises BrokerAway, KafkaFailed."""
         if self._kafka.topics_regex:

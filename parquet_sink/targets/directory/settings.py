@@ -19,6 +19,8 @@ from parquet_sink.targets.store import FileStore
 from parquet_sink.targets.target_class import PUSH, TYPE, TargetClass, archive_keys
 
 SCHEME: Final = "directory:"
+LONGEST_NAME: Final = 255
+"""Bytes, on most file systems."""
 _FORM: Final = "write directory:/path/to/folder, with the whole path"
 
 
@@ -32,6 +34,7 @@ class FolderStore:
     """A folder that keeps files. folder: absolute, and there already. key: of the file that names it."""
 
     problems_may_pass: ClassVar[bool] = True
+    longest_name: ClassVar[int] = LONGEST_NAME
     folder: str
     key: str = ENDPOINT
 
@@ -55,6 +58,7 @@ class DirectorySettings:
     """folder: absolute, and there already. target_table: names the folder within it that the files are in."""
 
     problems_may_pass: ClassVar[bool] = True
+    longest_name: ClassVar[int] = LONGEST_NAME
     folder: str = filled_by(ENDPOINT, computed=lambda values, machine: folder_of(values.text(ENDPOINT) or ""))
     target_table: str = filled_by(ems("target.table"), missing="give the name of the table that the target fills.")
 

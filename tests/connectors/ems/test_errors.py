@@ -109,12 +109,15 @@ def test_what_is_fixed_of_its_producer_is_told() -> None:
     assert load_file({NAME: "dlq", ALL: "all", "producer.override.acks": "all"}).warnings == ()
 
 
-def test_a_dead_letter_topic_that_the_pattern_matches_is_refused() -> None:
-    """The connector would read its own dead letters, for ever."""
-    keys = {"topics": None, "topics.regex": "orders.*", NAME: "orders-dlq"}
-    (problem,) = load_file({**keys, ALL: "all"}).problems
-    assert_says(problem, f"[{NAME}]", '"orders-dlq"', "own topics", "topics.regex matches it", "name another")
-    assert load_file({**keys, NAME: "dlq-orders", ALL: "all"}).problems == ()
+def test_topics_that_the_connector_writes_are_left_out_of_its_pattern() -> None:
+    """It would read its own dead letters and notices, for ever."""
+    written = {NAME: "orders-dlq", f"{E}notify.topic": "orders-notices"}
+    found = load_file({"topics": None, "topics.regex": "orders.*", **written, ALL: "all"})
+    assert found.problems == ()
+    kafka = found.require().kafka
+    topics = ("orders", "orders-dlq", "orders-notices", "dlq")
+    assert [topic for topic in topics if kafka.reads(topic)] == ["orders"]
+    assert [topic for topic in topics if kafka.leaves_out(topic)] == ["orders-dlq", "orders-notices"]
 
 
 def test_a_dead_letter_topic_that_is_of_little_use_is_told() -> None:

@@ -55,7 +55,6 @@ def test_files_and_their_ranges_do_not_depend_on_it() -> None:
     ("changes", "key", "cure"),
     [
         ({TOPIC: "orders"}, TOPIC, "name another topic"),
-        ({TOPIC: "orders-2", "topics": "", "topics.regex": "orders.*"}, TOPIC, "name another topic"),
         (
             {TOPIC: "dead", "errors.deadletterqueue.topic.name": "dead", "errors.tolerance": "all"},
             TOPIC,
