@@ -780,6 +780,15 @@ def test_decimals_written_as_numbers_are_fast() -> None:
     assert found == [*[f"{number}.50" for number in range(300)], "-26588.24", "-26588.24", "100.00", None]
 
 
+def test_lists_of_nulls_are_read() -> None:
+    """Lists that may have nothing but nulls have as many as are written, in a block of any size."""
+    kind = struct(a=Slot(ListKind(scalar("null", optional=True)), optional=True)).kind
+    for count in (1, 100):
+        (piece,) = decode(TypedReader(Slot(kind)), [b"{}", b'{"a":[null,null]}', b'{"a":[]}'] * count).pieces
+        assert isinstance(piece, SchemaColumns)
+        assert piece.rows.to_pylist() == [{"a": None}, {"a": [None, None]}, {"a": []}] * count
+
+
 def test_maps_and_unions_are_read_exactly() -> None:
     """A type that Arrow's reader does not know goes the exact way as a whole."""
     slot = struct(m=Slot(MapKind(scalar("string"), scalar("int32"), "object")))

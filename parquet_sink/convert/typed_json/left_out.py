@@ -1,6 +1,6 @@
 """Finds the fields of JSON values that their type does not name, and that readers therefore leave out."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import TypeAlias
 
 from parquet_sink.convert.invalid import Path
@@ -19,25 +19,29 @@ Find: TypeAlias = Callable[[object], Iterable[Path]]
 """The paths of the fields of a parsed value that are left out. Positions in lists and keys of maps are not in them."""
 
 
-def build_finder(kind: Kind) -> Find | None:
-    """Return what finds the fields that readers of a kind leave out; None where they leave out none."""
+def build_finder(kind: Kind, *, strict: bool = False) -> Find | None:
+    """Return what finds the fields that readers of a kind leave out; None where they leave out none.
+
+    strict: what does not fit its kind is left out, too. Elsewhere such values are refused.
+    """
+    build = _strict_finder if strict else build_finder
     if isinstance(kind, StructKind):
-        return _struct_finder(kind)
+        return _struct_finder(kind, build)
     if isinstance(kind, UnionKind):
         return _union_finder(kind)
     if isinstance(kind, ListKind):
-        return _elements_finder(build_finder(kind.item.kind), _items)
+        return _elements_finder(build(kind.item.kind), _items)
     if isinstance(kind, MapKind):
-        find_in_keys = _elements_finder(build_finder(kind.key.kind), _keys)
-        find_in_values = _elements_finder(build_finder(kind.value.kind), _values)
+        find_in_keys = _elements_finder(build(kind.key.kind), _keys)
+        find_in_values = _elements_finder(build(kind.value.kind), _values)
         return _all_of([find for find in (find_in_keys, find_in_values) if find is not None])
     return None
 
 
-def _struct_finder(kind: StructKind) -> Find | None:
+def _struct_finder(kind: StructKind, build: Callable[[Kind], Find | None]) -> Find | None:
     names = frozenset(field.name for field in kind.fields)
     keeps_all = any(field.slot.kind == OTHERS for field in kind.fields)
-    below = [(field.name, find) for field in kind.fields if (find := build_finder(field.slot.kind)) is not None]
+    below = [(field.name, find) for field in kind.fields if (find := build(field.slot.kind)) is not None]
 
     def find_in_struct(value: object) -> Iterable[Path]:
         if type(value) is not dict:
@@ -53,20 +57,33 @@ def _struct_finder(kind: StructKind) -> Find | None:
 
 
 def _union_finder(kind: UnionKind) -> Find | None:
-    """A field is left out where each branch that takes such a value leaves it out."""
-    by_type: dict[type, list[Find | None]] = {dict: [], list: []}
-    for branch in kind.fields:
-        find = build_finder(branch.slot.kind)
-        for json_type, found in by_type.items():
-            if _may_take(branch.slot.kind, json_type):
-                found.append(find)
-    finders = {json_type: found for json_type, found in by_type.items() if found and None not in found}
+    """A field is left out where each branch leaves it out, or cannot have it."""
+    finders = [_strict_finder(branch.slot.kind) for branch in kind.fields]
 
     def find_in_union(value: object) -> Iterable[Path]:
-        left_out = [dict.fromkeys(find(value)) for find in finders.get(type(value), ()) if find is not None]
-        return [path for path in left_out[0] if all(path in paths for paths in left_out)] if left_out else ()
+        left_out = [dict.fromkeys(find(value)) for find in finders if find is not None]
+        return [path for paths in left_out for path in paths if all(_covers(others, path) for others in left_out)]
 
-    return find_in_union if finders else None
+    return None if None in finders else find_in_union
+
+
+def _strict_finder(kind: Kind) -> Find | None:
+    """Return a finder that says of an object or a list that a kind cannot have that all of it is left out."""
+    if kind == TextKind():
+        return None
+    find = build_finder(kind, strict=True)
+
+    def find_strictly(value: object) -> Iterable[Path]:
+        if isinstance(value, dict | list) and not _may_take(kind, type(value)):
+            return ((),)
+        return () if find is None else find(value)
+
+    return find_strictly
+
+
+def _covers(paths: Container[Path], path: Path) -> bool:
+    """Return True if a path, or what holds it, is among some."""
+    return any(path[:length] in paths for length in range(len(path) + 1))
 
 
 def _may_take(kind: Kind, json_type: type) -> bool:

@@ -200,6 +200,8 @@ COMBINED: list[tuple[object, str]] = [
         f"struct<a: string, v: struct<{ONE}0: int64, {ONE}1: string>>",
     ),
     ({**B, "oneOf": [A, {"properties": {"a": {"const": "x"}}}]}, "struct<b: int64, a: string>"),
+    ({**A, "oneOf": [{"properties": {"n": NULL}}, {"properties": {"n": INTEGER}}]}, "struct<a: string, n: int64>"),
+    ({**A, "oneOf": [{"properties": {"n": NULL}}, HAS_A]}, "struct<a: string, n: null>"),
     ({**A, "oneOf": [{"properties": {"a": False, "b": INTEGER}}, HAS_A]}, "struct<a: string, b: int64>"),
 ]  # fmt: skip
 

@@ -25,7 +25,7 @@ UNNAMED = ["x", "y"]
 SHAPES = ["object"] * 8 + ["array"] * 3 + ["scalar"] * 6 + ["open", "map", "ref"]
 BESIDE = ["oneOf", "anyOf", "allOf", "if", "dependentSchemas", "$ref"]
 SCALARS: list[Any] = [{"type": name} for name in ("string", "integer", "number", "boolean", "null")]
-SCALARS += [{"type": ["string", "null"]}, {"type": ["integer", "string"]}, {"const": "k"}, {"enum": ["k", 7]}]
+SCALARS += [{"type": ["string", "null"]}, {"type": ["integer", "string"]}, {"const": "k"}, {"enum": ["k", "l"]}]
 OPEN: list[Any] = [True, {}, {"type": "object"}, {"type": "array"}, {"title": "x"}, {"not": {}}, {"required": ["a"]}]
 OPEN += [{"type": ["object", "array", "string"]}, {"type": "object", "properties": {}}, False]
 
@@ -142,7 +142,7 @@ class Documents:
             for name, below in one.get("properties", {}).items():
                 if chance.random() < 0.6:
                     members[name] = self.make(below, depth - 1)
-        for name in UNNAMED + chance.sample(NAMES, 1):
+        for name in UNNAMED:
             if chance.random() < 0.25:
                 given = [one["additionalProperties"] for one in schemas if "additionalProperties" in one]
                 members.setdefault(name, self.make(chance.choice(given or [True]), depth - 1))
@@ -165,10 +165,8 @@ def find_kept(value: Any) -> Iterator[Any]:
     """Yield each text and number of what was decoded; those of JSON text, too."""
     for _, leaf in find_leaves(value):
         yield leaf
-        if (isinstance(leaf, str) and leaf[:1] in '{["') or (isinstance(leaf, str) and leaf.isdigit()):
+        if isinstance(leaf, str) and re.match(r'[{\["0-9]', leaf):
             yield from find_kept(orjson.loads(leaf))
-        elif isinstance(leaf, str) and re.fullmatch(r"[0-9.]+", leaf):
-            yield float(leaf)
 
 
 def is_within(left_out: str, path: tuple[str, ...]) -> bool:
@@ -208,10 +206,10 @@ def test_every_value_is_kept_or_its_loss_is_told(chance: Random, keeping: bool, 
     values = [documents.make(schema) for _ in range(4)]
     try:
         rows, invalid, left_out = decode({**schema, "$defs": definitions}, values, keeping, eagerly)
-    except InvalidValue as error:
-        assert "JSON Schema at " in str(error) or "the JSON Schema " in str(error)
+    except InvalidValue:
         return
     assert not (keeping and left_out) or says_closed([schema, definitions])
+    assert {name.rpartition(".")[2] for name in left_out} <= {*UNNAMED}
     for position, (value, row) in enumerate(zip(values, rows, strict=True)):
         kept = set(find_kept(row))
         for path, leaf in find_leaves(value):

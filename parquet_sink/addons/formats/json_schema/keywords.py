@@ -37,8 +37,10 @@ def has_items(words: dict[str, Any]) -> bool:
 
 
 def says_scalar(words: dict[str, Any]) -> bool:
-    """Return True if a schema says of what type a value is, and not of an object or a list alone."""
-    return own_type(words) not in (None, "object", "array") or "const" in words or "enum" in words
+    """Return True if a schema says of what type a value is, and permits no object and no list."""
+    type_ = own_type(words)
+    types = type_ if isinstance(type_, list) else [type_]
+    return "object" not in types and "array" not in types and (type_ is not None or "const" in words or "enum" in words)
 
 
 def required_names(tree: dict[str, object]) -> set[str]:

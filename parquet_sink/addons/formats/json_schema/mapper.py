@@ -250,11 +250,17 @@ class Mapper:
         if place is not None:
             return self.slot(place, optional)
         slots = [self.slot(sub.place, optional=True) for sub in subs if not sub.certain]
-        distinct = {slot.kind: slot for slot in slots if slot.kind != ScalarKind("null")}
-        if not slots or TextKind() in distinct:
+        kinds = {slot.kind: slot for slot in slots}
+        if not slots or TextKind() in kinds:
             return _ANYTHING
-        kinds = list(distinct.values()) or slots[:1]
-        return replace(kinds[0], optional=optional) if len(kinds) == 1 else self._union_of(kinds, optional)
+        nothing = kinds.pop(ScalarKind("null"), None)
+        optional = optional or nothing is not None
+        alternatives = list(kinds.values())
+        if nothing is not None and not alternatives:
+            return nothing
+        return (
+            replace(alternatives[0], optional=optional) if len(kinds) == 1 else self._union_of(alternatives, optional)
+        )
 
     def _properties(self, place: Place) -> dict[str, Place]:
         names = place.words.get("properties")
