@@ -19,6 +19,10 @@ RELEASE_READY := $(VENV)/release-ready
 LOCKED ?=
 EXTRAS := target,worker,traces,sql,s3,msk,plot,dev
 LOCK := requirements-dev.txt
+# What the Dockerfile installs, in the same versions: packages, and what builds them.
+IMAGE_EXTRAS := target worker traces sql s3 msk
+LOCK_AS_DEV = $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --quiet --no-config \
+  --default-index https://pypi.org/simple --custom-compile-command "make lock" --constraint $(LOCK)
 
 .DEFAULT_GOAL := help
 .PHONY: demo quick unit test slow soak bench crash faults cluster-faults pauses lint types docs docs-site pictures jars lock release clean help
@@ -120,9 +124,11 @@ $(RELEASE_READY): $(READY)
 	$(if $(LOCKED),,$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS),release]')
 	@touch $@
 
-lock: $(RELEASE_READY) ## write requirements-dev.txt: the newest of all packages, with hashes, for each version of Python
+lock: $(RELEASE_READY) ## write requirements-*.txt: the newest of all packages, with hashes, for each version of Python
 	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --all-extras --upgrade --quiet \
 	  --no-config --default-index https://pypi.org/simple --custom-compile-command "make lock" pyproject.toml -o $(LOCK)
+	$(LOCK_AS_DEV) $(IMAGE_EXTRAS:%=--extra %) pyproject.toml -o requirements-image.txt
+	echo setuptools | $(LOCK_AS_DEV) - -o requirements-build.txt
 
 release: $(RELEASE_READY) ## sdist, wheel and SBOM of this commit in dist/, built twice and compared; uploads nothing
 	@$(BIN)/python -m integration.release

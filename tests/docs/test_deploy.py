@@ -268,6 +268,25 @@ def test_the_image_has_the_extras() -> None:
     assert set(re.findall(r"`(\w+)`", told)) == set(installed.split(","))
 
 
+def test_packages_of_the_image_are_locked() -> None:
+    """All that the image installs has its version and hashes, those of development; the base image has a digest."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    [extras] = re.findall(r"--no-deps --no-build-isolation '/src\[([\w,]+)\]'", text)
+    optional = [package for extra in extras.split(",") for package in project["optional-dependencies"][extra]]
+    image, development = (_pins(ROOT / f"requirements-{name}.txt") for name in ("image", "dev"))
+    needed = {re.split(r"[^\w.-]", package)[0].lower() for package in [*project["dependencies"], *optional]}
+    assert needed <= image.keys()
+    assert image.items() <= development.items()
+    assert image.keys().isdisjoint({"pytest", "mypy", "ruff", "matplotlib"})
+    assert text.count("pip install") == text.count("--require-hashes") + text.count("--no-deps") == 3
+    assert re.search(r"^FROM python:\S+@sha256:[0-9a-f]{64}$", text, re.MULTILINE)
+
+
+def _pins(lock: Path) -> dict[str, str]:
+    return dict(re.findall(r"^([\w.-]+)==([^ ]+)", lock.read_text(encoding="utf-8"), re.MULTILINE))
+
+
 def test_the_image_reaps_orphans_and_hands_signals_on() -> None:
     """Process 1 is tini, and no shell stands between it and the program."""
     text = (ROOT / "Dockerfile").read_text(encoding="utf-8")

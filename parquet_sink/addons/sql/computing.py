@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from parquet_sink.addons.sql.engine import TOO_MANY, Engine, QueryFailed
+from parquet_sink.addons.sql.engine import LONGEST_S, TOO_MANY, Engine, QueryFailed
 from parquet_sink.addons.sql.query import Computed, Query, first_line, shortened
 from parquet_sink.addons.sql.types import duck_type, from_duck, no_timestamps, quoted, target, to_duck
 from parquet_sink.convert.invalid import InvalidValue, show
@@ -135,7 +135,7 @@ class Computing:
             return self._run(plan, arrays)
         except QueryFailed as error:
             rows = arrays[0]
-            failed = self._blamed(plan, arrays, untyped=untyped) if blame else {}
+            failed = self._blamed(plan, arrays, untyped=untyped) if blame and not error.late else {}
             if failed:
                 mask = ~np.isin(rows.to_numpy(), list(failed))
                 left = self._tried(plan, [one.filter(pa.array(mask)) for one in arrays], untyped=untyped, blame=False)
@@ -227,7 +227,8 @@ def _fails(text: str) -> str:
 
 def _cannot(one: Computed) -> str:
     what = "WHERE" if one.name == "WHERE" else f"column {show((one.name,))}"
-    return f"{what} of the query cannot be computed for it: {shortened(one.shown)}"
+    rules = f" ({'; '.join(one.rules)})" if one.rules else ""
+    return f"{what} of the query cannot be computed for it: {shortened(one.shown)}{rules}"
 
 
 def _no_timestamp(one: Computed) -> str:
@@ -238,6 +239,8 @@ def _why(error: QueryFailed) -> str:
     """The reason for one record, without what it holds."""
     if error.text == TOO_MANY:
         return f"the query: {TOO_MANY}"
+    if error.late:
+        return f"the query takes more than {LONGEST_S:g} s for it"
     if "Out of Memory" in error.text:
         return "the query takes too much memory for it"
     return f"the query cannot be computed for it ({error.text.partition(' Error:')[0].lower()})"

@@ -23,6 +23,8 @@ MEMORY: Final = "256MB"
 """What DuckDB may take."""
 MOST_ROWS: Final = 1_000_000
 """Rows of one result."""
+LONGEST_S: Final = 20.0
+"""A query over a batch is interrupted after so long: then each half of its records is asked alone."""
 TOO_MANY: Final = f"it gives more than {MOST_ROWS:,} rows"
 MOST_PREPARED: Final = 128
 _OLDEST: Final = 2
@@ -65,12 +67,12 @@ class QueryFailed(ValueError):
     """DuckDB refused a query, or failed in it. text: what it says, which may hold the content of fields.
 
     binding: it does not fit the columns, whatever they hold. broken: DuckDB found a mistake of its own, after which a
-    connection answers nothing more.
+    connection answers nothing more. late: it was interrupted after LONGEST_S.
     """
 
-    def __init__(self, text: str, *, binding: bool, broken: bool = False) -> None:
+    def __init__(self, text: str, *, binding: bool, broken: bool = False, late: bool = False) -> None:
         super().__init__(text)
-        self.text, self.binding, self.broken = text, binding, broken
+        self.text, self.binding, self.broken, self.late = text, binding, broken, late
 
 
 class _Lent:
@@ -110,6 +112,10 @@ class Prepared:
         self._lent.batch = rows
         found: list[pa.RecordBatch] = []
         count = 0
+        late = threading.Event()
+        timer = threading.Timer(LONGEST_S, self._interrupt, [late])
+        timer.daemon = True
+        timer.start()
         try:
             reader = self._relation.to_arrow_reader(_ROWS_AT_ONCE)
             for batch in reader:
@@ -120,9 +126,18 @@ class Prepared:
                     raise QueryFailed(TOO_MANY, binding=False)
             return pa.Table.from_batches(found, reader.schema)
         except (self._errors, pa.ArrowException, OSError) as error:
+            if late.is_set():
+                raise QueryFailed("interrupted", binding=False, late=True) from None
             raise _failed(error) from None
         finally:
+            timer.cancel()
+            timer.join()
             self._lent.batch = rows.slice(0, 0)
+
+    def _interrupt(self, late: threading.Event) -> None:
+        """End what the connection runs; a function that works on one record is waited for."""
+        late.set()
+        self._connection.interrupt()
 
     def close(self) -> None:
         """Gives back what it has."""

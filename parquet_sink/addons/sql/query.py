@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from parquet_sink.addons.sql.bounds import rules_of, with_bounds
 from parquet_sink.addons.sql.engine import Engine, QueryFailed, engine
 from parquet_sink.addons.sql.parts import Expression, Input, Item, Node, ValidQuery
 from parquet_sink.addons.sql.validation import QueryError, validated
@@ -24,7 +25,7 @@ class WrongQuery(ValueError):
 class Computed:
     """An expression. text, untyped: as SQL, for records with a schema and without one. shown: for messages.
 
-    unnested: what `unnest` takes in it, in both forms.
+    unnested: what `unnest` takes in it, in both forms. rules: bounds of its functions.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Computed:
     untyped: str
     shown: str
     unnested: tuple[tuple[str, str], ...] = ()
+    rules: tuple[str, ...] = ()
 
     def lists(self, *, untyped: bool) -> list[str]:
         """What `unnest` takes in it."""
@@ -88,9 +90,16 @@ def _made(text: str, found: ValidQuery, work: Engine) -> Query:
 
 
 def _computed(one: Expression, work: Engine) -> Computed:
-    unnested = tuple((work.text(tree), work.text(_with_doubles(tree))) for tree in one.unnested)
-    text = work.text(one.tree)
-    return Computed(one.name, f"({text})", f"({work.text(_with_doubles(one.tree))})", text, unnested)
+    unnested = tuple(_both(tree, work) for tree in one.unnested)
+    text, untyped = _both(one.tree, work)
+    rules = tuple(dict.fromkeys(rules_of(one.tree)))
+    return Computed(one.name, f"({text})", f"({untyped})", work.text(one.tree), unnested, rules)
+
+
+def _both(tree: Node, work: Engine) -> tuple[str, str]:
+    """Return the expression as SQL, with its bounds, for records with a schema and without one."""
+    bounded = with_bounds(tree, work)
+    return work.text(bounded), work.text(_with_doubles(bounded))
 
 
 def _conditional(where: Expression, work: Engine) -> Computed:
@@ -104,7 +113,8 @@ def _in_turn(tree: Node, work: Engine) -> dict[str, str]:
     DuckDB does so for AND and OR where it looks for records, and asks all parts where it looks for those that fail.
     """
     if tree["class"] != "CONJUNCTION":
-        return {"text": f"({work.text(tree)})", "untyped": f"({work.text(_with_doubles(tree))})"}
+        text, untyped = _both(tree, work)
+        return {"text": f"({text})", "untyped": f"({untyped})"}
     *before, last = [_in_turn(one, work) for one in tree["children"]]
     for one in reversed(before):
         both = ("THEN {1} ELSE FALSE" if tree["type"] == "CONJUNCTION_AND" else "THEN TRUE ELSE {1}").format
