@@ -24,6 +24,18 @@ def reinterpreted(array: pa.Array, arrow: pa.DataType) -> pa.Array:
     return pa.array(_Reinterpreted(array, arrow))
 
 
+BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+
+
+def without_byte_order_marks(texts: pa.BinaryArray) -> pa.BinaryArray:
+    """Return the texts without the mark that some editors and libraries put before UTF-8."""
+    marked = pc.starts_with(texts, BYTE_ORDER_MARK)
+    if not pc.any(marked).as_py():
+        return texts
+    bare = [text.removeprefix(BYTE_ORDER_MARK) for text in texts.filter(marked).to_pylist()]
+    return pc.replace_with_mask(texts, marked, pa.array(bare, texts.type))
+
+
 # Scalars are made with their types: PyArrow takes 0.1 ms each time to infer one.
 _TRUE: Final = pa.scalar(True, pa.bool_())
 _FALSE: Final = pa.scalar(False, pa.bool_())

@@ -46,6 +46,12 @@ from parquet_sink.files.storage import remove_unsent, storage_trouble
 from parquet_sink.model.frames import FrameSlice
 from parquet_sink.model.partitions import PartitionKey
 
+FOOTER_METADATA: Final = {"org.apache.spark.version": "3.1.0"}
+"""By this Spark knows that days and times are of the proleptic Gregorian calendar.
+
+Without it Spark 3 refuses dates before 1582 and timestamps before 1900: older versions wrote them otherwise.
+"""
+
 SAMPLE_ROWS: Final = 1024
 MOST_DISTINCT_SHARE: Final = 0.25
 # Serialized footer, measured: 55 to 60 bytes and the name for each column of each row group, without statistics.
@@ -210,6 +216,7 @@ class OpenFile:
         assert self._sink is not None
         started = time.perf_counter()
         with storage_trouble(self._folder, "finish and verify a Parquet file"):
+            self._writer.add_key_value_metadata(FOOTER_METADATA)
             self._writer.close()
             self._sink.close()
             size = os.stat(self.path).st_size

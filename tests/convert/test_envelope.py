@@ -166,6 +166,14 @@ def test_members_in_both_orders_with_white_space(count: int) -> None:
         assert set(map(str, piece.rows.to_pylist())) == {"{'id': 1, 'note': None}"}
 
 
+@pytest.mark.parametrize("count", [1, 100])
+def test_a_byte_order_mark_is_no_part_of_a_value(count: int) -> None:
+    """Envelopes behind the mark of UTF-8 are read, beside others without."""
+    value = enveloped(ALL, PAYLOAD)
+    marked = rows(decode(*[b"\xef\xbb\xbf" + value, value] * count))
+    assert marked == rows(decode(value)) * 2 * count
+
+
 def test_alternating_schemas_keep_their_places() -> None:
     """Records of each schema are one piece, whose positions say where they stood."""
     other = {"type": "struct", "fields": [field("id", "int64"), field("more", "double")]}

@@ -78,9 +78,7 @@ def written(value: Any) -> Any:
     if isinstance(value, list):
         return [written(below) for below in value]
     if isinstance(value, Decimal):
-        unscaled = int(value.scaleb(2))
-        size = (unscaled if unscaled >= 0 else ~unscaled).bit_length() // 8 + 1
-        value = unscaled.to_bytes(size, "big", signed=True)
+        return float(value)
     return base64.b64encode(value).decode() if isinstance(value, bytes) else value
 
 

@@ -86,6 +86,12 @@ def test_footer_estimate_is_near(tmp_path: Path, groups: int) -> None:
     assert 0.5 < footer_bytes(pq.read_schema(path).names, groups) / length < 2
 
 
+def test_the_footer_tells_spark_the_calendar(tmp_path: Path) -> None:
+    """The footer has the key by which Spark 3 reads dates before 1582 as they are written."""
+    metadata = pq.read_metadata(write(tmp_path, orders(10))).metadata
+    assert metadata == {b"org.apache.spark.version": b"3.1.0"}
+
+
 def test_footer_rows_are_read_from_disk(tmp_path: Path) -> None:
     """The row count comes from the footer on disk."""
     assert footer_rows(str(write(tmp_path, orders(10), groups=3))) == 30

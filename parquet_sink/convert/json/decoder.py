@@ -16,7 +16,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.convert.arrays import all_null, anywhere, either
+from parquet_sink.convert.arrays import all_null, anywhere, either, without_byte_order_marks
 from parquet_sink.convert.decoded import (
     Decoded,
     InferredColumns,
@@ -85,7 +85,7 @@ class JsonTrees:
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """As `convert.decoded.Decoder` says; `null` is a tombstone, as for Connect's JsonConverter."""
-        positions, found, invalid = one_by_one(values, self._parse)
+        positions, found, invalid = one_by_one(without_byte_order_marks(values), self._parse)
         if not self._anything or self._any_tree:
             pieces = (Untyped(pa.array(positions, pa.int64()), found),) if found else ()
             return Decoded(pieces, invalid)
@@ -262,6 +262,7 @@ class JsonDecoder:
         """As `convert.decoded.Decoder` says; `null` is a tombstone, as for Connect's JsonConverter."""
         if self._reading.as_trees:
             return self._trees.decode(values)
+        values = without_byte_order_marks(values)
         live = pc.not_equal(values, _NULL)
         positions = pa.array(np.arange(len(values)))
         if live.false_count:

@@ -20,6 +20,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from parquet_sink.convert.arrays import without_byte_order_marks
 from parquet_sink.convert.decoded import MAX_DEPTH, Decoded, Decoder
 from parquet_sink.convert.invalid import InvalidValue, Path, show
 from parquet_sink.convert.json import exact as json_exact
@@ -258,7 +259,7 @@ class _Envelopes:
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """See `Decoder`."""
-        pieces = Pieces()
+        pieces, values = Pieces(), without_byte_order_marks(values)
         positions = pa.array(range(len(values)), pa.int64())
         groups = 0
         while len(values) and groups < _MOST_GROUPS:

@@ -14,6 +14,7 @@ import orjson
 import pyarrow as pa
 
 from parquet_sink.config.key import ems
+from parquet_sink.convert.arrays import BYTE_ORDER_MARK
 from parquet_sink.convert.decoded import MAX_DEPTH, Float32, Tree
 from parquet_sink.convert.invalid import InvalidValue, Path, show
 
@@ -27,6 +28,7 @@ _NAMES = {list: "a list", str: "a string", int: "a number", float: "a number", b
 
 def parse(value: bytes) -> Tree:
     """The JSON object in `value`. Raises InvalidValue."""
+    value = value.removeprefix(BYTE_ORDER_MARK)
     tree = load(value)
     if type(tree) is not dict:
         what = f"{_NAMES[type(tree)]}, which only {ems('flattener.jsonblob.chunks')} takes"
@@ -40,6 +42,7 @@ def parse(value: bytes) -> Tree:
 
 def parse_any(value: bytes) -> object:
     """Whatever JSON is in `value`, within the same limits. Raises InvalidValue."""
+    value = value.removeprefix(BYTE_ORDER_MARK)
     found = load(value)
     if not is_plain((found,), 0):
         is_container = isinstance(found, dict | list)

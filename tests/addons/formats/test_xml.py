@@ -61,7 +61,9 @@ MAPPED: list[tuple[str, dict[str, object]]] = [
     ("<r><a xmlns='u'>x</a></r>", {"a": "x"}),
     ("<p:r><p:a xml:lang='de'>x</p:a></p:r>", {"a": {"lang": "de", "value": "x"}}),
     (f"<r {XSI}><a xsi:nil='true'>x<b/></a><c xsi:nil='false'>x</c></r>", {"a": None, "c": "x"}),
-    (f"<r><a {XSI} xsi:nil='1' b='1'/><c xsi:nil='true'/></r>", {"a": None, "c": {"nil": "true"}}),
+    (f"<r><a {XSI} xsi:nil='1'/><c xsi:nil='true'/></r>", {"a": None, "c": {"nil": "true"}}),
+    (f"<r><a {XSI} xsi:nil='1' xsi:type='t' x:b='1' xmlns:x='u'>x<c/></a></r>", {"a": {"b": "1"}}),
+    (f"<r {XSI} xsi:nil='true' id='7'><a/></r>", {"id": "7"}),
     (f"<r {XSI}><a xmlns:xsi='u'><b xsi:nil='true'/></a></r>", {"a": {"b": {"nil": "true"}}}),
     (f"<r {XSI} xsi:schemaLocation='u'><a nil='true'/></r>", {"schemaLocation": "u", "a": {"nil": "true"}}),
     ("<r><a>&#x1F600;&#xA;&lt;</a></r>", {"a": "\U0001f600\n<"}),
@@ -106,6 +108,7 @@ def test_marks(codec: str, head: str) -> None:
 def test_a_nil_record_is_a_tombstone() -> None:
     """A root element that is nil is null, as Kafka's null is."""
     assert parse(f"<r {XSI} xsi:nil='true'><a/></r>".encode()) is None
+    assert parse(f"<r {XSI} xsi:nil='true' xsi:schemaLocation='u'/>".encode()) is None
 
 
 NO_RECORD = ("root element", "neither attributes", "child elements")

@@ -26,7 +26,16 @@ NO_OBJECTS = [
     b"{}",
     b'{"id": 1, "name": "\xff"}',
 ]
-ODD = [b'{"id": "text"}', b'{"id": 99999999999999999999}', b'{"id": 1, "id": 2}', b'{"new": 1}', b" null "]
+ODD = [
+    b'\xef\xbb\xbf{"id": 3, "name": "n"}',
+    b'\xef\xbb\xbf{"new": "n"}',
+    b"\xef\xbb\xbf",
+    b'{"id": "text"}',
+    b'{"id": 99999999999999999999}',
+    b'{"id": 1, "id": 2}',
+    b'{"new": 1}',
+    b" null ",
+]
 
 
 def seen(decoded: Decoded) -> dict[int, object]:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from parquet_sink.convert.decoded import MAX_DEPTH
 from parquet_sink.convert.invalid import InvalidValue, show
-from parquet_sink.convert.json.exact import parse, walk
+from parquet_sink.convert.json.exact import parse, parse_any, walk
 from tests.messages import saying
 
 json_values = st.recursive(
@@ -88,9 +88,17 @@ SYNTAX += [
     b'{"\xff":1}',
     b'{"a":"\x00"}',
     b'{"a":1}\x00',
-    b"\xef\xbb\xbf{}",
 ]
 SYNTAX += [b'{"a":1e400}', b'{"a":' + b"1" * 400 + b"}", b'{"a":tru}', b'{"a":1 /* one */}', b"\xff\xfe{"]
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
+    """The mark of UTF-8 before a value is passed over, once, also where integers are looked at once more."""
+    mark = b"\xef\xbb\xbf"
+    assert parse(mark + b'{"a":1.0,"b":1e300}') == {"a": 1.0, "b": 1e300}
+    assert parse_any(mark + b"[1]") == [1]
+    with pytest.raises(InvalidValue, match="not JSON"):
+        parse(mark + mark + b'{"a":1}')
 
 
 @pytest.mark.parametrize("value", SYNTAX)

@@ -5,7 +5,8 @@ The root element is the record and its name is dropped. Then, for every element:
 - attributes and child elements are fields, in order; prefixes and declarations of namespaces are dropped;
 - fields of one name are a list, whether they are elements, attributes or both;
 - an element with neither is its text, as it stands: `""` when empty;
-- every scalar is text; `xsi:nil="true"` makes an element null, whatever it holds, and `xsi:nil` is not a field;
+- every scalar is text; `xsi:nil="true"` makes an element null, whatever it holds, and `xsi:nil` is not a field; an
+  element that is nil and has attributes of its own, outside the namespace of `xsi:nil`, has these alone as fields;
 - comments and processing instructions are passed over, CDATA is text.
 
 Text beside attributes or child elements is the field `value`, one for each piece between two elements, unless it is all
@@ -185,8 +186,9 @@ class _Element:
     __slots__ = ("fields", "name", "nil", "prefixes", "text")
 
     def __init__(self, name: str) -> None:
-        """prefixes: those declared here, and whether they stand for the namespace of `xsi:nil`."""
-        self.name, self.nil = name, False
+        """prefixes: those declared here, and whether they stand for the namespace of `xsi:nil`. nil: its attributes."""
+        self.name = name
+        self.nil: dict[str, object] | None = None
         self.fields: dict[str, object] = {}
         self.prefixes: dict[str, bool] = {}
         self.text: list[str] = []
@@ -211,8 +213,8 @@ class _Element:
                 self.add(TEXT, text)
 
     def close(self) -> Value:
-        if self.nil:
-            return None
+        if self.nil is not None:
+            return self.nil or None
         if not self.fields:
             return "".join(self.text)
         self.end_text()
@@ -239,11 +241,23 @@ class _Builder(ContentHandler):
         for key, value in attributes.items():
             if key.startswith("xmlns:"):
                 element.prefixes[key.removeprefix("xmlns:")] = value == _XSI
+        is_nil = False
         for key, value in attributes.items():
             if key.endswith(":nil") and self._is_xsi(key.removesuffix(":nil")):
-                element.nil = value in {"true", "1"}
+                is_nil = value in {"true", "1"}
             elif key != "xmlns" and not key.startswith("xmlns:"):
                 element.add(_local(key), value)
+        if is_nil:
+            element.nil = self._find_attributes(attributes)
+
+    def _find_attributes(self, attributes: Mapping[str, str]) -> dict[str, object]:
+        """Return the attributes of an element that is nil, without those that are about its type."""
+        found = _Element("")
+        for key, value in attributes.items():
+            prefix = key.partition(":")[0] if ":" in key else ""
+            if key != "xmlns" and prefix != "xmlns" and not self._is_xsi(prefix):
+                found.add(_local(key), value)
+        return found.fields
 
     def endElement(self, name: str) -> None:
         element = self._open.pop()
