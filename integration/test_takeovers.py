@@ -3,6 +3,7 @@
 import shutil
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 from signal import SIGKILL, SIGSTOP
@@ -19,6 +20,7 @@ from parquet_sink.addons.devkit.target.process import TargetProcess
 from parquet_sink.files.naming import parts_of
 from tests.messages import assert_says
 
+pytestmark = pytest.mark.in_turn(seconds=40)
 MANY: Final = 20_000
 
 
@@ -91,6 +93,26 @@ def test_a_takeover_waits_for_an_unavailable_folder(
     shutil.move(tmp_path / "unmounted", folder)
     group.until(lambda: _records_in(folder) == 100)
     other.until_state(sink.name, "RUNNING")
+
+
+def test_a_restarted_worker_waits_for_an_unavailable_folder(
+    broker: Broker, sink: Sink, topic: str, tmp_path: Path
+) -> None:
+    """A worker that is alone does so, too: its connector goes on once the folder is there again."""
+    folder = tmp_path / "target"
+    folder.mkdir()
+    with closing(WorkerProcess(tmp_path, broker)) as worker:
+        worker.start()
+        create(worker, [sink], [topic], endpoint=f"directory:{folder}")
+        worker.until_state(sink.name, "RUNNING")
+        worker.stop()
+        folder.rmdir()
+        worker.start()
+        worker.until_state(sink.name, "RESTARTING")
+        folder.mkdir()
+        broker.produce(topic, numbered(50))
+        worker.until(lambda: _records_in(folder) == 50)
+        worker.until_state(sink.name, "RUNNING")
 
 
 def test_no_row_comes_twice_in_other_files_with_brokers_spelled_in_another_way(
