@@ -15,6 +15,7 @@ from typing import Final
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.distributed import records
 from parquet_sink.distributed.assignment import Assignment, Placement, asked_to_release, placements_of, to_end
+from parquet_sink.distributed.caretaker import Caretaker
 from parquet_sink.distributed.group import Group, begun
 from parquet_sink.distributed.records import ConnectorReport, Records
 from parquet_sink.distributed.state import ConfigState
@@ -59,6 +60,7 @@ class OwnedConnectors:
         self._owned: dict[str, _Owned] = {}
         self._ended_s: dict[str, float] = {}
         self._sent: dict[bytes, tuple[bytes | None, float]] = {}
+        self.caretaker = Caretaker(load)
         self.earlier: str | None = None
         """The member as which an earlier life of this worker was in the group, which is known to have ended."""
 
@@ -96,6 +98,7 @@ class OwnedConnectors:
         self._report(mine, assignment.epoch)
 
     def _begin(self, name: str, stored: StoredConnector, member_id: str, config: ConfigState) -> None:
+        self.caretaker.make_way(name)
         self._owned[name] = _Owned(member_id, config.offset_of(records.RESTART, name))
         self._ended_s.pop(name, None)
         log.info("connector %s: this worker has it now", name)
@@ -140,6 +143,7 @@ class OwnedConnectors:
             for name in ending:
                 if name not in busy:
                     del self._owned[name]
+                    self.caretaker.take_over(name)
                     self._ended_s[name] = time.monotonic()
 
     def _release(self, member_id: str, assignment: Assignment) -> None:

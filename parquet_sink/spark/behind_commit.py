@@ -85,6 +85,18 @@ class BehindCommit:
         self._news.put(FileNotified(self._settings.name, time.time(), notice_id, cause))
 
 
+def count_waiting(settings: SinkSettings) -> int:
+    """Return how many files wait for the archive, and notices for the webhook, in the connector's folder here."""
+    notices = 0 if settings.notify is None or settings.notify.url is None else _count_notices(settings.notify.waiting)
+    return notices + len(WaitingFolder(naming.waiting_folder(settings.files.tmp_dir, settings.name)).files())
+
+
+def _count_notices(folder: str) -> int:
+    from parquet_sink.notify.waiting import NoticeFolder  # for few connectors
+
+    return len(NoticeFolder(folder).notices())
+
+
 @contextmanager
 def behind_commit(settings: SinkSettings) -> Iterator[None]:
     """Within, it is done; at the end what waits has as long as the connector has for a stop."""
