@@ -231,3 +231,12 @@ def test_a_deleted_connector_leaves_nothing(
     assert not any(learned(settings, state_topic).values())
     with pytest.raises(KafkaRefused, match=saying("Topic absent", "parquet-sink.state.storage.topic", "is not there")):
         learned(settings, "absent")
+
+
+def test_a_connector_of_another_cluster_makes_the_topic_there(
+    broker: Broker, settings: SinkSettings, work: Callable[[SinkSettings], Worker]
+) -> None:
+    """A takeover sends the same files also where nobody has made the topic at the connector's brokers."""
+    sent, again = failover(broker, shared(settings, f"made-{time.monotonic_ns()}"), work)
+    assert len(sent) == 1
+    assert again == sent

@@ -256,6 +256,17 @@ def test_who_leaves_is_gone_at_once(group: Group) -> None:
     assert time.monotonic() - left_at < LONG_MS / 1000
 
 
+@pytest.mark.parametrize("gap_s", [0.0, 0.3])
+def test_who_leave_together_are_gone_at_once(group: Group, gap_s: float) -> None:
+    """None stays for its session, the follower neither: its client would not leave when it is merely closed."""
+    leaving = [group.joined("a:1", session_ms=LONG_MS), group.joined("b:2", session_ms=LONG_MS)]
+    for worker in sorted(leaving, key=lambda one: not one.leads):
+        worker.send(signal.SIGTERM)
+        time.sleep(gap_s)
+    assert [worker.process.wait(LONG_MS / 1000) for worker in leaving] == [0, 0]
+    assert group.listed() == []
+
+
 @pytest.mark.in_turn
 def test_a_coordinator_that_was_away_finds_all_again(tmp_path: Path) -> None:
     """Frozen for less than a session it costs no membership. After a longer time all join anew, and one leads."""

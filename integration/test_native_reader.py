@@ -141,7 +141,7 @@ def test_compaction_leaves_the_same_gaps(both: Callable[..., list[RecordBatch]])
             for number in range(300):
                 value = some_bytes(source, 500) if number % 3 else None
                 producer.produce(name, value, b"%d" % source.randrange(40), headers=some_headers(source))
-            assert producer.flush(30) == 0
+            assert producer.flush(120) == 0
             time.sleep(0.3)
         end, given, deadline = end_of(broker, name), 0, time.monotonic() + 60
         while True:
@@ -172,7 +172,7 @@ def test_large_records_come_in_batches_of_their_own(
     sizes = (10, 5 << 20, 10, 10, 4 << 20, (4 << 20) - 10, 10, 1, 9 << 20)
     for size in sizes:
         producer.produce(name, bytes(size), b"key")
-        assert producer.flush(30) == 0
+        assert producer.flush(120) == 0
     batches = both(name, 0, len(sizes), PARTS[-1])
     assert [len(one) for one in batches] == [1, 1, 2, 1, 1, 2, 1]
 
@@ -243,13 +243,13 @@ def wide_topic(broker: Broker) -> str:
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
     for number in range(300):
         producer.produce(name, b"v", partition=number * 4, timestamp=900 + number)
-    assert producer.flush(30) == 0
+    assert producer.flush(120) == 0
     for partition, commits in ((1, True), (2, False)):
         producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": f"{name}-{partition}"})
         producer.init_transactions(30)
         producer.begin_transaction()
         producer.produce(name, b"v", partition=partition, timestamp=2_000)
-        assert producer.flush(30) == 0
+        assert producer.flush(120) == 0
         if commits:
             producer.commit_transaction(30)
     return name

@@ -35,11 +35,10 @@ ANYWHERE: Final = ("search", "sub", "subn", "split", "findall", "finditer")
 METHODS: Final = ("match", "fullmatch", *ANYWHERE)
 USUAL: Final = "a0 \t\n\"'\\/.:-_A%{}[]()é"
 NOT_WRITTEN_OUT: Final[Mapping[str, str]] = {
-    "addons/reshape/command/command.py": "topics.regex",
     "cli/documentation.py": "code in the help of options, which is ours",
     "connectors/reading.py": "topics.regex",
     "addons/devkit/demo/stage.py": "one of the two that stand above it",
-    "addons/replay/survey.py": "topics.regex",
+    "kafka/settings.py": "topics.regex",
     "notify/settings.py": "topics.regex",
     "addons/page/frame.py": "paths of screens, which are ours",
 }

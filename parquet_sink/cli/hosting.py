@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from parquet_sink.worker.herder.protocol import Herder
     from parquet_sink.worker.loop.events import Listener
     from parquet_sink.worker.metrics.exposition import Metrics
-    from parquet_sink.worker.rest.app import Pages, Peers
+    from parquet_sink.worker.rest.app import Pages
+    from parquet_sink.worker.rest.peers import Peers
     from parquet_sink.worker.rest.server import Listening
     from parquet_sink.worker_config.distributed import DistributedSettings
 

@@ -18,16 +18,20 @@ from parquet_sink.connectors.connector_class import DEFAULT_CLASS, ConnectorClas
 from parquet_sink.connectors.kinds import find_kind
 from parquet_sink.convert import configuration
 from parquet_sink.errors import InvalidConfiguration
-from parquet_sink.kafka.settings import CONSUMER, PRODUCER
+from parquet_sink.kafka.settings import CONSUMER, NAME_KEY, PRODUCER
+from parquet_sink.notify.settings import NOTIFY_TOPIC
 from parquet_sink.plugins import PluginUnusable
 from parquet_sink.settings.connector import ConnectorSettings, RestartSettings
 from parquet_sink.settings.sink import SinkSettings, of_sink
 from parquet_sink.targets.target_class import TYPE
 from parquet_sink.transform import configuration as transforms
+from parquet_sink.worker_config.internal_topics import refuse_internal_topics
 from parquet_sink.worker_config.worker import Worker
 from parquet_sink.worker_config.worker_keys import WORKER_KEYS
 
 _CLASS: Final = "connector.class"
+_TOPICS: Final = ("topics", NAME_KEY, NOTIFY_TOPIC)
+"""Keys of a sink that name topics."""
 NO_FILES: Final = "A connector of this class writes no Parquet files, which is what is asked for; leave its file out."
 
 
@@ -123,16 +127,20 @@ def _settings(
         return None
     values = read(keys, resolved, report)
     connector.check(values, worker, report)
+    for name in _TOPICS:
+        if values.knows(name):
+            refuse_internal_topics(name, values.names(name) or [values.text(name) or ""], worker, report)
     steps = transforms.check(values, report) if values.knows("transforms") else ()
     remarks = configuration.remarks(values, worker.converters)
     warn_about(keys, values, properties, lambda name: _unknown(name, connector, keys), report, **remarks)
     if report.problems:
         return None
     settings = connector.settings(values, worker).with_transforms(steps)
+    refuse_internal_topics("topic", getattr(settings, "makes_topics", ()), worker, report)
     if worker.distributed is not None and settings.group is not None:
         _check_group(settings.group, worker.distributed.group_id, report)
-        if report.problems:
-            return None
+    if report.problems:
+        return None
     try:
         find_kind(settings.kind)
     except PluginUnusable as error:

@@ -12,6 +12,7 @@ from parquet_sink.kafka import client_settings
 from parquet_sink.kafka.settings import ADMIN, CONSUMER, NAME_KEY, PRODUCER, DeadLetterSettings, KafkaSettings
 from parquet_sink.notify.settings import NOTIFY_TOPIC
 from parquet_sink.settings.connector import ErrorSettings, tolerates
+from parquet_sink.worker_config.internal_topics import find_internal_topics
 from parquet_sink.worker_config.worker import BOOTSTRAP_OPTION, BOOTSTRAP_VARIABLE, Worker
 
 SERVERS: Final = f"{CONSUMER}bootstrap.servers"
@@ -40,6 +41,7 @@ def kafka_settings(values: Values, worker: Worker) -> KafkaSettings:
         client=client_settings.merge(servers, worker.consumer, client_settings.under(CONSUMER, values.texts)),
         isolation_level=values.text(f"{CONSUMER}isolation.level") or worker.isolation_level or "read_committed",
         offset_reset=values.text(f"{CONSUMER}auto.offset.reset") or worker.offset_reset or "earliest",
+        internal=tuple(sorted(find_internal_topics(worker))),
     )
 
 

@@ -18,8 +18,8 @@ from parquet_sink.net.session import HttpSession
 from parquet_sink.process.threads import in_thread
 from parquet_sink.worker.herder.errors import Elsewhere
 from parquet_sink.worker.herder.values import ConnectorProgress
-from parquet_sink.worker.rest.app import NOT_BELIEVED, Forwarded
 from parquet_sink.worker.rest.call import Reply, RestError
+from parquet_sink.worker.rest.peers import NOT_BELIEVED, Forwarded
 from parquet_sink.worker.rest.renderings import read_progress
 
 FORWARDED_BY: Final = "X-Parquet-Sink-Forwarded-By"

@@ -48,8 +48,8 @@ from parquet_sink.worker.herder.values import State, TargetState
 from parquet_sink.worker.loop.connector_registry import ConnectorRegistry
 from parquet_sink.worker.loop.herder import LocalHerder
 from parquet_sink.worker.loop.request_queue import RequestQueue
-from parquet_sink.worker.rest.app import Forwarded
 from parquet_sink.worker.rest.call import Reply
+from parquet_sink.worker.rest.peers import Forwarded
 from parquet_sink.worker_config.distributed import DistributedSettings
 
 READ_S: Final = 15.0

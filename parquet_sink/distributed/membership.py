@@ -295,7 +295,17 @@ class Membership:
             self._lease.end()
             self._member_id, self._leads = "", False
             with suppress(TimeoutError):
-                TimeLimited(CLOSE_S).run(self._consumer.close)
+                TimeLimited(CLOSE_S).run(self._quit)
+
+    def _quit(self) -> None:
+        """Leave the group, and close the client.
+
+        A client that is closed leaves only with an assignment (librdkafka 2.16: "consumer is terminating, skipping
+        rejoin"), and only the leader has one. One that gives its subscription up leaves in any case, and `close` waits
+        for the answer.
+        """
+        self._consumer.unsubscribe()
+        self._consumer.close()
 
     def _let_go(self) -> None:
         """Where an earlier stay of this worker is still listed, it was lost just now.

@@ -16,10 +16,11 @@ from parquet_sink.distributed.topics import (
 )
 from parquet_sink.errors import InvalidConfiguration, KafkaFailed
 from parquet_sink.kafka.client.rights import Right
-from parquet_sink.kafka.cluster.compacted_topic import CompactedTopic
+from parquet_sink.kafka.cluster.compacted_topic import CompactedTopic, CompactedTopics
 from parquet_sink.kafka.cluster.requests import Rights
 from parquet_sink.kafka.group.fence import try_fence
 from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.planner.learned_topic import wanted_state_topic
 from parquet_sink.settings.connector import ConnectorSettings
 from parquet_sink.targets.outcome import Health
 from parquet_sink.validate.probe_kafka import Finding
@@ -48,7 +49,7 @@ def probe_connector(settings: ConnectorSettings, distributed: DistributedSetting
         return
     yield _id(kafka, fence, "commit in transactions")
     if topic := state_topic_of(settings, distributed):
-        yield _tried(f"topic {topic} [{STATE}topic]", partial(_state_topic, topic, kafka, distributed))
+        yield _tried(f"topic {topic} [{STATE}topic]", partial(_state_topic, topic, kafka))
 
 
 def _topic(wanted: CompactedTopic, topics: InternalTopics, rights: Rights) -> str:
@@ -63,10 +64,9 @@ def _topic(wanted: CompactedTopic, topics: InternalTopics, rights: Rights) -> st
     return f"{there}; {_may(lacking, 'read and write it')}"
 
 
-def _state_topic(topic: str, kafka: KafkaSettings, distributed: DistributedSettings) -> str:
-    wanted = next(one for one in internal_topics(distributed) if one.keys == STATE)
-    if InternalTopics(distributed).look(wanted) is None:
-        return "whether the connector may read and write it is seen once it is there"
+def _state_topic(topic: str, kafka: KafkaSettings) -> str:
+    if CompactedTopics(kafka).look(wanted_state_topic(topic), trying=True) is None:
+        return "it is not there, and is made at the start"
     rights = Rights(kafka)
     return _may([*rights.lacking_to_read([topic]), *rights.lacking_to_write(topic)], "read and write it")
 

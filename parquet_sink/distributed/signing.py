@@ -16,8 +16,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from parquet_sink.distributed.records import SessionKey
-from parquet_sink.worker.rest.app import Forwarded
-from parquet_sink.worker.rest.guards import ROLE_HEADER, SIGNATURE
+from parquet_sink.worker.rest.peers import ROLE_HEADER, SIGNATURE, Forwarded
 from parquet_sink.worker_config.distributed import HMACS, DistributedSettings
 
 HEADER: Final = SIGNATURE

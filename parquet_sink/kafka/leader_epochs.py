@@ -42,10 +42,13 @@ def offsets_deleted(kafka: KafkaSettings, topic: str, partition: int, start: int
 
 def topic_recreated(kafka: KafkaSettings, topic: str, partition: int, start: int) -> OffsetsLost:
     """The group's offset `start` belongs to a topic that is gone, not to the one that has its name now."""
+    command = reset_command(kafka, topic)
     return OffsetsLost(
-        f"Topic {topic}, topic-partition {partition}: the group stands at offset {start} of a topic that was deleted "
-        f"and recreated; what it held from there on is gone. To go on at the new topic's first record, set "
-        f"connect.ems.lost.offsets.policy=CONTINUE or reset the group's offsets with {reset_command(kafka, topic)}."
+        f"Topic {topic}, topic-partition {partition}: the group stands at offset {start} of another topic: "
+        f"it was deleted and recreated, or the group was copied from another cluster. If it was copied together with "
+        f"the topic's records, commit the same offsets again with {command.replace('--to-earliest', '--to-current')}. "
+        f"Else what it held from there on is gone: to go on at the new topic's first record, set "
+        f"connect.ems.lost.offsets.policy=CONTINUE or reset the group's offsets with {command}."
     ).at((topic, partition))
 
 

@@ -54,6 +54,19 @@ def _topics(value: Value) -> str | None:
     return None
 
 
+INTERNAL: Final = frozenset(
+    f"__{name}"
+    for name in (
+        "consumer_offsets",
+        "transaction_state",
+        "share_group_state",
+        "cluster_metadata",
+        "remote_log_metadata",
+    )
+)
+"""Topics of Kafka itself."""
+
+
 def wrong_topic(value: Value) -> str | None:
     """Why a text is not a name of a topic, with the cure; None when it is one."""
     wrong = _topics((str(value),))
@@ -192,6 +205,19 @@ class KafkaSettings:
     )
     tasks_max: int | None = filled_by("tasks.max", default=None)
     owned: Ownership = NOBODY_ELSE
+    internal: tuple[str, ...] = ()
+    """Topics of the worker, which no pattern reads: see `worker_config.internal_topics`."""
+
+    def reads(self, topic: str) -> bool:
+        """Return True if the connector reads a topic of this name, if there is one.
+
+        A pattern leaves out the worker's internal topics, and all that begin with two underscores, as Kafka's do.
+        """
+        if not self.topics_regex:
+            return topic in self.topics
+        if topic.startswith("__") or topic in self.internal:
+            return False
+        return re.fullmatch(self.topics_regex, topic) is not None
 
     @property
     def whose(self) -> str:

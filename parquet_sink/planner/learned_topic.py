@@ -8,6 +8,7 @@ stands beside an offset (a range) and what that range depends on are there toget
 
 import base64
 import json
+import logging
 import time
 import zlib
 from collections.abc import Mapping
@@ -22,15 +23,23 @@ from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.client.rights import to_write
 from parquet_sink.kafka.cluster.cluster import KafkaCluster
+from parquet_sink.kafka.cluster.compacted_topic import CompactedTopic, CompactedTopics
 from parquet_sink.kafka.group.fence import Fence, StateRecords
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.state.sqlite import LEARNED_KEYS, LearnedRow, LearnedRows, SqliteStore
+
+log = logging.getLogger(__name__)
 
 TIMEOUT_S: Final = 10.0
 READ_S: Final = 30.0
 """A transaction of another connector whose owner died hides what comes after it, until brokers end it: 20 s at most."""
 VERSION: Final = 1
 """Of the form of a value. A higher one is of a later version of this program, and passed over."""
+
+
+def wanted_state_topic(name: str) -> CompactedTopic:
+    """Return the topic as a connector makes it, with the brokers' defaults."""
+    return CompactedTopic(name, "parquet-sink.state.storage.", "what connectors learned", -1, -1)
 
 
 def record_key(connector: str, table: str, key: tuple[Any, ...]) -> bytes:
@@ -83,11 +92,22 @@ class LearnedTopic:
 
     def load(self, state: SqliteStore) -> None:
         """Has the store know what the topic has; once. To be called when the fence was taken. Raises KafkaFailed."""
-        if self._state is not None:
+        if self._state is not None or not self._is_there():
             return
         found = self._read()
         state.take_learned(found)
         self._state, self._sent = state, found
+
+    def _is_there(self) -> bool:
+        """Make the topic in a cluster that does not have it. Return False if that is refused. Raise KafkaFailed."""
+        try:
+            CompactedTopics(self._kafka, self._client_log).ensure(wanted_state_topic(self._topic))
+        except KafkaRefused as error:
+            log.warning(
+                "connector %s: a worker that takes it over repeats rows in other files. %s", self._connector, error
+            )
+            return False
+        return True
 
     def changes(self) -> StateRecords:
         """What differs from what the topic has."""

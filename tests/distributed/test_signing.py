@@ -7,7 +7,7 @@ import pytest
 
 from parquet_sink.distributed.records import SessionKey
 from parquet_sink.distributed.signing import HEADER, WINDOW_MS, NotBelieved, Verifier, is_due, new_key, sign
-from parquet_sink.worker.rest.app import Forwarded
+from parquet_sink.worker.rest.peers import Forwarded
 from parquet_sink.worker_config.distributed import DistributedSettings
 from tests.messages import saying
 

@@ -22,3 +22,9 @@ def test_a_topic_made_anew_is_named_as_such() -> None:
     message = topic_recreated(KAFKA, "orders", 0, 7)
     assert_says(message, "Topic orders, topic-partition 0", "offset 7", "deleted and recreated", "policy=CONTINUE")
     assert_says(message, f"`{COMMAND} --reset-offsets --to-earliest --execute`")
+
+
+def test_a_copied_group_has_a_cure_of_its_own() -> None:
+    """Offsets of another topic's id may come from another cluster, and are committed again as they are then."""
+    message = str(topic_recreated(KAFKA, "orders", 0, 7))
+    assert_says(message, "copied from another cluster", "--to-current", "--to-earliest", "deleted and recreated")

@@ -36,7 +36,8 @@ from parquet_sink.addons.page.transport import (
 )
 from parquet_sink.config.report import printable
 from parquet_sink.worker.herder.errors import Elsewhere
-from parquet_sink.worker.rest.app import NoPeers, Peers, log_request
+from parquet_sink.worker.rest.app import log_request
+from parquet_sink.worker.rest.authentication import caller_of
 from parquet_sink.worker.rest.call import (
     Endpoint,
     Reply,
@@ -45,8 +46,8 @@ from parquet_sink.worker.rest.call import (
     require,
     response_of,
 )
-from parquet_sink.worker.rest.guards import USER, role_in
 from parquet_sink.worker.rest.in_process import Api
+from parquet_sink.worker.rest.peers import NoPeers, Peers
 from parquet_sink.worker_config.rest.roles import Role
 
 TOKEN: Final = "token"
@@ -215,7 +216,8 @@ class Pages:
         return _redirect(shown) if isinstance(shown, Done) else _download(shown)
 
     async def _visit(self, request: Request, screen: Screen, cookie: str) -> Visit:
-        require(role_in(request.scope), Role.VIEWER)
+        caller = caller_of(request.scope)
+        require(caller.role, Role.VIEWER)
         form: dict[str, str] = {}
         if screen.method == "POST":
             form = await form_of(request)
@@ -223,7 +225,7 @@ class Pages:
                 raise RestError(403, _FORGED)
         path = {name: unquote(text) for name, text in request.path_params.items()}
         query = dict(request.query_params)
-        return Visit(self._api.by(role_in(request.scope)), path, query, form, request.scope.get(USER), _target(request))
+        return Visit(self._api.by(caller.role), path, query, form, caller.user, _target(request))
 
     def _html(self, screen: Screen, view: View, request: Request, token: str) -> Response:
         notice = notice_in(request.cookies.get(NOTICE))
@@ -236,7 +238,7 @@ class Pages:
             "notice": notice,
             "render": render,
             "target": _target(request),
-            "user": request.scope.get(USER),
+            "user": caller_of(request.scope).user,
         }
         text = self._env.get_template(view.template).render(context)
         if render:
@@ -274,19 +276,17 @@ class Pages:
         if self._streams >= MOST_STREAMS or self._closing.is_set():
             busy = RestError(503, "Too many browsers are kept up to date; load the page again.")
             return response_of(Reply({"error_code": 503, "message": busy.message}, 503, {"Retry-After": "10"}))
-        found = self._screen_of(request.query_params.get("of", "/ui"), role_in(request.scope))
+        found = self._screen_of(request.query_params.get("of", "/ui"), caller_of(request.scope).role)
         if found is None:
             return response_of(Reply({"error_code": 404, "message": "There is no such screen."}, 404))
         screen, visit = found
-        if visit.api.role is None:
-            return response_of(Reply({"error_code": 403, "message": "You have no role here."}, 403))
         again = "last-event-id" in request.headers
         with self._lock:
             before = {} if again else self._renders.get(request.query_params.get("render", ""), {})
         headers = {**HEADERS, "Cache-Control": "no-store"}
         return StreamingResponse(self._stream(screen, visit, before), 200, headers, "text/event-stream")
 
-    def _screen_of(self, target: str, role: Role | None) -> tuple[Screen, Visit] | None:
+    def _screen_of(self, target: str, role: Role) -> tuple[Screen, Visit] | None:
         path, _, query = target.partition("?")
         for one in self._screens:
             pattern = re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", one.path)

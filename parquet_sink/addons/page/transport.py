@@ -13,8 +13,7 @@ from starlette.routing import Match, Route
 from starlette.types import Scope
 
 from parquet_sink import __version__
-from parquet_sink.worker.rest.app import BODY_S
-from parquet_sink.worker.rest.call import MOST_BYTES, Reply, RestError, response_of
+from parquet_sink.worker.rest.call import BODY_S, MOST_BYTES, Reply, RestError, response_of
 
 NOTICE: Final = "parquet_sink_notice"
 _MOST_NOTICE: Final = 1_500

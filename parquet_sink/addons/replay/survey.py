@@ -1,6 +1,5 @@
 """What Kafka and the history know of a connector's topic-partitions before a replay; nothing is changed by asking."""
 
-import re
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -27,7 +26,7 @@ def survey(kafka: KafkaSettings, selection: Selection, archived: Mapping[Partiti
     _check_topic(kafka, selection)
     asked = kafka if selection.topic is None else replace(kafka, topics=(selection.topic,), topics_regex=None)
     cluster = KafkaCluster(asked)
-    beside = {key: end for key, end in (archived or {}).items() if selection.has(*key) and _reads(kafka, key[0])}
+    beside = {key: end for key, end in (archived or {}).items() if selection.has(*key) and kafka.reads(key[0])}
     keys = _keys(cluster, selection, beside)
     low, high = cluster.beginning_offsets(keys), cluster.end_offsets(keys)
     away = [key for key in keys if key not in low or key not in high]
@@ -46,18 +45,11 @@ def survey(kafka: KafkaSettings, selection: Selection, archived: Mapping[Partiti
     return Survey(dict(sorted(held.items())), {**delivered, **gone}, *times)
 
 
-def _reads(kafka: KafkaSettings, topic: str) -> bool:
-    """Whether the connector reads a topic, if there is one."""
-    if kafka.topics_regex:
-        return not topic.startswith("__") and re.fullmatch(kafka.topics_regex, topic) is not None
-    return topic in kafka.topics
-
-
 def _check_topic(kafka: KafkaSettings, selection: Selection) -> None:
     topic, pattern = selection.topic, kafka.topics_regex
     if topic is None:
         return
-    if not _reads(kafka, topic):
+    if not kafka.reads(topic):
         read = f"topics that match {pattern}" if pattern else ", ".join(kafka.topics)
         raise InvalidConfiguration([f"Invalid [--topic]. The connector does not read {topic}, but {read}."])
 

@@ -1,7 +1,6 @@
 """One admin client of a cluster: topics, their ids and topic-partitions, and where these begin and end."""
 
 import logging
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -82,7 +81,6 @@ class KafkaCluster(AdminRequests):
         self._isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
         self._reasons: dict[PartitionKey, str] = {}
         self.epochs: dict[PartitionKey, int] = {}
-        self._pattern = re.compile(kafka.topics_regex) if kafka.topics_regex else None
         self._warned_of_ids = self._has_many = False
         self._quick: Consumer | None = None
 
@@ -91,20 +89,19 @@ class KafkaCluster(AdminRequests):
 
         Raises TopicGone when a topic that the connector names is not there, unless `allow_missing` may be; KafkaFailed.
         """
-        if self._pattern is None:
+        if not self._kafka.topics_regex:
             named = self._described(self._kafka.topics).items()
             return sorted(key for topic, about in named for key in self._of(topic, about, allow_missing))
-        pattern = self._pattern
         return sorted(
             (topic, partition)
             for topic, about in self._all_topics().items()
-            if pattern.fullmatch(topic) and not topic.startswith("__")
+            if self._kafka.reads(topic)
             for partition in about.partitions
         )
 
     def topics(self) -> Topics:
         """What is there of the connector's topics; one request where it names them. Raises BrokerAway, KafkaFailed."""
-        if self._pattern is not None:
+        if self._kafka.topics_regex:
             keys = self.topic_partitions()
             self._has_many = len(keys) >= MANY
             return Topics(keys, self.topic_ids(sorted({topic for topic, _ in keys})))

@@ -1,11 +1,10 @@
 """The REST API as an ASGI application: endpoints, and around them what every request goes through."""
 
-import asyncio
 import logging
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from email.utils import formatdate
 from functools import partial
 from http import HTTPStatus
@@ -29,8 +28,8 @@ from parquet_sink.process.logs import about
 from parquet_sink.worker.herder.errors import Elsewhere
 from parquet_sink.worker.herder.protocol import Herder
 from parquet_sink.worker.jobs import Jobs
+from parquet_sink.worker.rest.authentication import Authentication, CallerKind, caller_of, to_forwarded
 from parquet_sink.worker.rest.call import (
-    MOST_BYTES,
     Call,
     Endpoint,
     Pool,
@@ -38,6 +37,8 @@ from parquet_sink.worker.rest.call import (
     RestError,
     endpoints_of,
     error_response,
+    forwarded_role,
+    read_body,
     read_json,
     require,
     response_of,
@@ -45,72 +46,25 @@ from parquet_sink.worker.rest.call import (
 from parquet_sink.worker.rest.connectors import Connectors, Tasks
 from parquet_sink.worker.rest.deliveries import Deliveries
 from parquet_sink.worker.rest.flushes import Flushes
-from parquet_sink.worker.rest.guards import (
-    ROLE_HEADER,
-    SIGNATURE,
-    USER,
-    HostAndOrigin,
-    Roles,
-    SignIn,
-    Users,
-    on_the_way,
-    origins_pattern,
-    role_in,
-)
+from parquet_sink.worker.rest.guards import HostAndOrigin, origins_pattern
 from parquet_sink.worker.rest.jobs import JobEndpoints
 from parquet_sink.worker.rest.offsets import Offsets
 from parquet_sink.worker.rest.openapi import document
+from parquet_sink.worker.rest.peers import Forwarded, NoPeers, Peers
 from parquet_sink.worker.rest.plugins import Plugins, Validate
 from parquet_sink.worker.rest.purging import Purging
 from parquet_sink.worker.rest.service import Loggers, Metrics, Service
-from parquet_sink.worker_config.rest.roles import Role, role_named
+from parquet_sink.worker_config.rest.roles import Role
 from parquet_sink.worker_config.rest.settings import CrossOrigin, RestSettings
 from parquet_sink.worker_config.rest.values import HeaderRule
 from parquet_sink.worker_config.worker import Worker
 
-BODY_S: Final = 30.0
-"""How long a client may take to send a body."""
 _THREADS: Final[Mapping[Pool, int]] = {"reads": 16, "commands": 64, "cluster": 16, "waits": 32, "health": 4}
 _INTERNAL: Final = "An uncaught error kept the worker from doing this; its log has the cause."
-NOT_BELIEVED: Final = "The signature is not of a worker of this group, or was used before."
 _TWO_LENGTHS: Final = (
     "The request has Content-Length and Transfer-Encoding, so two ends of its body, and a proxy may have taken the "
     "other; send one of them."
 )
-
-
-@dataclass(frozen=True)
-class Forwarded:
-    """A request as it is sent on to the leader, or to the worker that has the connector.
-
-    target: path and query, as they came. headers: by name in lower case. role: of who asked, "" for an admin.
-    """
-
-    method: str
-    target: str
-    headers: Mapping[str, str]
-    body: bytes
-    role: str = ""
-
-
-class Peers(Protocol):
-    """The other workers of the group."""
-
-    def forward(self, elsewhere: Elsewhere, request: Forwarded) -> Reply:
-        """The answer of the worker that does it. Raises RestError."""
-
-    def believes(self, request: Forwarded) -> bool:
-        """Whether it is signed by one of them, and comes for the first time."""
-
-
-class NoPeers:
-    """Of a worker that is alone, whose herder refers to no other."""
-
-    def forward(self, elsewhere: Elsewhere, request: Forwarded) -> Reply:
-        raise RestError(409, str(elsewhere), {"Retry-After": "1"})
-
-    def believes(self, request: Forwarded) -> bool:
-        return False
 
 
 def routes(endpoints: Sequence[Endpoint], peers: Peers, *, signed: bool = False) -> list[Route]:
@@ -155,7 +109,8 @@ class _Path:
         await response(scope, receive, send)
 
     async def _answer(self, request: Request) -> Response:
-        if self._signed and SIGNATURE not in request.headers:
+        caller = caller_of(request.scope)
+        if self._signed and caller.kind is not CallerKind.WORKER:
             raise RestError(404, http_error(404))
         if "content-length" in request.headers and "transfer-encoding" in request.headers:
             raise RestError(400, _TWO_LENGTHS, {"Connection": "close"})
@@ -167,10 +122,8 @@ class _Path:
         if endpoint.path != "/metrics":
             _acceptable(request.headers.get("accept"))
         raw = b"" if endpoint.takes is None else await _body(request)
-        whole = _forwarded(request, raw)
-        if SIGNATURE in request.headers and not self._peers.believes(whole):
-            raise RestError(403, NOT_BELIEVED)
-        role = require(_role(request, whole), endpoint.role)
+        whole = to_forwarded(request, raw, forwarded_role(caller.role))
+        role = require(caller.role, endpoint.role)
         path = {name: _decoded(text) for name, text in request.path_params.items()}
         call = Call(path, request.query_params, base_url=_base_url(request), role=role)
 
@@ -184,23 +137,6 @@ class _Path:
         return response_of(await anyio.to_thread.run_sync(reply, limiter=pool, abandon_on_cancel=True))
 
 
-def _forwarded(request: Request, body: bytes) -> Forwarded:
-    scope = request.scope
-    target: bytes = scope.get("raw_path") or scope["path"].encode()
-    if scope.get("query_string"):
-        target += b"?" + scope["query_string"]
-    signed = SIGNATURE in request.headers
-    role = request.headers.get(ROLE_HEADER, "") if signed else on_the_way(role_in(scope))
-    return Forwarded(request.method, target.decode("latin-1"), dict(request.headers), body, role)
-
-
-def _role(request: Request, whole: Forwarded) -> Role | None:
-    """Of who asks; where another worker sent the request on, as that one found it."""
-    if SIGNATURE not in request.headers:
-        return role_in(request.scope)
-    return Role.ADMIN if not whole.role else role_named(whole.role)
-
-
 def http_error(status: int) -> str:
     """What Kafka Connect says where only HTTP itself is to blame."""
     return f"HTTP {status} {HTTPStatus(status).phrase}"
@@ -210,7 +146,7 @@ def log_request(door: str, request: Request, response: Response) -> None:
     """Who changed what is worth a line; who looks is not."""
     level = logging.DEBUG if request.method in ("GET", "HEAD", "OPTIONS") else logging.INFO
     address = request.client.host if request.client else "an unknown address"
-    user = request.scope.get(USER)
+    user = caller_of(request.scope).user
     who = address if user is None else f"{printable(user)} at {address}"
     path = printable(request.scope["path"])
     name = request.path_params.get("connector")
@@ -251,29 +187,12 @@ def _acceptable(accept: str | None) -> None:
 
 
 async def _body(request: Request) -> bytes:
-    """The body, within limits of size and time. Raises RestError, ClientDisconnect."""
-    length = request.headers.get("content-length", "0")
-    if length != "0" or "transfer-encoding" in request.headers:
+    """Return the body, which must be JSON. Raise RestError, ClientDisconnect."""
+    if request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers:
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type != "application/json":
             raise RestError(415, http_error(415))
-    if length.isascii() and length.isdigit() and int(length) > MOST_BYTES:
-        raise _too_large()
-    received = bytearray()
-    try:
-        async with asyncio.timeout(BODY_S):
-            async for part in request.stream():
-                received += part
-                if len(received) > MOST_BYTES:
-                    raise _too_large()
-    except TimeoutError:
-        message = f"The body did not come within {BODY_S:g} s."
-        raise RestError(408, message, {"Connection": "close"}) from None
-    return bytes(received)
-
-
-def _too_large() -> RestError:
-    return RestError(413, f"The body is larger than {MOST_BYTES} bytes; send less.")
+    return await read_body(request)
 
 
 MOST_AT_ONCE: Final = 256
@@ -350,14 +269,14 @@ def _application(
     internal = [*for_workers, *(() if pages is None else pages.for_workers)]
     app = Starlette(
         routes=[*shown, *routes([*found, openapi], peers), *routes(internal, peers, signed=True)],
-        middleware=_middleware(settings),
+        middleware=_middleware(settings, peers),
         exception_handlers={HTTPException: _http_error},  # type: ignore[dict-item]
     )
     app.router.redirect_slashes = False
     return app
 
 
-def _middleware(settings: RestSettings) -> list[Middleware]:
+def _middleware(settings: RestSettings, peers: Peers) -> list[Middleware]:
     """The first is the outermost."""
     found = [Middleware(RequestLimits)]
     if settings.headers:
@@ -365,9 +284,7 @@ def _middleware(settings: RestSettings) -> list[Middleware]:
     if settings.cross_origin.origins:
         found.append(_cross_origin(settings.cross_origin))
     found.append(Middleware(HostAndOrigin, settings=settings))
-    if settings.users:
-        found.append(Middleware(SignIn, users=Users(settings.users), anonymous_health=settings.anonymous_health))
-    found.append(Middleware(Roles, settings=settings))
+    found.append(Middleware(Authentication, settings=settings, peers=peers))
     return found
 
 

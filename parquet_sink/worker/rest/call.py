@@ -1,5 +1,6 @@
 """REST endpoints: how a method becomes one, what it gets, gives and raises, and the JSON of bodies."""
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from typing import Any, Final, Literal, NoReturn
 from urllib.parse import quote
 
 from starlette.datastructures import QueryParams
+from starlette.requests import Request
 from starlette.responses import Response
 
 from parquet_sink.config.report import quoted
@@ -66,6 +68,8 @@ _ENDPOINT: Final = "endpoint"
 ONE: Final = "/connectors/{connector}"
 MOST_BYTES: Final = 1024 * 1024
 """As large as a connector file may be."""
+BODY_S: Final = 30.0
+"""How long a client may take to send a body."""
 _UNREADABLE: Final = 500
 """Kafka Connect's status for what it cannot read; its clients know no other."""
 
@@ -221,16 +225,38 @@ def endpoints_of(*handlers: object) -> list[Endpoint]:
     ]
 
 
-def require(role: Role | None, needed: Role) -> Role:
-    """The role, where it is enough. Raises RestError."""
-    if role is None:
-        raise RestError(
-            403,
-            f"The client's certificate fits no rule of rest.client.certificate.roles; this needs the role {needed}.",
-        )
+def require(role: Role, needed: Role) -> Role:
+    """Return the role, if it is enough. Raise RestError otherwise."""
     if not role.includes(needed):
         raise RestError(403, f"This needs the role {needed}, and you have the role {role}.")
     return role
+
+
+def forwarded_role(role: Role) -> str:
+    """Return a role as it is sent on to another worker: "" for an admin, as all were before there were roles."""
+    return "" if role is Role.ADMIN else str(role)
+
+
+async def read_body(request: Request) -> bytes:
+    """Return a request's body of MOST_BYTES at most, sent within BODY_S. Raise RestError, ClientDisconnect."""
+    length = request.headers.get("content-length", "0")
+    if length.isascii() and length.isdigit() and int(length) > MOST_BYTES:
+        raise _too_large()
+    received = bytearray()
+    try:
+        async with asyncio.timeout(BODY_S):
+            async for part in request.stream():
+                received += part
+                if len(received) > MOST_BYTES:
+                    raise _too_large()
+    except TimeoutError:
+        message = f"The body did not come within {BODY_S:g} s."
+        raise RestError(408, message, {"Connection": "close"}) from None
+    return bytes(received)
+
+
+def _too_large() -> RestError:
+    return RestError(413, f"The body is larger than {MOST_BYTES} bytes; send less.")
 
 
 class NumberText(str):

@@ -11,20 +11,19 @@ from urllib.parse import unquote
 from starlette.datastructures import QueryParams
 
 from parquet_sink.worker.herder.errors import Elsewhere
-from parquet_sink.worker.rest.app import Forwarded, Peers
-from parquet_sink.worker.rest.call import NO_BODY, Call, Endpoint, Reply, RestError, read_json, require
-from parquet_sink.worker.rest.guards import on_the_way
+from parquet_sink.worker.rest.call import NO_BODY, Call, Endpoint, Reply, RestError, forwarded_role, read_json, require
+from parquet_sink.worker.rest.peers import Forwarded, Peers
 from parquet_sink.worker_config.rest.roles import Role
 
 
 class Api:
     """The endpoints of REST, called in this process; `peers` are asked for what only the leader does."""
 
-    def __init__(self, endpoints: Sequence[Endpoint], peers: Peers, role: Role | None = Role.ADMIN) -> None:
+    def __init__(self, endpoints: Sequence[Endpoint], peers: Peers, role: Role = Role.ADMIN) -> None:
         self._endpoints = [(one, re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", one.path))) for one in endpoints]
         self._peers, self.role = peers, role
 
-    def by(self, role: Role | None) -> "Api":
+    def by(self, role: Role) -> "Api":
         """The same for who has this role."""
         found = copy(self)
         found.role = role
@@ -33,7 +32,7 @@ class Api:
     def may(self, method: str, path: str) -> bool:
         """Whether who visits may call an endpoint, named by its path with what is variable in braces."""
         needed = next((one.role for one, _ in self._endpoints if (one.method, one.path) == (method, path)), None)
-        return needed is not None and self.role is not None and self.role.includes(needed)
+        return needed is not None and self.role.includes(needed)
 
     def ask(self, method: str, target: str, body: Any = NO_BODY) -> Any:
         """What the endpoint gives, as JSON has it; target: path and query, encoded. Raises RestError."""
@@ -44,7 +43,7 @@ class Api:
                 role = require(self.role, one.role)
                 names = {name: unquote(text) for name, text in found.groupdict().items()}
                 headers = {"content-type": "application/json"}
-                whole = Forwarded(method, target, headers, raw, on_the_way(role))
+                whole = Forwarded(method, target, headers, raw, forwarded_role(role))
                 return self._reply(one, Call(names, QueryParams(query), role=role), whole)
         raise RestError(404, f"There is no {method} {path}.")
 

@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 from threading import Thread
 from typing import Any, Final
 
+import h11
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from parquet_sink.errors import SetupError
 from parquet_sink.net.listening import BACKLOG, listen
-from parquet_sink.worker.rest.guards import SUBJECT
+from parquet_sink.worker.rest.authentication import SUBJECT
 from parquet_sink.worker.rest.tls import server_context
 from parquet_sink.worker_config.rest.roles import Subject
 from parquet_sink.worker_config.rest.settings import RestSettings, TlsSettings
@@ -73,6 +74,8 @@ START_S: Final = 10.0
 MOST_CONNECTIONS: Final = 512
 """With more, requests are refused and may come again."""
 MOST_HEAD_BYTES: Final = 32 * 1024
+HEAD_S: Final = 10.0
+"""How long a client may take to send the head of a request: else half-sent ones take all connections for good."""
 IDLE_S: Final = 30
 """Between two requests."""
 _LOOK_S: Final = 0.02
@@ -140,13 +143,37 @@ class RestServer:
 
 
 class _Protocol(H11Protocol):
-    """Tells the application whose certificate a connection showed."""
+    """HTTP/1.1 that tells the application whose certificate a connection showed, and bounds the time of each head."""
+
+    _head_deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         secured = transport.get_extra_info("ssl_object")
         if secured is not None:
             self.app_state = {**self.app_state, SUBJECT: _subject(secured.getpeercert())}
+        self._head_deadline = self.loop.call_later(HEAD_S, self._close_without_head)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE:
+            self._forget_head_deadline()
+        elif self._head_deadline is None:
+            self._head_deadline = self.loop.call_later(HEAD_S, self._close_without_head)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._forget_head_deadline()
+        super().connection_lost(exc)
+
+    def _forget_head_deadline(self) -> None:
+        if self._head_deadline is not None:
+            self._head_deadline.cancel()
+            self._head_deadline = None
+
+    def _close_without_head(self) -> None:
+        if not self.transport.is_closing():
+            log.debug("REST API: a connection was closed, as the head of its request did not come in %g s", HEAD_S)
+            self.transport.close()
 
 
 def _subject(certificate: Mapping[str, Any] | None) -> Subject:

@@ -7,6 +7,9 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from starlette.applications import Starlette
+
+from parquet_sink.addons.page.frame import Pages
 from parquet_sink.addons.page.hour import LastHour
 from parquet_sink.addons.page.site import make_pages
 from parquet_sink.config.machine import Machine
@@ -32,7 +35,8 @@ from parquet_sink.worker.herder.values import (
     TaskStatus,
     WarningKind,
 )
-from parquet_sink.worker.rest.app import Peers, make_admin_app, make_app
+from parquet_sink.worker.rest.app import make_admin_app, make_app
+from parquet_sink.worker.rest.peers import Peers
 from parquet_sink.worker.rest.server import RestServer, open_listeners
 from parquet_sink.worker_config.rest.settings import RestSettings
 from parquet_sink.worker_config.worker import Worker
@@ -238,15 +242,22 @@ class Shown(Client):
         self.stop = stop
 
 
+def make_scene_app(
+    herder: SceneHerder, hours: LastHour | None, settings: RestSettings, peers: Peers | None
+) -> tuple[Starlette, Pages]:
+    """Return the application that a worker with a page serves, and its page."""
+    pages = make_pages(herder, hours or LastHour())
+    text = b"x 1\n", "text/plain"
+    return make_app(herder, herder.worker, settings, lambda: text, by_keys(herder.worker), peers, pages), pages
+
+
 @contextmanager
 def showing(
     herder: SceneHerder, hours: LastHour | None = None, settings: RestSettings | None = None, peers: Peers | None = None
 ) -> Iterator[Shown]:
     """The worker's REST API with its page, on loopback."""
     settings = settings or RestSettings(listeners=LOOPBACK)
-    pages = make_pages(herder, hours or LastHour())
-    text = b"x 1\n", "text/plain"
-    app = make_app(herder, herder.worker, settings, lambda: text, by_keys(herder.worker), peers, pages)
+    app, pages = make_scene_app(herder, hours, settings, peers)
     listening = open_listeners(settings)
     server = RestServer(app, make_admin_app(herder, settings, peers), listening)
     server.start()

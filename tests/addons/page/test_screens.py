@@ -9,9 +9,8 @@ import pytest
 from parquet_sink.addons.page import facts
 from parquet_sink.config.secret import Secret
 from parquet_sink.worker.herder.errors import Elsewhere, NotOwner, NotReadable
-from parquet_sink.worker.rest.app import Forwarded
 from parquet_sink.worker.rest.call import Reply
-from parquet_sink.worker.rest.guards import SIGNATURE
+from parquet_sink.worker.rest.peers import SIGNATURE, Forwarded
 from parquet_sink.worker_config.rest.roles import Role
 from parquet_sink.worker_config.rest.settings import RestSettings
 from tests.addons.page import scene

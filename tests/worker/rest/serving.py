@@ -13,7 +13,8 @@ from starlette.applications import Starlette
 
 from parquet_sink.config.machine import Machine
 from parquet_sink.connectors.loading import load
-from parquet_sink.worker.rest.app import Peers, make_admin_app, make_app
+from parquet_sink.worker.rest.app import make_admin_app, make_app
+from parquet_sink.worker.rest.peers import Peers
 from parquet_sink.worker.rest.plugins import Validate
 from parquet_sink.worker.rest.server import RestServer, open_listeners
 from parquet_sink.worker_config.rest.settings import RestSettings

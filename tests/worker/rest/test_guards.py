@@ -9,7 +9,7 @@ import pytest
 
 from parquet_sink.config.secret import Secret
 from parquet_sink.process.logs import connector_of
-from parquet_sink.worker.rest.guards import CHALLENGE, Users
+from parquet_sink.worker.rest.authentication import CHALLENGE, Users
 from parquet_sink.worker_config.rest.settings import CrossOrigin, RestSettings
 from parquet_sink.worker_config.rest.values import Address, parse_rules
 from tests.messages import assert_says
@@ -44,7 +44,7 @@ def _basic(user: str, password: str) -> str:
 )
 def test_only_a_known_user_with_the_password_signs_in(header: str | None, allowed: bool) -> None:
     """By RFC 7617, in UTF-8."""
-    assert (Users(USERS).signed_in(header) is not None) is allowed
+    assert (Users(USERS).find_user(header) is not None) is allowed
 
 
 def test_every_path_asks_for_a_user(caplog: pytest.LogCaptureFixture) -> None:
@@ -122,11 +122,18 @@ def test_a_request_for_another_host_is_refused(named: Client, host: str, status:
     assert named.get("/connectors", Host=host).status == status
 
 
-def test_who_signs_in_may_use_any_host() -> None:
-    """A page does not know the password."""
-    with serving(FakeHerder(), replace(SETTINGS, users=USERS)) as client:
-        headers = {"Host": "anything.example.com", "Authorization": _basic("ann", "secret-1")}
-        assert client.ask("GET", "/", headers=headers).status == 200
+def test_host_and_origin_are_checked_where_users_sign_in_too() -> None:
+    """A browser may send a user's password by itself, so neither another host nor another origin is let in with it."""
+    herder = FakeHerder()
+    herder.kept["c"] = Kept(dict(GOOD))
+    with serving(herder, replace(SETTINGS, users=USERS)) as client:
+        signed_in = {"Authorization": _basic("ann", "secret-1")}
+        assert client.ask("GET", "/", headers={**signed_in, "Host": "anything.example.com"}).status == 421
+        for origin in ("https://evil.example.com", "http://[", "http://]"):
+            for headers in (signed_in, {}):
+                asked = client.ask("DELETE", "/connectors/c", headers={**headers, "Origin": origin})
+                assert asked.error[0] == 403
+    assert set(herder.kept) == {"c"}
 
 
 def test_a_page_of_another_origin_changes_nothing(api: Client, herder: FakeHerder) -> None:

@@ -6,11 +6,11 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from threading import Event
+from threading import Event, Semaphore
 
 import pytest
 
-from parquet_sink.worker.rest import app, server
+from parquet_sink.worker.rest import app, call, server
 from tests.messages import assert_says
 from tests.worker.rest.fake_herder import FakeHerder, Kept
 from tests.worker.rest.serving import GOOD, Client, serving
@@ -48,7 +48,7 @@ def _all(connection: socket.socket) -> bytes:
 
 def test_a_body_that_drips_is_given_up(hasty: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """408, and the connection ends."""
-    monkeypatch.setattr(app, "BODY_S", SOON_S)
+    monkeypatch.setattr(call, "BODY_S", SOON_S)
     with closing(_connect(hasty)) as connection:
         head = b"PUT /connectors/c/config HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         connection.sendall(head + b'Content-Length: 100\r\n\r\n{"a')
@@ -116,21 +116,20 @@ def _status_when(client: Client, status: int) -> int:
 def test_requests_above_the_limit_are_told_to_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """503 with Retry-After; those in progress end well."""
     monkeypatch.setattr(app, "MOST_AT_ONCE", 2)
-    herder, go, here = FakeHerder(), Event(), Event()
+    herder, go, waiting = FakeHerder(), Event(), Semaphore(0)
 
     def wait() -> None:
-        here.set()
+        waiting.release()
         go.wait(LATE_S)
 
     herder.kept["c"] = Kept(dict(GOOD))
     herder.waits = wait
     with serving(herder) as client, ThreadPoolExecutor(2) as pool:
         slow = [pool.submit(client.ask, "PUT", "/connectors/c/pause") for _ in range(2)]
-        assert here.wait(LATE_S)
-        until = time.monotonic() + LATE_S
-        while (busy := client.get("/connectors")).status != 503 and time.monotonic() < until:
-            pass
+        assert all(waiting.acquire(timeout=LATE_S) for _ in range(2))
+        busy = client.get("/connectors")
         go.set()
+        assert busy.status == 503
         assert busy.headers["Retry-After"] == "1"
         assert_says(busy.error[1], "Too many requests", "again")
         assert [one.result(LATE_S).status for one in slow] == [202, 202]
@@ -162,3 +161,19 @@ def test_two_lengths_end_the_connection(hasty: Client, method: bytes) -> None:
     assert answer.startswith(b"HTTP/1.1 400 ")
     assert b"Content-Length and Transfer-Encoding" in answer
     assert answer.count(b"HTTP/1.1 ") == 1
+
+
+def test_half_sent_heads_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection ends when the head of its first request, or of a later one, does not come in time."""
+    monkeypatch.setattr(server, "HEAD_S", SOON_S)
+    with serving(FakeHerder()) as client:
+        whole = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        for before, half in ((b"", b""), (b"", b"GET /health HT"), (whole, b"GET /con")):
+            with socket.create_connection(("127.0.0.1", client.port), timeout=server.IDLE_S / 2) as connection:
+                if before:
+                    connection.sendall(before)
+                    assert b"HTTP/1.1 200" in connection.recv(65536)
+                    time.sleep(2 * SOON_S)  # between two requests it may take longer
+                connection.sendall(half)
+                while connection.recv(65536):
+                    pass

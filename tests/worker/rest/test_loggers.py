@@ -6,9 +6,8 @@ import pytest
 
 from parquet_sink.worker.herder import log_levels
 from parquet_sink.worker.herder.errors import Elsewhere, NotLeader, TimedOut, UnknownLogger
-from parquet_sink.worker.rest.app import Forwarded
 from parquet_sink.worker.rest.call import Call, Reply, RestError
-from parquet_sink.worker.rest.guards import SIGNATURE
+from parquet_sink.worker.rest.peers import SIGNATURE, Forwarded
 from parquet_sink.worker.rest.service import Loggers
 from parquet_sink.worker_config.rest.settings import RestSettings
 from parquet_sink.worker_config.rest.values import Address

@@ -1,57 +1,25 @@
 """Requests that a worker sends on to the leader, over real sockets: signed, believed once, and never sent on twice."""
 
-import ssl
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 import pytest
 
 from parquet_sink.addons.devkit.ports import free_port
 from parquet_sink.config.secret import Secret
-from parquet_sink.distributed import signing
-from parquet_sink.distributed.calls import FORWARDED_BY, WorkerCalls
+from parquet_sink.distributed.calls import FORWARDED_BY
 from parquet_sink.distributed.records import SessionKey
-from parquet_sink.distributed.signing import NotBelieved, Verifier
-from parquet_sink.worker.herder.errors import Elsewhere, NotLeader
+from parquet_sink.worker.herder.errors import NotLeader
 from parquet_sink.worker.herder.values import ConnectorInfo
-from parquet_sink.worker.rest.app import Forwarded
-from parquet_sink.worker.rest.call import Reply
-from parquet_sink.worker.rest.guards import ROLE_HEADER, SIGNATURE
+from parquet_sink.worker.rest.peers import ROLE_HEADER, SIGNATURE
 from parquet_sink.worker_config.rest.roles import Role
 from parquet_sink.worker_config.rest.settings import RestSettings
 from tests.worker.rest.fake_herder import FakeHerder, Kept
+from tests.worker.rest.peer import Peer
 from tests.worker.rest.serving import GOOD, LOOPBACK, Client, serving
 
-KEY = SessionKey(b"k" * 32, "HmacSHA256", 0)
 USERS = RestSettings(listeners=LOOPBACK, users=(("ann", Secret("secret")),))
 SIGNED_IN = {"Authorization": "Basic YW5uOnNlY3JldA=="}
-
-
-class Peer:
-    """A worker's side of its group, all of whom have the same member id here. key: by which it signs."""
-
-    def __init__(self, key: SessionKey = KEY) -> None:
-        self._key, self._verifier = key, Verifier(["HmacSHA256"])
-        self._verifier.renew(KEY)
-        self._calls = WorkerCalls("follower:1", ssl.create_default_context, self.signs)
-
-    def signs(self, url: str, request: Forwarded) -> Mapping[str, str]:
-        return signing.headers("member", request, self._key, "HmacSHA256")
-
-    def signed(self, url: str, method: str, target: str, body: bytes, role: str = "") -> Mapping[str, str]:
-        return self.signs(url, Forwarded(method, target, {}, body, role))
-
-    def forward(self, elsewhere: Elsewhere, request: Forwarded) -> Reply:
-        return self._calls.forward(elsewhere, request)
-
-    def believes(self, request: Forwarded) -> bool:
-        with suppress(NotBelieved):
-            self._verifier.verify("member", request)
-            return True
-        return False
-
-    def close(self) -> None:
-        self._calls.close()
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
@@ -84,7 +83,7 @@ def _chosen(settings: SinkSettings, files: "Iterable[RawFile]") -> "tuple[list[R
     mine: list[RawFile] = []
     left_out: dict[str, int] = {}
     for file in files:
-        if _reads(settings, file.topic):
+        if settings.kafka.reads(file.topic):
             mine.append(file)
         else:
             left_out[file.topic] = left_out.get(file.topic, 0) + 1
@@ -97,11 +96,6 @@ def _chosen(settings: SinkSettings, files: "Iterable[RawFile]") -> "tuple[list[R
     if any(reasons):
         raise InvalidConfiguration([reason for reason in reasons if reason is not None])
     return mine, left_out
-
-
-def _reads(settings: SinkSettings, topic: str) -> bool:
-    pattern = settings.kafka.topics_regex
-    return topic in settings.kafka.topics or (pattern is not None and re.fullmatch(pattern, topic) is not None)
 
 
 def _reshape(
