@@ -5,19 +5,24 @@ connector now cannot see them, so this worker sends them, with the connector's l
 """
 
 import logging
+import os
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.errors import SinkError
+from parquet_sink.files import naming
 from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.settings.sink import SinkSettings, of_sink
 from parquet_sink.spark.behind_commit import BehindCommit, count_waiting
 
 LOOK_S: Final = 2.0
 """How often a worker looks for what waits in its folders."""
+AGAIN_S: Final = 30.0
+"""After which a configuration is looked at again that could not be used: its archive may be away."""
 log = logging.getLogger(__name__)
 
 
@@ -42,7 +47,9 @@ class Caretaker:
         self._lock = threading.Lock()
         self._run_here: set[str] = set()
         self._tended: dict[str, _Tended] = {}
-        self._settings: dict[str, tuple[Mapping[str, str], SinkSettings | None]] = {}
+        self._settings: dict[str, tuple[Mapping[str, str], Loaded, float]] = {}
+        self.has_folder: Mapping[str, bool] = {}
+        """Whether a connector has a folder here, by name; of those whose configuration could be read."""
 
     def make_way(self, name: str) -> None:
         """Leave a connector to a run of this worker. Return once its lock is free."""
@@ -61,14 +68,17 @@ class Caretaker:
         with self._lock:
             for name in self._tended.keys() - connectors.keys():
                 self._stop_tending(name)
+        has_folder: dict[str, bool] = {}
         for name, config in connectors.items():
-            if name not in self._run_here:
-                try:
-                    settings = self._read_settings(name, config)
-                    with self._lock:
-                        self._look_after(name, settings)
-                except Exception:  # the other connectors have their turn
-                    log.exception("connector %s: what waits in its folder could not be looked at", name)
+            try:
+                settings = self._read_settings(name, config)
+                if settings is not None:
+                    has_folder[name] = os.path.isdir(naming.connector_folder(settings.tmp_dir, name))
+                with self._lock:
+                    self._look_after(name, settings)
+            except Exception:  # the other connectors have their turn
+                log.exception("connector %s: what waits in its folder could not be looked at", name)
+        self.has_folder = has_folder
 
     def close(self) -> None:
         """End everything; what still waits is taken up at the worker's next start."""
@@ -77,16 +87,12 @@ class Caretaker:
                 self._stop_tending(name)
 
     def _read_settings(self, name: str, config: Mapping[str, str]) -> SinkSettings | None:
-        """Return the settings of a sink that writes files, or None of another connector."""
-        known = self._settings.get(name)
-        if known is None or known[0] != config:
-            loaded = self._load(config, name)
-            settings = loaded.settings
-            sink = settings if settings is not None and of_sink(settings) else None
-            if settings is None and loaded.again is not None:
-                return None  # a config provider does not answer; the next look asks again
-            known = self._settings[name] = config, sink
-        return known[1]
+        """Return the settings of a sink that writes files, or None of another connector, or while they are wrong."""
+        known, now_s = self._settings.get(name), time.monotonic()
+        if known is None or known[0] != config or (known[1].settings is None and now_s - known[2] >= AGAIN_S):
+            known = self._settings[name] = config, self._load(config, name), now_s
+        settings = known[1].settings
+        return settings if settings is not None and of_sink(settings) else None
 
     def _look_after(self, name: str, settings: SinkSettings | None) -> None:
         tended = self._tended.get(name)

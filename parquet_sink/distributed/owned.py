@@ -88,6 +88,7 @@ class OwnedConnectors:
         self._end_others(mine, member_id, config)
         self._forget_ended()
         self._release(member_id, assignment)
+        self._announce_folders(mine, config)
         for name in sorted(mine.keys() & config.connectors.keys()):
             stored = StoredConnector(config.connectors[name], config.target_of(name))
             if name not in self._owned:
@@ -152,6 +153,14 @@ class OwnedConnectors:
         for name, release in asked.items():
             if name not in self._owned and self._send(records.RELEASE.record(name, release, assignment.form)):
                 log.info("connector %s: this worker has released it", name)
+
+    def _announce_folders(self, mine: Mapping[str, Placement], config: ConfigState) -> None:
+        """Say which connectors have a folder here, before they begin, until that is read."""
+        worker_id, here = self.group.worker_id, self.caretaker.has_folder
+        said = self.group.status.state.folders.get(worker_id, frozenset())
+        names = {name for name in config.connectors if name in mine or here.get(name, name in said)}
+        if names != said:
+            self._send(records.FOLDERS.record(worker_id, frozenset(names), config.assignment.form))
 
     def _follow(self, name: str, stored: StoredConnector, config: ConfigState) -> None:
         """What was stored since: another configuration, another target state, a restart."""

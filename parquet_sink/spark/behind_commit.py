@@ -87,14 +87,17 @@ class BehindCommit:
 
 def count_waiting(settings: SinkSettings) -> int:
     """Return how many files wait for the archive, and notices for the webhook, in the connector's folder here."""
-    notices = 0 if settings.notify is None or settings.notify.url is None else _count_notices(settings.notify.waiting)
-    return notices + len(WaitingFolder(naming.waiting_folder(settings.files.tmp_dir, settings.name)).files())
+    files = WaitingFolder(naming.waiting_folder(settings.files.tmp_dir, settings.name)).files()
+    return count_notices(settings) + len(files)
 
 
-def _count_notices(folder: str) -> int:
+def count_notices(settings: SinkSettings) -> int:
+    """Return how many notices wait for the webhook in the connector's folder here."""
+    if settings.notify is None or settings.notify.url is None:
+        return 0
     from parquet_sink.notify.waiting import NoticeFolder  # for few connectors
 
-    return len(NoticeFolder(folder).notices())
+    return len(NoticeFolder(settings.notify.waiting).notices())
 
 
 @contextmanager
