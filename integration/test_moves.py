@@ -9,7 +9,8 @@ from typing import Any, Final, cast
 
 import pytest
 
-from integration.harness import Sink
+from integration.harness import Sink, undeclared
+from integration.letters import letters
 from integration.numbered import numbered, numbers
 from integration.s3.server import ACCESS_KEY, REGION, SECRET_KEY, S3Server
 from integration.worker_group import WorkerGroup, create
@@ -17,7 +18,6 @@ from integration.worker_process import WorkerProcess
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.target.process import TargetProcess
 from parquet_sink.cli.main import main
-from parquet_sink.files.durable_state import DURABLE_STATE
 from tests.notify.receiver import Receiver, receiver
 
 __all__ = ["receiver"]
@@ -54,16 +54,16 @@ def archive_keys(server: S3Server) -> dict[str, object]:
     }
 
 
-def move(group: WorkerGroup, sink: Sink, begin: Callable[[], None]) -> tuple[WorkerProcess, WorkerProcess]:
-    """Stop the worker that has the connector. Return it, and the one that runs it now. begin: once it is running."""
+def move(group: WorkerGroup, name: str, begin: Callable[[], None]) -> tuple[WorkerProcess, WorkerProcess]:
+    """Stop the worker that has a connector. Return it, and the one that runs it now. begin: once it is running."""
     asked = group.workers[0]
-    group.until(lambda: asked.states() == {sink.name: "RUNNING"})
-    owner = group.worker_of(sink.name, asked)
+    group.until(lambda: asked.states() == {name: "RUNNING"})
+    owner = group.worker_of(name, asked)
     left = next(worker for worker in group.workers if worker is not owner)
     begin()
     owner.command.send(SIGTERM)
     assert owner.command.ended() == 0, owner.command.said[-3_000:]
-    group.until(lambda: left.states() == {sink.name: "RUNNING"} and group.worker_of(sink.name, left) is left)
+    group.until(lambda: left.states() == {name: "RUNNING"} and group.worker_of(name, left) is left)
     return owner, left
 
 
@@ -80,7 +80,7 @@ def test_what_waits_at_one_worker_is_sent_by_it(
         broker.produce(topic, numbered(COUNT))
         group.until(lambda: sorted(numbers(sink.rows())) == list(range(COUNT)) and sink.offsets(topic) == [COUNT])
 
-    owner, left = move(group, sink, begin)
+    owner, left = move(group, sink.name, begin)
     waiting = [*sink.tmp_dir.rglob(".archive/*/*.parquet"), *sink.tmp_dir.rglob(".notices/*.json")]
     assert len(waiting) >= 2
     receiver.answers = [(204, {})]
@@ -122,7 +122,7 @@ def test_what_one_worker_has_is_asked_of_it(
         broker.produce(topic, [(b"key", json.dumps(record).encode()) for record in records])
         group.until(lambda: sink.offsets(topic) == [first + 2])
 
-    owner, left = move(group, sink, lambda: send(0))
+    owner, left = move(group, sink.name, lambda: send(0))
     owner_id = owner.url.removeprefix("http://")
     send(2)
     of_it = ("--connector", sink.name)
@@ -140,15 +140,47 @@ def test_what_one_worker_has_is_asked_of_it(
     assert (status, words.count("1 record dropped")) == (0, 2), words
     folders = list(sink.tmp_dir.glob(f"*/{sink.name}"))
     assert len(folders) == 2
-    unknown = [
-        path for folder in folders for path in folder.iterdir() if path.name != topic and path.name not in known_names()
-    ]
-    assert unknown == []
+    assert [path for folder in folders for path in undeclared(folder)] == []
     assert left.do("DELETE", f"/connectors/{sink.name}?purge=true") == {"left": [], "warnings": []}
     assert [folder for folder in folders if folder.exists()] == []
 
 
-def known_names() -> set[str]:
-    """Return the names that a connector's folder may have, and what SQLite has beside its files."""
-    names = {item.name for item in DURABLE_STATE}
-    return names | {f"{name}{ending}" for name in names for ending in ("-wal", "-shm", "-journal")}
+def test_a_file_that_was_rotated_is_read_to_its_end_elsewhere(
+    group: WorkerGroup, broker: Broker, tmp_path: Path
+) -> None:
+    """Its next lines are in a file of another name by the time another worker runs the source."""
+    source, topic = tmp_path / "lines.txt", f"lines-{time.time_ns()}"
+    broker.create_topic(topic, 1)
+    source.write_text(lines(0, 1_000))
+    string = "org.apache.kafka.connect.storage.StringConverter"
+    config = {"connector.class": "FileStreamSource", "file": str(source), "topic": topic, "value.converter": string}
+    group.workers[0].do("POST", "/connectors", {"name": "lines-in", "config": config})
+
+    def received() -> set[str]:
+        return {str(letter.value() or b"", "utf-8") for letter in letters(broker, topic)}
+
+    def begin() -> None:
+        group.until(lambda: len(received()) == 1_000)
+        group.workers[0].do("PUT", "/connectors/lines-in/pause")
+        group.until(lambda: set(group.workers[0].states().values()) == {"PAUSED"})
+        with source.open("a") as file:
+            file.write(lines(1_000, 2_000))
+        source.rename(tmp_path / "lines.txt.1")
+        source.write_text(lines(2_000, 3_000))
+
+    asked = group.workers[0]
+    group.until(lambda: asked.states() == {"lines-in": "RUNNING"})
+    owner = group.worker_of("lines-in", asked)
+    begin()
+    owner.command.send(SIGTERM)
+    assert owner.command.ended() == 0, owner.command.said[-3_000:]
+    left = next(worker for worker in group.workers if worker is not owner)
+    group.until(lambda: group.worker_of("lines-in", left) is left)
+    left.do("PUT", "/connectors/lines-in/resume")
+    group.until(lambda: len(received()) == 3_000)
+    assert received() == set(lines(0, 3_000).splitlines())
+
+
+def lines(first: int, end: int) -> str:
+    """Return numbered lines."""
+    return "".join(f"line {number}\n" for number in range(first, end))

@@ -16,12 +16,15 @@ _BESIDE: Final = ("", "-wal", "-shm", "-journal", ".new")
 
 
 class AtMove(StrEnum):
-    """What becomes of it when another worker of the group runs the connector."""
+    """What becomes of it when another worker of the group runs the connector.
 
-    STAYS = "means nothing elsewhere"
-    FOLLOWS = "follows the connector by a topic"
-    SENT = "its worker sends it, whoever runs the connector"
-    ASKED = "commands ask each worker that has some"
+    It stays, and means nothing elsewhere; it follows by a topic; its worker sends it; or commands ask each worker.
+    """
+
+    STAYS = "stays"
+    FOLLOWS = "follows"
+    SENT = "sent"
+    ASKED = "asked"
 
 
 @dataclass(frozen=True)
@@ -43,52 +46,52 @@ class DurableItem:
 
 _NOTHING: Final = "nothing"
 DURABLE_STATE: Final = (
-    DurableItem(naming.MARKER_FILE, "that the folder is ours", "files/storage.py", AtMove.STAYS, _NOTHING),
-    DurableItem(naming.LOCK_FILE, "who runs it on this machine", "files/lock.py", AtMove.STAYS, _NOTHING),
+    DurableItem(naming.MARKER_FILE, "whose folder", "files/storage.py", AtMove.STAYS, _NOTHING),
+    DurableItem(naming.LOCK_FILE, "who runs it here", "files/lock.py", AtMove.STAYS, _NOTHING),
     DurableItem(naming.CLAIMS_FOLDER, "who flushes a topic-partition", "files/lock.py", AtMove.STAYS, _NOTHING, True),
-    DurableItem(naming.INPUT_FILE, "standard input of a source", "addons/sources/file/", AtMove.STAYS, "its rest"),
+    DurableItem(naming.INPUT_FILE, "standard input", "addons/sources/file/", AtMove.STAYS, "its rest"),
     DurableItem(
         naming.STATE_FILE,
-        "what topics taught, ranges in flight, events",
+        "what topics taught, ranges in flight",
         "state/sqlite.py",
         AtMove.FOLLOWS,
-        "estimates; no record",
+        "estimates",
     ),
     DurableItem(
         naming.SOURCE_MEMORY_FILE,
         "what identifies a source's files",
         "addons/sources/memory.py",
         AtMove.FOLLOWS,
-        "a file that was rotated since is not found again",
+        "a rotated file's rest",
     ),
-    DurableItem(naming.HISTORY_FILE, "what was sent", "history/sqlite.py", AtMove.ASKED, "nobody can ask for it"),
+    DurableItem(naming.HISTORY_FILE, "what was sent", "history/sqlite.py", AtMove.ASKED, "what was sent"),
     DurableItem(
         naming.PARKED_FOLDER,
         "diverted records",
         "parked/folder.py",
         AtMove.ASKED,
-        "they cannot be replayed",
+        "these records",
         True,
     ),
     DurableItem(
         naming.WAITING_FOLDER,
-        "files that wait for a later archive",
+        "files for a later archive",
         "archive/waiting.py",
         AtMove.SENT,
-        "`archive verify` reports what is missing",
+        "they are missing there",
         True,
     ),
     DurableItem(
         naming.NOTICES_FOLDER,
-        "notices that wait for the webhook",
+        "notices for the webhook",
         "notify/waiting.py",
         AtMove.SENT,
-        "the webhook does not hear of these files",
+        "these notices",
         True,
     ),
     DurableItem(
         naming.REPLAY_FOLDER,
-        "files of a replay of parked records",
+        "files of a parked replay",
         "addons/commands/parked/replay.py",
         AtMove.STAYS,
         _NOTHING,
@@ -99,7 +102,7 @@ DURABLE_STATE: Final = (
         "plan and progress of a replay",
         "addons/replay/journal.py",
         AtMove.ASKED,
-        "it is begun again",
+        "where it was",
         True,
     ),
 )
