@@ -10,6 +10,7 @@ import pytest
 from parquet_sink.archive.target import local_file
 from parquet_sink.archive.waiting import WaitingFolder
 from parquet_sink.connectors.loading import Loaded
+from parquet_sink.distributed import caretaker as caretaking
 from parquet_sink.distributed.caretaker import Caretaker
 from parquet_sink.errors import AnotherInstance
 from parquet_sink.files.lock import ConnectorLock
@@ -86,6 +87,22 @@ def test_files_of_a_connector_that_moved_are_archived(caretaker: Caretaker, sink
     assert list(stored(tmp_path / "archive").values()) == [b"1"]
     assert sink.archive is not None
     assert WaitingFolder(sink.archive.waiting).files() == []
+
+
+def test_a_configuration_that_could_not_be_used_is_read_again(
+    sink: SinkSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its archive may have been away for a while."""
+    put_file(sink, tmp_path)
+    wrong = Loaded(None, ("Invalid [connect.ems.archive.url]. No such folder.",), (), "test", {})
+    answers = [wrong]
+    caretaker = Caretaker(lambda config, name: answers.pop() if answers else Loaded(sink, (), (), "test", config))
+    caretaker.step(STORED)
+    caretaker.step(STORED)
+    assert stored(tmp_path / "archive") == {}
+    monkeypatch.setattr(caretaking, "AGAIN_S", 0.0)
+    step_until(caretaker, lambda: stored(tmp_path / "archive") != {})
+    caretaker.close()
 
 
 def test_notices_of_a_connector_that_moved_are_posted(sink: SinkSettings, receiver: Receiver, tmp_path: Path) -> None:

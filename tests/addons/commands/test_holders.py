@@ -126,7 +126,9 @@ def test_parked_records_leave_the_worker_that_has_them(scene: Scene, capsys: pyt
     assert offsets(scene.parked) == [5, 6]
 
 
-@pytest.mark.parametrize("words", ["parked list", "parked list --json", "parked replay", "history", "archive verify"])
+@pytest.mark.parametrize(
+    "words", ["parked list", "parked list --json", "parked replay", "history", "archive verify --quick"]
+)
 def test_a_worker_that_does_not_answer_is_named(scene: Scene, words: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The status is 1, the cure can be typed, and nothing is called complete."""
     lose(scene)
