@@ -18,6 +18,8 @@ from pyspark.sql import SparkSession
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.target.process import TargetProcess
 from parquet_sink.connectors.loading import load
+from parquet_sink.files.durable_state import DURABLE_STATE, is_own_file
+from parquet_sink.files.naming import component
 from parquet_sink.model.events import Event, FileAccepted, FileFailed, OffsetsPassedOver
 from parquet_sink.model.ranges import PartitionProgress
 from parquet_sink.model.receipts import Failure, Receipt
@@ -232,6 +234,13 @@ class Sink:
             run.stop()
 
 
+def undeclared(folder: Path) -> list[Path]:
+    """Return what a connector's folder has that is neither in the table of its durable state nor a topic's folder."""
+    own = {item.name for item in DURABLE_STATE}
+    found = folder.iterdir() if folder.exists() else ()
+    return [path for path in found if path.name.startswith(".") and path.name not in own and not is_own_file(path.name)]
+
+
 def remove_folder(folder: Path) -> None:
     """With all that is in it, while Spark's processes may still close a state: SQLite then removes two files itself."""
     while folder.exists():
@@ -293,3 +302,4 @@ def sink(spark: SparkSession, broker: Broker, target: TargetProcess, tmp_path: P
     made = Sink(spark, broker, target, tmp_path)
     yield made
     made.close()
+    assert undeclared(made.tmp_dir / component(made.name)) == []

@@ -4,6 +4,7 @@ MINUTES of faults (5), SEED, CONNECTORS (8) of PARTITIONS (5) topic-partitions e
 connector (5), SESSION_MS: session.timeout.ms of the workers (6000), INTERVAL_MS: commit.interval.ms of the
 connectors (2000), CLIENTS that change connectors by REST meanwhile (3), each at least every PAUSE_S seconds (2); what
 they change starts again, which takes half a second of CPU. LOGS: a folder for the workers' logs.
+Two more connectors leave files, notices, parked records and memory of a file at each worker (`leavings.py`).
 Ends with 0 when nothing was lost, altered or invented, no offset went back, no connector had two owners, and what
 clients were told by REST is of one order (`rest_history.py`), with 1 otherwise, with 130 after Ctrl-C.
 """

@@ -15,6 +15,7 @@ from confluent_kafka import KafkaException
 from integration.cluster_faults import clients, history
 from integration.cluster_faults.clients import Clients
 from integration.cluster_faults.history import NEVER, Loss, Sent
+from integration.cluster_faults.leavings import Leavings
 from integration.cluster_faults.link import Link
 from integration.cluster_faults.nemesis import Nemesis, now_ms, rounds
 from integration.cluster_faults.report import Plan, Report
@@ -58,6 +59,7 @@ class ClusterFaults:
         self.workers = Workers(folder, broker, links, plan.session_ms)
         findings = [stream.oracle.findings for stream in self._streams]
         self.report = Report(findings, interval_s=plan.interval_ms / 1_000)
+        self.leavings = Leavings(broker, endpoint(target.endpoint), folder)
         self._tmp, self._began = folder / "tmp", time.monotonic()
         self._losses: list[Loss] = []
         self._others: list[tuple[Loss, list[str], int]] = []
@@ -66,6 +68,7 @@ class ClusterFaults:
 
     def run(self) -> None:
         """Raises Failed, AssertionError, TimeoutError."""
+        self.leavings.open()
         configs = self._start()
         changed = list(configs)[CHANGED - 1 :: CHANGED] if self._plan.clients else []
         others = {name: self._of_nothing(name) for name in (f"other-{number}" for number in range(OTHERS))}
@@ -114,8 +117,11 @@ class ClusterFaults:
         configs = {stream.kind.topic: stream.connector(address, self._tmp) for stream in self._streams}
         for name, config in configs.items():
             self.workers.insist("PUT", f"/connectors/{name}/config", config, START_S)
+        for name, config in self.leavings.configs().items():
+            self.workers.insist("PUT", f"/connectors/{name}/config", config, START_S)
         for stream in self._streams:
             stream.load.start()
+        self.leavings.start()
         self._sampled.start()
         self._until(lambda: all(sum(one.committed.values()) for one in self._streams), "not all began", START_S)
         self._until(self._settled, "the workers do not share the connectors", START_S)
@@ -152,12 +158,18 @@ class ClusterFaults:
         return all(states.get(stream.kind.topic) == "RUNNING" for stream in self._streams)
 
     def _stop(self) -> None:
-        """The load ends, all of it is delivered, and then the workers end in order."""
+        """The load ends, all of it is delivered, what waits at workers is sent, and then the workers end in order."""
         for stream in self._streams:
             stream.load.stop()
         done = self._delivers([stream.kind.topic for stream in self._streams])
         self._until(done, "not all that was produced was committed", START_S)
         self._until(self._runs, "not all connectors run in the end", START_S)  # what moves by now has arrived
+        self.leavings.stop()
+        self._until(self.leavings.is_read, "not all lines were read", START_S)
+        self._until(lambda: self.leavings.is_parked(self.workers), "not all bad records were parked", START_S)
+        self._until(lambda: not self.leavings.waiting(), "files or notices wait on", START_S)
+        with closing(self._target.client) as client:
+            self.report.troubles += self.leavings.troubles(client, self.workers)
         self._end_sampling()
         for worker in self.workers.group.workers:
             worker.stop()
@@ -206,8 +218,8 @@ class ClusterFaults:
         began = time.monotonic()
         while not done():
             for stream in self._streams:
-                if stream.load.failure:
-                    raise Failed(f"the load failed: {stream.load.failure}")
+                if failure := stream.load.failure or self.leavings.failure:
+                    raise Failed(f"the load failed: {failure}")
             if time.monotonic() - began > within_s:
                 states = ", ".join(f"{name} {state}" for name, state in self.workers.states().items())
                 raise Failed(f"{trouble} within {within_s:.0f} s; {self.workers.placed()}; {states}")
@@ -223,6 +235,7 @@ class ClusterFaults:
         for stream in self._streams:
             stream.close()
         self.workers.close()
+        self.leavings.close()
 
 
 def _kind(number: int, plan: Plan) -> Kind:

@@ -53,7 +53,8 @@ class Workers:
         self.links = links
         self.group = WorkerGroup(folder, broker, 0, {**_KEYS, "session.timeout.ms": str(session_ms)})
         for number, link in enumerate(links):
-            worker = self.group.add({"bootstrap.servers": f"{HOST}:{link.port}"}, {POOL: f"w{number}"})
+            host = HOST if number % 2 else "localhost"  # people spell one broker in several ways
+            worker = self.group.add({"bootstrap.servers": f"{host}:{link.port}"}, {POOL: f"w{number}"})
             self.group.workers.append(worker)
 
     def __getitem__(self, number: int) -> WorkerProcess:

@@ -1,12 +1,14 @@
 """An archive compared with the history: names first, then the bytes of each file."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Final
 
 from parquet_sink.archive.archive import Archive, ArchivedFile, topic_folder
 from parquet_sink.archive.comparison import Comparison, Known, compared, expected
 from parquet_sink.archive.settings import ArchiveSettings
 from parquet_sink.archive.waiting import WaitingFolder
+from parquet_sink.history.records import UploadRecord
 from parquet_sink.history.sqlite import SqliteHistory
 from parquet_sink.history.store import HistoryQuery
 
@@ -21,16 +23,35 @@ class Altered:
 
 @dataclass(frozen=True)
 class Verified:
-    """altered: of `comparison.known`. read_bytes: how much of the archive was read."""
+    """altered: of `comparison.known`. read_bytes: how much of the archive was read. silent: of `Others`."""
 
     comparison: Comparison
     altered: tuple[Altered, ...]
     read_bytes: int
+    silent: tuple[str, ...] = ()
 
     @property
     def complete(self) -> bool:
         """Whether the archive has all that it should have, unaltered, and nothing else."""
-        return not (self.comparison.missing or self.comparison.alien or self.altered)
+        return not (self.comparison.missing or self.comparison.alien or self.altered or self.silent)
+
+
+@dataclass(frozen=True)
+class Others:
+    """What other workers know of the connector. waiting: where files will be. silent: why some do not answer."""
+
+    uploads: tuple[UploadRecord, ...] = ()
+    waiting: frozenset[str] = frozenset()
+    silent: tuple[str, ...] = ()
+
+    @classmethod
+    def from_dict(cls, gathered: Mapping[str, Any]) -> "Others":
+        """Return what `worker.rest.other_histories` gathered."""
+        uploads = tuple(map(UploadRecord.from_dict, gathered["uploads"]))
+        return cls(uploads, frozenset(gathered["waiting"]), tuple(gathered["silent"]))
+
+
+NOBODY: Final = Others()
 
 
 def files_of(archive: Archive, topic: str | None) -> Iterator[ArchivedFile]:
@@ -39,8 +60,14 @@ def files_of(archive: Archive, topic: str | None) -> Iterator[ArchivedFile]:
     return found if topic is None else (one for one in found if one.where.startswith(f"{topic_folder(topic)}/"))
 
 
-def compare(settings: ArchiveSettings, archive: Archive, history: SqliteHistory, topic: str | None) -> Comparison:
-    """By names alone. Raises ArchiveUnusable, HistoryUnusable.
+def compare(
+    settings: ArchiveSettings,
+    archive: Archive,
+    history: SqliteHistory | None,
+    topic: str | None,
+    others: Others = NOBODY,
+) -> Comparison:
+    """By names alone. history: of this machine, None where there is none. Raises ArchiveUnusable, HistoryUnusable.
 
     The archive is looked at before the history, and what waits before either: a connector that runs meanwhile moves
     files in the other direction.
@@ -48,8 +75,9 @@ def compare(settings: ArchiveSettings, archive: Archive, history: SqliteHistory,
     waiting = frozenset(one.file.where for one in WaitingFolder(settings.waiting).files())
     archived = list(files_of(archive, topic))
     query = HistoryQuery(topic=topic)
-    wanted = expected(history.files(query), topic)
-    found = compared(archived, wanted, history.ranges(query), waiting, archive.name)
+    uploads = sorted((*others.uploads, *(() if history is None else history.files(query))), key=lambda one: one.at_ms)
+    ranges = () if history is None else history.ranges(query)
+    found = compared(archived, expected(uploads, topic), ranges, waiting | others.waiting, archive.name)
     return found if not found.missing else _again(found, archive, topic)
 
 

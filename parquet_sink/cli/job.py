@@ -54,18 +54,19 @@ def main() -> int:
     os.dup2(2, 1)  # what a library writes there is none of ours
     try:
         order = json.loads(io.FileIO(0, closefd=False).readline())
-        return _run(order["words"], load_with_secrets(order["settings"]), say)
+        given = Namespace(given=(load_with_secrets(order["settings"]),), others=order["others"])
+        return _run(order["words"], given, say)
     except KeyboardInterrupt:
         return 130
 
 
-def _run(words: list[str], settings: Any, say: Say) -> int:
+def _run(words: list[str], given: Namespace, say: Say) -> int:
     threading.Thread(target=_stop_when_told, daemon=True).start()
     sys.stdout = out = Lines(lambda line: say({"line": line, "error": False}))
     sys.stderr = err = Lines(lambda line: say({"line": line, "error": True}))
     progress.listener = lambda done, total, told: say({"progress": [done, total, told]})
     try:
-        return run_parsed(parser_for(words).parse_args(words, Namespace(given=(settings,))))
+        return run_parsed(parser_for(words).parse_args(words, given))
     finally:
         out.close()
         err.close()

@@ -22,6 +22,7 @@ from parquet_sink.connectors.loading import Loaded
 from parquet_sink.distributed import signing
 from parquet_sink.distributed.assignment import Assignment, MemberInfo
 from parquet_sink.distributed.calls import WorkerCalls
+from parquet_sink.distributed.caretaker import LOOK_S as CARE_S
 from parquet_sink.distributed.group import Group, begun
 from parquet_sink.distributed.herder import DistributedHerder
 from parquet_sink.distributed.leader import LOOK_S, Leader
@@ -243,6 +244,7 @@ class Cluster:
             threading.Thread(target=self._lead, args=(leader,), name="leader", daemon=True),
             threading.Thread(target=self._follow, args=(owned, queue), name="owned", daemon=True),
             threading.Thread(target=self._watch, args=(watch,), name="watch", daemon=True),
+            threading.Thread(target=self._care, args=(owned,), name="caretaker", daemon=True),
         ]
         for thread in threads:
             thread.start()
@@ -267,6 +269,12 @@ class Cluster:
     def _watch(self, watch: Watch) -> None:
         while not self._ends.wait(WATCH_S):
             self._try(watch.look)
+
+    def _care(self, owned: OwnedConnectors) -> None:
+        while not self._ends.wait(CARE_S):
+            if not self._stop_request:
+                self._try(lambda: owned.caretaker.step(owned.group.config.state.connectors))
+        owned.caretaker.close()
 
     def _follow(self, owned: OwnedConnectors, queue: RequestQueue) -> None:
         leaving, levels_read = False, 0

@@ -27,8 +27,11 @@ from parquet_sink.worker.herder.errors import (
     NotOwner,
     NotStopped,
     OffsetsRefused,
+    OtherWorker,
     UnknownConnector,
     UnknownTask,
+    UnknownWorker,
+    WorkerAnswers,
 )
 from parquet_sink.worker.herder.values import (
     AssignedConnector,
@@ -36,6 +39,7 @@ from parquet_sink.worker.herder.values import (
     ConnectorProgress,
     ConnectorStatus,
     FlushReport,
+    HoldingWorker,
     State,
     TargetState,
     TaskStatus,
@@ -277,9 +281,37 @@ class DistributedHerder(ByValidation):
             raise UnknownTask(name, task)
         self.restart(name, include_tasks=True, only_failed=False)
 
-    def settings(self, name: str) -> ConnectorSettings:
-        _config_of(self._state(), name)
-        return self._here(name).settings(name)
+    def settings(self, name: str, worker_id: str | None = None) -> ConnectorSettings:
+        config = _config_of(self._state(), name)
+        if worker_id is None:
+            return self._here(name).settings(name)
+        if worker_id != self.worker_id:
+            member = self._group.assignment.members.get(worker_id)
+            raise OtherWorker(None if member is None else member.url, name, worker_id)
+        return self._local.settings(name) if self._runs_here(name) else self._local.settings_of(name, config)
+
+    def forget_worker(self, worker_id: str) -> None:
+        state = self._state()
+        self._group.status.read_to_end(BARRIER_S)
+        if worker_id in state.assignment.members:
+            raise WorkerAnswers(worker_id)
+        if worker_id not in self._group.status.state.folders:
+            raise UnknownWorker(worker_id)
+        self._group.reports.send(records.FOLDERS.record(worker_id, None))
+        self._group.reports.flush(BARRIER_S)
+
+    def find_holders(self, name: str) -> tuple[HoldingWorker, ...]:
+        state = self._state()
+        _config_of(state, name)
+        self._group.status.read_to_end(BARRIER_S)
+        placement = state.assignment.placements.get(name)
+        owner = self.worker_id if self._runs_here(name) else "" if placement is None else placement.worker
+        held = {worker for worker, names in self._group.status.state.folders.items() if name in names}
+        members = state.assignment.members.keys() | {self.worker_id}
+        return tuple(
+            HoldingWorker(worker, runs=worker == owner, answers=worker in members)
+            for worker in sorted(held | ({owner} - {""}), key=lambda worker: (worker != owner, worker))
+        )
 
     def flush(self, name: str, partitions: Sequence[tuple[str, int | None]] = ()) -> FlushReport:
         self._require_started(name)

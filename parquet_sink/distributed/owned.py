@@ -15,6 +15,7 @@ from typing import Final
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.distributed import records
 from parquet_sink.distributed.assignment import Assignment, Placement, asked_to_release, placements_of, to_end
+from parquet_sink.distributed.caretaker import Caretaker
 from parquet_sink.distributed.group import Group, begun
 from parquet_sink.distributed.records import ConnectorReport, Records
 from parquet_sink.distributed.state import ConfigState
@@ -59,6 +60,7 @@ class OwnedConnectors:
         self._owned: dict[str, _Owned] = {}
         self._ended_s: dict[str, float] = {}
         self._sent: dict[bytes, tuple[bytes | None, float]] = {}
+        self.caretaker = Caretaker(load)
         self.earlier: str | None = None
         """The member as which an earlier life of this worker was in the group, which is known to have ended."""
 
@@ -86,6 +88,7 @@ class OwnedConnectors:
         self._end_others(mine, member_id, config)
         self._forget_ended()
         self._release(member_id, assignment)
+        self._announce_folders(mine, config)
         for name in sorted(mine.keys() & config.connectors.keys()):
             stored = StoredConnector(config.connectors[name], config.target_of(name))
             if name not in self._owned:
@@ -96,6 +99,7 @@ class OwnedConnectors:
         self._report(mine, assignment.epoch)
 
     def _begin(self, name: str, stored: StoredConnector, member_id: str, config: ConfigState) -> None:
+        self.caretaker.make_way(name)
         self._owned[name] = _Owned(member_id, config.offset_of(records.RESTART, name))
         self._ended_s.pop(name, None)
         log.info("connector %s: this worker has it now", name)
@@ -140,6 +144,7 @@ class OwnedConnectors:
             for name in ending:
                 if name not in busy:
                     del self._owned[name]
+                    self.caretaker.take_over(name)
                     self._ended_s[name] = time.monotonic()
 
     def _release(self, member_id: str, assignment: Assignment) -> None:
@@ -148,6 +153,14 @@ class OwnedConnectors:
         for name, release in asked.items():
             if name not in self._owned and self._send(records.RELEASE.record(name, release, assignment.form)):
                 log.info("connector %s: this worker has released it", name)
+
+    def _announce_folders(self, mine: Mapping[str, Placement], config: ConfigState) -> None:
+        """Say which connectors have a folder here, before they begin, until that is read."""
+        worker_id, here = self.group.worker_id, self.caretaker.has_folder
+        said = self.group.status.state.folders.get(worker_id, frozenset())
+        names = {name for name in config.connectors if name in mine or here.get(name, name in said)}
+        if names != said:
+            self._send(records.FOLDERS.record(worker_id, frozenset(names), config.assignment.form))
 
     def _follow(self, name: str, stored: StoredConnector, config: ConfigState) -> None:
         """What was stored since: another configuration, another target state, a restart."""

@@ -17,6 +17,7 @@ and the status topic
     status-topic-TOPIC:connector-NAME          {"topic": {"name", "connector", "task", "discoverTimestamp"}}
     parquet-sink.release-NAME                  {"version": 1, "worker", "member", "epoch"}
     parquet-sink.leaving-WORKER                {"version": 1, "member"}
+    parquet-sink.folders-WORKER                {"version": 1, "connectors": [...]}
 
 To add one: a `Kind` below, and its place in CONFIG_KINDS or STATUS_KINDS.
 """
@@ -34,7 +35,7 @@ from parquet_sink.worker.herder.values import State, TargetState
 
 _OURS: Final = "parquet-sink."
 _OF_CONNECTOR: Final = ":connector-"
-_IS_NOT: Final = {str: "not text", int: "not a whole number", bool: "neither true nor false"}
+_IS_NOT: Final = {str: "not text", int: "not a whole number", bool: "neither true nor false", list: "not a list"}
 _TASK_NAME: Final = re.compile(r"(.*)-([0-9]{1,9})", re.DOTALL)
 E = TypeVar("E", bound=StrEnum)
 V = TypeVar("V")
@@ -63,7 +64,7 @@ class Body:
         self.fields: Final[dict[str, Any]] = body
 
     def of(self, kind: type[V], name: str) -> V:
-        """Text, a whole number, or a flag."""
+        """Text, a whole number, a flag, or a list."""
         found = self.fields.get(name)
         if type(found) is not kind:
             raise Unreadable(f'its "{name}" is {_IS_NOT[kind]}')
@@ -351,7 +352,13 @@ LEAVING: Final = Kind[str](
     f"{_OURS}leaving-", lambda member_id: {"member": member_id}, lambda body: body.text("member")
 )
 """A worker was asked to stop. Its value, a member id, says for which stay in the group that holds."""
-STATUS_KINDS: Final[Sequence[Kind[Any]]] = (STATUS, TASK_STATUS, TOPIC, RELEASE, LEAVING)
+FOLDERS: Final = Kind[frozenset[str]](
+    f"{_OURS}folders-",
+    lambda connectors: {"connectors": sorted(connectors)},
+    lambda body: frozenset(map(str, body.of(list, "connectors"))),
+)
+"""Connectors that have a folder at a worker, by its id. It stays when the worker stops: then nobody else knows them."""
+STATUS_KINDS: Final[Sequence[Kind[Any]]] = (STATUS, TASK_STATUS, TOPIC, RELEASE, LEAVING, FOLDERS)
 
 
 def topic_used(topic: str, connector: str, task: int, discovered_ms: int) -> Records:

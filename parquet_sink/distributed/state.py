@@ -156,3 +156,8 @@ class StatusState(TopicState):
     def leaving(self) -> Mapping[str, str]:
         """Worker ids to the member ids that were asked to stop."""
         return self.of(records.LEAVING)
+
+    @property
+    def folders(self) -> Mapping[str, frozenset[str]]:
+        """Worker ids to the connectors that have a folder there."""
+        return self.of(records.FOLDERS)

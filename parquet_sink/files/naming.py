@@ -26,12 +26,8 @@ WAITING_FOLDER: Final = ".archive"
 NOTICES_FOLDER: Final = ".notices"
 REPLAY_FOLDER: Final = ".replay"
 REPLAY_JOURNAL_FOLDER: Final = ".replayed"
-
-OWN_FOLDERS: Final = (CLAIMS_FOLDER, PARKED_FOLDER, WAITING_FOLDER, REPLAY_FOLDER, REPLAY_JOURNAL_FOLDER)
-"""In the folder of a connector, beside those of its topics."""
-_OWN_FILES: Final = (MARKER_FILE, LOCK_FILE, INPUT_FILE, STATE_FILE, HISTORY_FILE)
-_JOURNALS: Final = ("", "-wal", "-shm", "-journal")
-"""Beside a file of SQLite's."""
+SOURCE_MEMORY_FILE: Final = ".source-memory.json"
+"""All of these are in `durable_state.DURABLE_STATE`."""
 
 _SENT_NAME: Final = re.compile(r"(topic|connector)-(?>.+?_partition-[0-9]++_).+_bytes-[0-9]++_rows-[0-9]++\.parquet")
 _FILE_NAME: Final = re.compile(
@@ -90,11 +86,6 @@ def frame_file_name(
         f"connector-{_encoded(connector)}_{frame.label}{batch}_partition-{frame.partition}"
         f"_firstRow-{first_row}_lastRow-{last_row}_bytes-{size_bytes}_rows-{records}.parquet"
     )
-
-
-def is_of_connector(name: str) -> bool:
-    """Whether a file of this name in the folder of a connector is one of its own, and holds no records."""
-    return any(name in {own + ending for ending in _JOURNALS} for own in _OWN_FILES)
 
 
 def is_sent_name(name: str) -> bool:

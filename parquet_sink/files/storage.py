@@ -19,7 +19,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from parquet_sink.errors import RunFilesLost, StorageFailed
-from parquet_sink.files import naming
+from parquet_sink.files import durable_state, naming
 
 logger = logging.getLogger(__name__)
 
@@ -208,11 +208,11 @@ def purge(tmp_dir: str, connector: str) -> list[str]:
     if not _is_our_folder(folder):
         return []
     remove_leftovers(tmp_dir, connector)
-    for name in naming.OWN_FOLDERS:
+    for name in durable_state.OWN_FOLDERS:
         if _is_our_folder(folder / name):
             shutil.rmtree(folder / name, ignore_errors=True)
     for entry in sorted(folder.iterdir()):
-        if naming.is_of_connector(entry.name) and not entry.is_dir():
+        if durable_state.is_own_file(entry.name) and not entry.is_dir():
             _removed(str(entry))
     remove_empty(str(folder))
     return [str(path) for path in sorted(folder.rglob("*")) if not path.is_dir()] if folder.exists() else []

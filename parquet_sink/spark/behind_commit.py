@@ -85,6 +85,21 @@ class BehindCommit:
         self._news.put(FileNotified(self._settings.name, time.time(), notice_id, cause))
 
 
+def count_waiting(settings: SinkSettings) -> int:
+    """Return how many files wait for the archive, and notices for the webhook, in the connector's folder here."""
+    files = WaitingFolder(naming.waiting_folder(settings.files.tmp_dir, settings.name)).files()
+    return count_notices(settings) + len(files)
+
+
+def count_notices(settings: SinkSettings) -> int:
+    """Return how many notices wait for the webhook in the connector's folder here."""
+    if settings.notify is None or settings.notify.url is None:
+        return 0
+    from parquet_sink.notify.waiting import NoticeFolder  # for few connectors
+
+    return len(NoticeFolder(settings.notify.waiting).notices())
+
+
 @contextmanager
 def behind_commit(settings: SinkSettings) -> Iterator[None]:
     """Within, it is done; at the end what waits has as long as the connector has for a stop."""

@@ -141,8 +141,11 @@ class Jobs:
         self._lock = threading.Lock()
         self._jobs: dict[str, Job] = {}
 
-    def begin(self, words: Sequence[str], settings: ConnectorSettings) -> Job:
-        """Starts a command with these settings. Raises TooManyJobs, OSError."""
+    def begin(self, words: Sequence[str], settings: ConnectorSettings, others: Mapping[str, Any] | None = None) -> Job:
+        """Starts a command with these settings. Raises TooManyJobs, OSError.
+
+        others: what other workers know of the connector (`archive.verify.Others`).
+        """
         with self._lock:
             if sum(one.runs for one in self._jobs.values()) >= MOST_AT_ONCE:
                 raise TooManyJobs
@@ -156,7 +159,7 @@ class Jobs:
         threading.Thread(target=job.follow, name=f"job-{job.id}", daemon=True).start()
         assert process.stdin is not None
         with suppress(OSError):  # it ended already, which its status tells
-            process.stdin.write(_order(words, settings))
+            process.stdin.write(_order(words, settings, others))
             process.stdin.flush()
         return job
 
@@ -166,9 +169,10 @@ class Jobs:
             return [one for one in self._jobs.values() if one.connector == connector]
 
 
-def _order(words: Sequence[str], settings: ConnectorSettings) -> bytes:
+def _order(words: Sequence[str], settings: ConnectorSettings, others: Mapping[str, Any] | None) -> bytes:
     """One line of JSON, which `cli.job` reads."""
-    return json.dumps({"words": list(words), "settings": dump_with_secrets(settings)}).encode() + b"\n"
+    order = {"words": list(words), "settings": dump_with_secrets(settings), "others": others}
+    return json.dumps(order).encode() + b"\n"
 
 
 def _start() -> "subprocess.Popen[bytes]":

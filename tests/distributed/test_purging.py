@@ -103,6 +103,15 @@ def test_a_worker_that_does_not_answer_is_named(group: Group) -> None:
     assert group.leader.herder.names() == ("of-the-leader",)
 
 
+def test_a_worker_that_stopped_before_is_named(group: Group) -> None:
+    """It had the connector, and is no member by now."""
+    owner = group.running()["one"][0]
+    group.kill(owner)
+    group.settle()
+    (warning,) = purge(group)["warnings"]
+    assert_says(warning, f"Worker {owner}", "does not answer")
+
+
 def test_a_frozen_worker_s_connector_is_taken_over_before_it_is_removed(group: Group) -> None:
     """It has ended at the worker that has it by then."""
     owner = group.running()["one"][0]

@@ -89,7 +89,8 @@ CONNECT_STATUS = {
 
 def parsed(key: bytes | None, value: bytes | None) -> Record | None:
     """What a record of the topic that has such keys says."""
-    of_status = (key or b"").startswith((b"status", b"parquet-sink.release", b"parquet-sink.leaving"))
+    ours = (b"parquet-sink.release", b"parquet-sink.leaving", b"parquet-sink.folders")
+    of_status = (key or b"").startswith((b"status", *ours))
     return parse(STATUS_KINDS if of_status else CONFIG_KINDS, Entry(key, value, 0))
 
 
@@ -175,6 +176,8 @@ def test_tombstones_remove_what_their_key_stands_for() -> None:
     assert records.topic_of("t:connector-a") == ("t", "a")
     assert parsed(b"parquet-sink.release-a", None) == (records.RELEASE, "a", None)
     assert parsed(b"parquet-sink.leaving-w", None) == (records.LEAVING, "w", None)
+    folders = frozenset({"a", "b"})
+    assert read_again(records.FOLDERS.record("w", folders)) == (records.FOLDERS, "w", folders)
 
 
 NO_STATE = ("no state", "this program knows")
@@ -200,6 +203,7 @@ UNREADABLE: dict[tuple[bytes | None, bytes | None], tuple[str, ...]] = {
     (b"status-connector-a", b'{"state":"DESTROYED"}'): NO_STATE,
     (b"parquet-sink.release-a", b'{"version":9}'): ("version 9", "knows 1"),
     (b"parquet-sink.leaving-a", b'{"version":1}'): ('"member"', "not text"),
+    (b"parquet-sink.folders-a", b'{"version":1}'): ('"connectors"', "not a list"),
 }
 
 

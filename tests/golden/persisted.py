@@ -15,13 +15,13 @@ from parquet_sink import plugins
 from parquet_sink.addons.replay import journal
 from parquet_sink.addons.replay.plan import ReplayRange, range_to_dict
 from parquet_sink.addons.reshape.marks import FOLDER, Mark
-from parquet_sink.addons.sources import memory
+from parquet_sink.addons.sources import memory, topic_memory
 from parquet_sink.addons.sources.offsets import connect_form
 from parquet_sink.addons.sources.offsets import file as offsets_file
 from parquet_sink.connectors.loading import load
 from parquet_sink.convert.json import decoder as json_decoder
 from parquet_sink.errors import InvalidRecord
-from parquet_sink.files import naming
+from parquet_sink.files import durable_state, naming
 from parquet_sink.history import records as history_records
 from parquet_sink.history import sqlite as history_file
 from parquet_sink.history.sqlite import file_row
@@ -188,6 +188,7 @@ def _offsets() -> dict[str, Any]:
             (connect_form.value({"position": 5}) or b"").decode(),
         ],
         "memory of sources": memory.FILE,
+        "memory of sources in a topic": connect_form.key(" source", topic_memory.PARTITION).decode(),
     }
 
 
@@ -200,7 +201,7 @@ def _files() -> dict[str, Any]:
             naming.frame_file_name("plain", frame, 5, 9, 900, 5),
             naming.kept_name(9),
             *(naming.MARKER_FILE, naming.LOCK_FILE, naming.STATE_FILE, naming.HISTORY_FILE, naming.INPUT_FILE),
-            *naming.OWN_FOLDERS,
+            *durable_state.OWN_FOLDERS,
             naming.claim_file("/tmp", "plain", "a/b", 1),
             naming.partition_folder("/tmp", ".plain", "a/b", 1),
         ],

@@ -125,7 +125,7 @@ def test_what_a_command_refuses_is_kept_of_it(settings: SinkSettings, wait: Call
 
 def test_a_job_ends_when_its_worker_is_gone(settings: SinkSettings) -> None:
     """However that ended: its pipe is closed then."""
-    order = json.loads(jobs._order(("target", "--port", "0"), settings))
+    order = json.loads(jobs._order(("target", "--port", "0"), settings, None))
     with jobs._start() as process:
         assert process.stdin is not None
         process.stdin.write(json.dumps(order).encode() + b"\n")

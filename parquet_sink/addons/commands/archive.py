@@ -5,7 +5,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import asdict
 from functools import partial
 from itertools import chain
@@ -124,14 +124,16 @@ def _list(args: argparse.Namespace, connector: str, archive: "Archive") -> bool:
 def _verify(args: argparse.Namespace, settings: SinkSettings, own: "ArchiveSettings", archive: "Archive") -> bool:
     from rich.progress import DownloadColumn
 
-    from parquet_sink.archive.verify import Verified, altered, compare
+    from parquet_sink.archive.verify import NOBODY, Others, Verified, altered, compare
     from parquet_sink.cli.progress import ShownProgress
     from parquet_sink.history.sqlite import read_history
 
-    path = Path(settings.history_file)
+    path, gathered = Path(settings.history_file), getattr(args, "others", None)
+    others = Others.from_dict(gathered) if gathered else NOBODY
     try:
-        with closing(read_history(path)) as history:
-            comparison = compare(own, archive, history, args.topic)
+        with ExitStack() as parts:
+            history = None if others.uploads and not path.exists() else parts.enter_context(closing(read_history(path)))
+            comparison = compare(own, archive, history, args.topic, others)
     except FileNotFoundError:
         off = "" if settings.history.enabled else "; connect.ems.history.enable is false"
         raise HistoryUnusable(f"There is no history in {path} to compare {archive.name} with{off}.") from None
@@ -139,7 +141,9 @@ def _verify(args: argparse.Namespace, settings: SinkSettings, own: "ArchiveSetti
     what = f"connector {settings.name}: archive"
     with ShownProgress(what, total, DownloadColumn(), logs=args.progress) as shown:
         read = partial(shown.advance, told=f"of {total / 1e6:.1f} MB read")
-        found = Verified(comparison, tuple(altered(archive, comparison.known, read, quick=args.quick)), total)
+        found = Verified(
+            comparison, tuple(altered(archive, comparison.known, read, quick=args.quick)), total, others.silent
+        )
     for line in verified(settings.name, archive.name, found, as_json=args.json):
         print(line)
     return found.complete
@@ -194,6 +198,7 @@ def verified(connector: str, archive: str, found: "Verified", *, as_json: bool) 
     yield from _listed("altered", [f"{one.where}: {one.how}" for one in found.altered])
     yield from _listed("alien", [f"{one.where}: not in the history" for one in comparison.alien])
     yield from _aside(found)
+    yield from (f"  unknown: {printable(why)}" for why in found.silent)
     yield printable(f"connector {connector}: archive {archive}: {_verdict(found)}")
 
 
@@ -234,7 +239,8 @@ def _verdict(found: "Verified") -> str:
         (len(found.altered), "altered"),
         (len(one.alien), "alien"),
     )
-    listed = ", ".join(f"{counted(n, 'file')} {what}" for n, what in wrong if n)
+    silent = [f"{counted(len(found.silent), 'worker')} without an answer"] if found.silent else []
+    listed = ", ".join([*(f"{counted(n, 'file')} {what}" for n, what in wrong if n), *silent])
     return f"not as it should be: {listed}, beside {known}{read}"
 
 
@@ -253,5 +259,6 @@ def _as_dict(connector: str, archive: str, found: "Verified") -> dict[str, Any]:
         "later_than_history": len(one.later),
         "of_dataframes": len(one.frames),
         "waiting": one.waiting,
+        "silent": list(found.silent),
         "accepted_before_archive": one.earlier_uploads,
     }

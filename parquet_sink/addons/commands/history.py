@@ -173,7 +173,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _run_of_worker(args: argparse.Namespace) -> int:
     from parquet_sink.cli.worker_api.api import open_worker
-    from parquet_sink.cli.worker_api.remote import each_connector, remote_history
+    from parquet_sink.cli.worker_api.remote import each_connector, each_holder, remote_history
 
     def print_one(connector: "RemoteConnector") -> bool:
         history = remote_history(connector)
@@ -181,8 +181,33 @@ def _run_of_worker(args: argparse.Namespace) -> int:
             return _print_none(args, ConnectorHistory(connector.name, history.path, history.enabled), "the worker's")
         return _print(args, connector.name, history, history.locate)
 
+    def print_each(connector: "RemoteConnector") -> bool:
+        return each_holder(args, connector, print_one)
+
     with open_worker(args) as api:
-        return each_connector(args, api, print_one)
+        return each_connector(args, api, print_each if args.where is None else partial(_print_where, args))
+
+
+def _print_where(args: argparse.Namespace, connector: "RemoteConnector") -> bool:
+    """Print where an offset is, by the worker that delivered it, if one did. Return whether one did."""
+    from parquet_sink.cli.worker_api.remote import remote_history, try_one
+
+    locations: list[Location] = []
+    none: list[ConnectorHistory] = []
+
+    def find(holder: "RemoteConnector") -> bool:
+        history = remote_history(holder)
+        if history.kept is None:
+            none.append(ConnectorHistory(holder.name, history.path, history.enabled))
+        else:
+            locations.append(history.locate(*args.where))
+        return bool(locations) and locations[-1].delivered
+
+    if not any(try_one(holder, find) for holder in connector.find_holders()) and not locations:
+        return bool(none) and _print_none(args, none[0], "the worker's")
+    location = next((one for one in locations if one.delivered), locations[0])
+    print(location_line(connector.name, location, as_json=args.json))
+    return location.delivered
 
 
 def _run_one(args: argparse.Namespace, one: ConnectorHistory) -> bool:

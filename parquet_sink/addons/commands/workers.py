@@ -16,6 +16,7 @@ _EXAMPLE: Final = """\
 examples:
   parquet-sink workers
   parquet-sink workers --url http://worker-2.example:8083
+  parquet-sink workers --forget worker-3.example:8083
 
 Exit status: 0 each connector has a worker, 1 one has none, 2 the worker cannot be asked.
 """
@@ -27,11 +28,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EXAMPLE
     add_options(parser)
     parser.add_argument("--json", action="store_true", help="print what the worker answers")
+    parser.add_argument(
+        "--forget",
+        metavar="WORKER",
+        help="wait no more for what a worker has of connectors, which is gone for good with its disk",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """0 when each connector has a worker, 1 otherwise. Raises SetupError, WorkerRefused."""
     with open_worker(args) as api, understanding(api):
+        if args.forget is not None:
+            api.ask("DELETE", ("workers", args.forget))
         found = api.get("workers")
         if args.json:
             print_json(found)

@@ -177,6 +177,8 @@ class ConnectorScreens:
         topics = sorted({part.topic for part in context["one"].partitions})
         context |= {
             **found,
+            "others": _find_other_holders(visit),
+            "command": "history",
             "given": given,
             "older": older,
             "topics": topics,
@@ -213,7 +215,8 @@ class ConnectorScreens:
             if error.status == 404:
                 raise
             return View("diverted.html", {**context, "found": None, "why": error.message})
-        return View("diverted.html", {**context, "found": found, "why": ""})
+        others = _find_other_holders(visit)
+        return View("diverted.html", {**context, "found": found, "why": "", "others": others, "command": "parked list"})
 
     @shows(f"{ONE}/diverted/record")
     def record(self, visit: Visit) -> View:
@@ -315,3 +318,9 @@ def _points(report: Json) -> list[dict[str, Any]]:
         for kind, one in [*others, *named]
         if one is not None and one["freshness"] is not None and one["keeps_up"]
     ]
+
+
+def _find_other_holders(visit: Visit) -> list[str]:
+    """Return the workers beside the one that runs the connector which may have files of it. Raise RestError."""
+    holders = visit.api.ask("GET", rest(visit, "/workers"))["workers"]
+    return [holder["worker_id"] for holder in holders if not holder["runs"]]

@@ -4,14 +4,13 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 
+from parquet_sink.addons.sources.flow.positions import memory_of
 from parquet_sink.addons.sources.flow.tasks import task_class
-from parquet_sink.addons.sources.memory import MemoryFile
 from parquet_sink.addons.sources.offsets.connect_form import text_of
 from parquet_sink.addons.sources.offsets.storage import OffsetStorage, opened
 from parquet_sink.addons.sources.settings import SourceSettings
 from parquet_sink.addons.sources.task import Judging
 from parquet_sink.errors import WrongPlace
-from parquet_sink.files import naming
 from parquet_sink.worker.herder.values import StoredOffset
 
 
@@ -20,7 +19,7 @@ class OfSource:
 
     def __init__(self, settings: SourceSettings) -> None:
         self._name, self._storage, self._task = settings.name, settings.storage, settings.task
-        self._memory = MemoryFile(naming.connector_folder(settings.tmp_dir, settings.name))
+        self._settings = settings
 
     def read(self) -> tuple[StoredOffset, ...]:
         if self._storage is None:
@@ -43,13 +42,13 @@ class OfSource:
                 for one in same.values()
             }
             if None in changes.values():
-                self._memory.forget()
+                memory_of(self._settings, storage).forget()
             storage.write(self._name, changes)
 
     def reset(self) -> None:
         """What was remembered without any position would find an earlier file again, so it goes, too."""
         with self._opened() as storage:
-            self._memory.forget()
+            memory_of(self._settings, storage).forget()
             storage.write(self._name, dict.fromkeys(storage.read(self._name)))
 
     def _judge(self, offsets: Sequence[StoredOffset]) -> None:

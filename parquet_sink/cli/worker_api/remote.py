@@ -22,10 +22,25 @@ _PAGE_OF_ARCHIVE: Final = 10_000
 
 
 class RemoteConnector:
-    """One connector of a worker. Methods raise what `WorkerApi` raises."""
+    """One connector of a worker. Methods raise what `WorkerApi` raises.
 
-    def __init__(self, api: WorkerApi, name: str) -> None:
-        self.api, self.name = api, name
+    worker_id: whose files are meant; None for the worker that has the connector.
+    """
+
+    def __init__(self, api: WorkerApi, name: str, worker_id: str | None = None) -> None:
+        self.api, self.name, self.worker_id = api, name, worker_id
+
+    def find_holders(self) -> list["RemoteConnector"]:
+        """Return the connector at each worker that may have files of it; itself alone where the worker is alone."""
+        try:
+            found = self.api.get("connectors", self.name, "workers")["workers"]
+        except WorkerRefused as error:
+            if error.status != 404 or error.message != _NOT_OURS:
+                raise
+            return [self]  # it is of an older version
+        if len(found) == 1 and found[0]["answers"]:
+            return [self]
+        return [RemoteConnector(self.api, self.name, holder["worker_id"]) for holder in found] or [self]
 
     def get(self, *path: str, **query: object) -> Any:
         """What the worker tells of it at a path below it."""
@@ -35,7 +50,8 @@ class RemoteConnector:
         self, method: str, path: Sequence[str], query: Mapping[str, object] | None = None, content: object = None
     ) -> Any:
         """As `WorkerApi.ask`, below the connector. A value of the query that is None is left out."""
-        asked = {name: _text(value) for name, value in (query or {}).items() if value is not None}
+        named = {**(query or {}), "worker": self.worker_id}
+        asked = {name: _text(value) for name, value in named.items() if value is not None}
         try:
             return self.api.ask(method, ("connectors", self.name, *path), asked, content)
         except WorkerRefused as error:
@@ -173,14 +189,27 @@ def archive_pages(connector: RemoteConnector, args: Namespace) -> Iterator[Mappi
 
 def each_connector(args: Namespace, api: WorkerApi, do: Callable[[RemoteConnector], bool]) -> int:
     """The exit status. One connector's trouble does not keep others from their turn, unless no worker answers."""
-    done = []
-    for name in dict.fromkeys(args.of_worker):
-        try:
-            with understanding(api):
-                done.append(do(RemoteConnector(api, name)))
-        except SetupError:
-            raise
-        except SinkError as error:
-            print(f"parquet-sink: connector {name}: {error}", file=sys.stderr)
-            done.append(False)
+    done = [try_one(RemoteConnector(api, name), do) for name in dict.fromkeys(args.of_worker)]
     return os.EX_OK if all(done) else 1
+
+
+def each_holder(args: Namespace, connector: RemoteConnector, do: Callable[[RemoteConnector], bool]) -> bool:
+    """Do it at each worker that may have files of a connector. Return True if each of them answered, and did it."""
+    holders, done = connector.find_holders(), []
+    for holder in holders:
+        if len(holders) > 1 and not getattr(args, "json", False):
+            print(f"worker {holder.worker_id}:")
+        done.append(try_one(holder, do))
+    return all(done)
+
+
+def try_one(connector: RemoteConnector, do: Callable[[RemoteConnector], bool]) -> bool:
+    """Return what it came to, False where that is an error, which is printed. Raise SetupError."""
+    try:
+        with understanding(connector.api):
+            return do(connector)
+    except SetupError:
+        raise
+    except SinkError as error:
+        print(f"parquet-sink: connector {connector.name}: {error}", file=sys.stderr)
+        return False

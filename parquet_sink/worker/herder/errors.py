@@ -123,6 +123,32 @@ class NotOwner(Elsewhere):
         )
 
 
+class UnknownWorker(HerderError):
+    """No worker of this id has a connector's folder."""
+
+    def __init__(self, worker_id: str) -> None:
+        super().__init__(f"Worker {worker_id} is not known: nothing of a connector is waited for there.")
+
+
+class WorkerAnswers(HerderError):
+    """The worker is in the group, so what it has is not given up."""
+
+    def __init__(self, worker_id: str) -> None:
+        super().__init__(f"Worker {worker_id} is in the group, so it is not forgotten; stop it first.")
+
+
+class OtherWorker(Elsewhere):
+    """Only the worker that was named can do this."""
+
+    def __init__(self, url: str | None, name: str, worker_id: str) -> None:
+        super().__init__(
+            url,
+            f"Worker {worker_id} does not answer, so what connector {name} left there is not known (parked records, "
+            "history, files that wait). Start that worker and repeat this; if it is gone for good, with its disk, type "
+            f"parquet-sink workers --forget {worker_id}",
+        )
+
+
 class NotReadable(HerderError):
     """The connector's configuration cannot be read now, so what it needs is not known; the message says why."""
 

@@ -15,6 +15,7 @@ from parquet_sink.worker.herder.values import (
     ConnectorProgress,
     ConnectorStatus,
     FlushReport,
+    HoldingWorker,
     StoredOffset,
     TargetState,
     Workers,
@@ -91,11 +92,18 @@ class Herder(Protocol):
     def restart_task(self, name: str, task: int) -> None:
         """Raises UnknownConnector, UnknownTask."""
 
-    def settings(self, name: str) -> ConnectorSettings:
+    def settings(self, name: str, worker_id: str | None = None) -> ConnectorSettings:
         """What a connector runs from, with secrets and the folders of this machine, which has its files.
 
-        Raises UnknownConnector, NotOwner, NotReadable.
+        worker_id: whose folders are meant; None for the worker that has the connector. Raises UnknownConnector,
+        NotOwner, OtherWorker, NotReadable.
         """
+
+    def forget_worker(self, worker_id: str) -> None:
+        """Ask nothing of a worker any more that is gone for good. Raise UnknownWorker, WorkerAnswers."""
+
+    def find_holders(self, name: str) -> tuple[HoldingWorker, ...]:
+        """Return the workers that may have files of a connector, the one that runs it first. Raise UnknownConnector."""
 
     def flush(self, name: str, partitions: Sequence[tuple[str, int | None]] = ()) -> FlushReport:
         """Asks for all that waits now to go out, whatever the thresholds say. Returns at once; `flushed` follows it.

@@ -89,6 +89,15 @@ class WorkerInfo:
 
 
 @dataclass(frozen=True)
+class HoldingWorker:
+    """A worker that has a connector, or has a folder of it. answers: whether it is in the group now."""
+
+    worker_id: str
+    runs: bool
+    answers: bool
+
+
+@dataclass(frozen=True)
 class Workers:
     """Who has which connectors. epoch: counts assignments. at_ms: when this one was made, epoch milliseconds.
 

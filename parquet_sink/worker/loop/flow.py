@@ -24,7 +24,7 @@ from parquet_sink.parked.names import any_parked
 from parquet_sink.planner import learned_topic
 from parquet_sink.settings.connector import ConnectorSettings, TopicSettings
 from parquet_sink.settings.sink import SinkSettings
-from parquet_sink.spark.behind_commit import BehindCommit
+from parquet_sink.spark.behind_commit import BehindCommit, count_notices
 from parquet_sink.spark.handoff import state_path
 from parquet_sink.state.sqlite import SqliteStore, forget_delivered
 from parquet_sink.state.store import DRAINED, REPORTED_MS, SETTLED
@@ -209,12 +209,18 @@ class ParquetFlow(TopicFlow):
         if any_parked(parked):
             return (
                 f"Connector {name} has parked records in {parked}, which are nowhere else: send them with parquet-sink "
-                "parked replay, or give them up with parquet-sink parked drop."
+                f"parked replay --connector {name}, or give them up with parquet-sink parked drop --all --yes "
+                f"--connector {name}."
             )
         if count := self.waiting_files():
             return (
                 f"{count} files of connector {name} wait for the archive; let it take them, or remove "
                 "connect.ems.archive.url."
+            )
+        if count := count_notices(self._sink):
+            return (
+                f"{count} notices of connector {name} wait for the webhook; let it take them, or remove "
+                "connect.ems.notify.url."
             )
         return None
 

@@ -26,8 +26,11 @@ from parquet_sink.worker.herder.errors import (
     NotPurged,
     NotReadable,
     OffsetsRefused,
+    OtherWorker,
     TimedOut,
     UnknownConnector,
+    UnknownWorker,
+    WorkerAnswers,
 )
 from parquet_sink.worker.herder.protocol import TIMEOUT_S
 from parquet_sink.worker.herder.values import (
@@ -36,6 +39,7 @@ from parquet_sink.worker.herder.values import (
     ConnectorProgress,
     ConnectorStatus,
     FlushReport,
+    HoldingWorker,
     StoredOffset,
     TargetState,
     WorkerInfo,
@@ -178,6 +182,20 @@ class LocalHerder(ByValidation):
     def purge(self, name: str, *, only_look: bool = False) -> tuple[str, ...]:
         return self.purge_of(name, self.info(name).config, only_look=only_look)
 
+    def forget_worker(self, worker_id: str) -> None:
+        raise WorkerAnswers(worker_id) if worker_id == self.worker_id else UnknownWorker(worker_id)
+
+    def find_holders(self, name: str) -> tuple[HoldingWorker, ...]:
+        self.info(name)
+        return (HoldingWorker(self.worker_id, runs=True, answers=True),)
+
+    def settings_of(self, name: str, config: Mapping[str, str]) -> ConnectorSettings:
+        """As `settings`, of a connector that another worker runs. config: the one that is stored."""
+        loaded = self._registry.load(config, name)
+        if loaded.settings is None:
+            raise NotReadable("\n".join(loaded.problems) or NOT_READ.format(name))
+        return loaded.settings
+
     def purge_of(self, name: str, config: Mapping[str, str], *, only_look: bool) -> tuple[str, ...]:
         """As `purge`, also of a connector that another worker runs. config: the one that is stored."""
         settings = self._published.settings.get(name) or self._registry.load(config, name).settings
@@ -213,8 +231,10 @@ class LocalHerder(ByValidation):
         """What is stored of a connector, with what config providers say now."""
         return self._registry.load(self.info(name).config, name)
 
-    def settings(self, name: str) -> ConnectorSettings:
+    def settings(self, name: str, worker_id: str | None = None) -> ConnectorSettings:
         published = self._published
+        if worker_id not in (None, self.worker_id):
+            raise OtherWorker(None, name, worker_id)
         settings = _found(published.settings, name)
         if settings is None:
             status = published.statuses[name]

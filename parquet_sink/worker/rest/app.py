@@ -50,6 +50,7 @@ from parquet_sink.worker.rest.guards import HostAndOrigin, origins_pattern
 from parquet_sink.worker.rest.jobs import JobEndpoints
 from parquet_sink.worker.rest.offsets import Offsets
 from parquet_sink.worker.rest.openapi import document
+from parquet_sink.worker.rest.other_histories import OtherHistories
 from parquet_sink.worker.rest.peers import Forwarded, NoPeers, Peers
 from parquet_sink.worker.rest.plugins import Plugins, Validate
 from parquet_sink.worker.rest.purging import Purging
@@ -229,9 +230,10 @@ def make_app(
     validate: what `/config/validate` goes by, which is to be what the herder goes by. pages: beside it, for browsers.
     """
     peers = peers or NoPeers()
-    plugins, purging = Plugins(herder, validate, _defaults(worker)), Purging(herder, partial(_ask, peers))
+    ask = partial(_ask, peers)
+    plugins, purging = Plugins(herder, validate, _defaults(worker)), Purging(herder, ask)
     connectors, tasks = Connectors(herder, settings, purging.purge), Tasks(herder)
-    files = (Deliveries(herder), JobEndpoints(herder, Jobs()))
+    files = (Deliveries(herder), JobEndpoints(herder, Jobs(), OtherHistories(herder, ask)))
     of_connectors = (connectors, tasks, Offsets(herder), Flushes(herder), *files)
     found = endpoints_of(Service(herder, metrics), *of_connectors, plugins)
     loggers, of_workers = endpoints_of(Loggers(herder)), purging.endpoints()

@@ -33,6 +33,8 @@ from parquet_sink.worker.herder.errors import (
     UnknownLogger,
     UnknownPartitions,
     UnknownTask,
+    UnknownWorker,
+    WorkerAnswers,
 )
 from parquet_sink.worker_config.rest.roles import Role
 
@@ -49,6 +51,8 @@ _SEE: Final = (
 )
 _STATUS: Final[Mapping[type[HerderError], int]] = {
     UnknownTask: 404,
+    UnknownWorker: 404,
+    WorkerAnswers: 409,
     UnknownLogger: 404,
     UnknownFlush: 404,
     UnknownPartitions: 404,

@@ -13,8 +13,11 @@ from typing import Any, Final
 from parquet_sink.archive.archive import open_archive
 from parquet_sink.archive.listing import ArchiveQuery, chosen, file_fields
 from parquet_sink.archive.settings import URL
+from parquet_sink.archive.waiting import WaitingFolder
 from parquet_sink.config.report import quoted
 from parquet_sink.errors import SinkError
+from parquet_sink.files.durable_state import count_files
+from parquet_sink.files.naming import connector_folder
 from parquet_sink.history.locating import locate
 from parquet_sink.history.records import UploadOutcome
 from parquet_sink.history.sqlite import SqliteHistory, read_history
@@ -44,8 +47,13 @@ _OUTCOME: Final = Parameter("outcome", "array", "Only these; may be repeated.", 
 _FILE: Final = Parameter("file", "array", "Only files of this name; may be repeated.")
 _OLDEST: Final = Parameter("oldest", "boolean", "Whether the oldest come first, and not the latest.", default=False)
 _AFTER: Final = Parameter("after", "string", "`next` of the page before.")
-_CHOSEN: Final = (_TOPIC, _PARTITION, _OFFSETS, _SINCE, _UNTIL, _OUTCOME, _FILE)
-_RECORDS: Final = (_TOPIC, _PARTITION, _OFFSETS, _STAGE)
+WORKER: Final = Parameter(
+    "worker",
+    "string",
+    "Whose files are meant: a worker of the group; the one that has the connector, if it is not said.",
+)
+_CHOSEN: Final = (WORKER, _TOPIC, _PARTITION, _OFFSETS, _SINCE, _UNTIL, _OUTCOME, _FILE)
+_RECORDS: Final = (WORKER, _TOPIC, _PARTITION, _OFFSETS, _STAGE)
 _ERRORS: Final = {400: "Error", 404: "Error", 409: "Error", 500: "Error"}
 
 
@@ -98,7 +106,7 @@ class Deliveries:
         "Which file has an offset, and what became of it",
         {200: "Location", **_ERRORS},
         role=Role.VIEWER,
-        query=(_TOPIC, _PARTITION, Parameter("offset", "integer", "The offset. All three are needed.")),
+        query=(WORKER, _TOPIC, _PARTITION, Parameter("offset", "integer", "The offset. All three are needed.")),
     )
     def where(self, call: Call) -> Reply:
         topic, partition, offset = call.query.get("topic"), call.number("partition"), call.number("offset")
@@ -111,7 +119,7 @@ class Deliveries:
     @contextmanager
     def _history(self, call: Call) -> Iterator[tuple[dict[str, Any], SqliteHistory | None]]:
         """What each answer begins with, and the history, None where there is none."""
-        settings = self._settings(call.connector)
+        settings = sink_settings(self._herder, call)
         path = Path(settings.history_file)
         about = {"connector": settings.name, "path": str(path), "enabled": settings.history.enabled}
         with refusing():
@@ -133,7 +141,7 @@ class Deliveries:
         pool="cluster",
     )
     def parked(self, call: Call) -> Reply:
-        settings, selection = self._settings(call.connector), selection_of(call.query)
+        settings, selection = sink_settings(self._herder, call), selection_of(call.query)
         with refusing():
             found = parked(settings.parked_folder, settings.parked.max_bytes, selection)
         return Reply({"connector": settings.name, **found.to_dict()})
@@ -163,7 +171,7 @@ class Deliveries:
         return self._records(call, content=True)
 
     def _records(self, call: Call, *, content: bool) -> Reply:
-        settings, selection = self._settings(call.connector), selection_of(call.query)
+        settings, selection = sink_settings(self._herder, call), selection_of(call.query)
         most, skip = call.number("limit", least=1, most=MOST_RECORDS) or 100, call.number("after") or 0
         reading = ParkedRecords(settings.parked_folder, selection, most, skip, content, MOST_CONTENT_BYTES)
         with refusing():
@@ -180,13 +188,13 @@ class Deliveries:
         {200: "Archived", **_ERRORS},
         role=Role.VIEWER,
         query=(
-            *(_TOPIC, _PARTITION, Parameter("offset", "integer", "Only files with this offset.")),
+            *(WORKER, _TOPIC, _PARTITION, Parameter("offset", "integer", "Only files with this offset.")),
             *(_limit(MOST_ARCHIVED, 1_000), _AFTER),
         ),
         pool="cluster",
     )
     def archive(self, call: Call) -> Reply:
-        settings = self._settings(call.connector)
+        settings = sink_settings(self._herder, call)
         if settings.archive is None:
             raise RestError(400, f"Invalid [{URL}]. Connector {settings.name} has no archive; set it.")
         query = ArchiveQuery(
@@ -197,18 +205,43 @@ class Deliveries:
             found = list(islice(chosen(archive, query), most + 1))
         files = [file_fields(*one) for one in found[:most]]
         following = files[-1]["path"] if len(found) > most else None
-        return Reply({"connector": settings.name, "archive": archive.name, "files": files, "next": following})
+        waiting = [one.file.where for one in WaitingFolder(settings.archive.waiting).files()]
+        about = {"connector": settings.name, "archive": archive.name, "waiting": waiting}
+        return Reply({**about, "files": files, "next": following})
 
-    def _settings(self, name: str) -> SinkSettings:
-        return sink_settings(self._herder, name)
+    @endpoint(
+        "GET",
+        f"{ONE}/workers",
+        "Workers that may have files of it, the one that runs it first",
+        {200: "Holders", 404: "Error"},
+        role=Role.VIEWER,
+    )
+    def workers(self, call: Call) -> Reply:
+        with as_rest_errors():
+            return Reply(
+                {"connector": call.connector, "workers": list(map(asdict, self._herder.find_holders(call.connector)))}
+            )
+
+    @endpoint(
+        "GET",
+        f"{ONE}/folder",
+        "What its folder at a worker has",
+        {200: "Folder", **_ERRORS},
+        role=Role.VIEWER,
+        query=(WORKER,),
+    )
+    def folder(self, call: Call) -> Reply:
+        settings = sink_settings(self._herder, call)
+        folder = connector_folder(settings.tmp_dir, settings.name)
+        return Reply({"connector": settings.name, "folder": folder, "files": count_files(folder)})
 
 
-def sink_settings(herder: Herder, name: str) -> SinkSettings:
-    """Of a connector that writes files. Raises RestError, Elsewhere."""
+def sink_settings(herder: Herder, call: Call) -> SinkSettings:
+    """Return the settings of a connector that writes files, at the worker that is meant. Raise RestError, Elsewhere."""
     with as_rest_errors():
-        settings = herder.settings(name)
+        settings = herder.settings(call.connector, call.query.get("worker"))
     if not of_sink(settings):
-        raise RestError(400, _NO_FILES.format(name))
+        raise RestError(400, _NO_FILES.format(call.connector))
     return settings
 
 

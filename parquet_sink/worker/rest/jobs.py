@@ -27,7 +27,8 @@ from parquet_sink.worker.rest.call import (
     object_of,
     unreadable,
 )
-from parquet_sink.worker.rest.deliveries import sink_settings
+from parquet_sink.worker.rest.deliveries import WORKER, sink_settings
+from parquet_sink.worker.rest.other_histories import OtherHistories
 from parquet_sink.worker_config.rest.roles import Role
 
 MOST_LINES: Final = 1_000
@@ -114,11 +115,17 @@ BODIES: Final[Mapping[str, tuple[Option, ...]]] = {
 class JobEndpoints:
     """The endpoints, each a method that may be called from any thread."""
 
-    def __init__(self, herder: Herder, jobs: Jobs) -> None:
-        self._herder, self._jobs = herder, jobs
+    def __init__(self, herder: Herder, jobs: Jobs, others: OtherHistories) -> None:
+        self._herder, self._jobs, self._others = herder, jobs, others
 
     @command(
-        "POST", f"{ONE}/replay", "Send again what was delivered: a job", _BEGUN, role=Role.OPERATOR, takes="NewReplay"
+        "POST",
+        f"{ONE}/replay",
+        "Send again what was delivered: a job",
+        _BEGUN,
+        role=Role.OPERATOR,
+        takes="NewReplay",
+        query=(WORKER,),
     )
     def replay(self, call: Call) -> Reply:
         return self._begin(call, ("replay", "--connector", call.connector), "NewReplay")
@@ -130,12 +137,19 @@ class JobEndpoints:
         _BEGUN,
         role=Role.OPERATOR,
         takes="NewParkedReplay",
+        query=(WORKER,),
     )
     def parked_replay(self, call: Call) -> Reply:
         return self._begin(call, ("parked", "replay"), "NewParkedReplay")
 
     @command(
-        "POST", f"{ONE}/parked/drop", "Remove parked records for good: a job", _BEGUN, role=Role.ADMIN, takes="NewDrop"
+        "POST",
+        f"{ONE}/parked/drop",
+        "Remove parked records for good: a job",
+        _BEGUN,
+        role=Role.ADMIN,
+        takes="NewDrop",
+        query=(WORKER,),
     )
     def drop(self, call: Call) -> Reply:
         return self._begin(call, ("parked", "drop"), "NewDrop")
@@ -147,6 +161,7 @@ class JobEndpoints:
         _BEGUN,
         role=Role.OPERATOR,
         takes="NewVerification",
+        query=(WORKER,),
     )
     def verify(self, call: Call) -> Reply:
         return self._begin(call, ("archive", "verify"), "NewVerification")
@@ -156,11 +171,13 @@ class JobEndpoints:
         options = {one.name: one for one in BODIES[body]}
         known_fields(given, tuple(options))
         words = [word for name, value in given.items() if value is not None for word in options[name].words(value)]
-        settings = sink_settings(self._herder, call.connector)
-        if command_words[0] == "archive" and settings.archive is None:
-            raise RestError(400, f"Invalid [{URL}]. Connector {settings.name} has no archive; set it.")
+        settings, others = sink_settings(self._herder, call), {}
+        if command_words[0] == "archive":
+            if settings.archive is None:
+                raise RestError(400, f"Invalid [{URL}]. Connector {settings.name} has no archive; set it.")
+            others = self._others.gather(call.connector, given.get("topic"))
         try:
-            job = self._jobs.begin((*command_words, *words), settings)
+            job = self._jobs.begin((*command_words, *words), settings, others)
         except TooManyJobs:
             raise RestError(
                 409,
@@ -177,11 +194,12 @@ class JobEndpoints:
         "Its jobs at this worker, without what they wrote",
         {200: "Jobs", **_FOUND},
         role=Role.VIEWER,
+        query=(WORKER,),
     )
     def all(self, call: Call) -> Reply:
         found = self._jobs.of(call.connector)
-        if not found:
-            self._require_here(call.connector)
+        if not found or "worker" in call.query:
+            self._require_here(call)
         return Reply([{**_fields(one), "lines": []} for one in found])
 
     @endpoint(
@@ -190,12 +208,19 @@ class JobEndpoints:
         "How a job stands, and what it wrote",
         {200: "Job", **_FOUND, 400: "Error"},
         role=Role.VIEWER,
-        query=(Parameter("after", "integer", "`next` of the answer before: lines from there on.", default=0),),
+        query=(WORKER, Parameter("after", "integer", "`next` of the answer before: lines from there on.", default=0)),
     )
     def one(self, call: Call) -> Reply:
         return Reply(_fields(self._find(call), call.number("after") or 0))
 
-    @command("DELETE", f"{ONE}/jobs/{{job}}", "Stop a job, as Ctrl-C does", {202: "Job", **_FOUND}, role=Role.OPERATOR)
+    @command(
+        "DELETE",
+        f"{ONE}/jobs/{{job}}",
+        "Stop a job, as Ctrl-C does",
+        {202: "Job", **_FOUND},
+        role=Role.OPERATOR,
+        query=(WORKER,),
+    )
     def stop(self, call: Call) -> Reply:
         found = self._find(call)
         found.stop()
@@ -204,14 +229,14 @@ class JobEndpoints:
     def _find(self, call: Call) -> Job:
         found = next((one for one in self._jobs.of(call.connector) if one.id == call.path["job"]), None)
         if found is None:
-            self._require_here(call.connector)
+            self._require_here(call)
             raise RestError(404, _UNKNOWN.format(call.connector, call.path["job"]))
         return found
 
-    def _require_here(self, connector: str) -> None:
+    def _require_here(self, call: Call) -> None:
         """Raises RestError, Elsewhere."""
         with as_rest_errors(), suppress(NotReadable):
-            self._herder.settings(connector)
+            self._herder.settings(call.connector, call.query.get("worker"))
 
 
 def _fields(job: Job, after: int = 0) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from parquet_sink.history.store import HistoryExtent, HourSummary
 from parquet_sink.worker.herder.values import (
     ConnectorProgress,
     FlushReport,
+    HoldingWorker,
     LastError,
     LastUpload,
     State,
@@ -215,8 +216,16 @@ def _deliveries() -> dict[str, Mapping[str, Any]]:
             }
         ),
         "Archived": _object(
-            {"connector": _TEXT, "archive": _TEXT, "files": _list(_object({**named, **told}, tuple(told))), **_NEXT}
+            {
+                "connector": _TEXT,
+                "archive": _TEXT,
+                "waiting": _list(_TEXT),
+                "files": _list(_object({**named, **told}, tuple(told))),
+                **_NEXT,
+            }
         ),
+        "Holders": _object({"connector": _TEXT, "workers": _list(_fields_of(HoldingWorker))}),
+        "Folder": _object({"connector": _TEXT, "folder": _TEXT, "files": _map(_WHOLE)}),
     }
 
 

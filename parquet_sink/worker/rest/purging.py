@@ -61,6 +61,7 @@ class Purging:
         if leader is None or leader.worker_id != self._herder.worker_id:
             raise NotLeader(None if leader is None else leader.url)
         others = [one for one in workers if one is not leader]
+        gone = [holder.worker_id for holder in self._herder.find_holders(name) if not holder.answers]
         with _refused(_NOTHING, name):
             self._herder.purge(name, only_look=True)
             answer = [one for one in others if self._asked(one, "GET", name) is not None]
@@ -69,7 +70,7 @@ class Purging:
             left = {one.worker_id: self._asked(one, "DELETE", name) for one in answer}
             own = self._herder.purge(name)
         self._herder.delete(name)
-        silent = [one.worker_id for one in others if left.get(one.worker_id) is None]
+        silent = [*(one.worker_id for one in others if left.get(one.worker_id) is None), *gone]
         found = {**left, leader.worker_id: own}
         return {
             "left": [f"{one}: {path}" if others else path for one, paths in found.items() for path in paths or ()],

@@ -141,6 +141,18 @@ class Service:
         with as_rest_errors():
             return Reply(renderings.workers(self._herder.workers()))
 
+    @command(
+        "DELETE",
+        "/workers/{worker}",
+        "Forget a worker that is gone for good, with what it had",
+        {204: None, 404: "Error", 409: "Error"},
+        role=Role.ADMIN,
+    )
+    def forget(self, call: Call) -> Reply:
+        with as_rest_errors():
+            self._herder.forget_worker(call.path["worker"])
+        return Reply(status=204)
+
     @endpoint("GET", "/metrics", "Figures for Prometheus", {200: "Metrics", 404: "Error"}, role=Role.VIEWER)
     def metrics(self, call: Call) -> Reply:
         text, media_type = self._metrics()

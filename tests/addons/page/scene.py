@@ -81,7 +81,7 @@ class SceneHerder(FakeHerder):
         self.kept[name] = Kept({**GOOD, "name": name, "connect.ems.commit.interval.ms": "30000", **own})
         self.parts[name] = part or Part()
 
-    def settings(self, name: str) -> ConnectorSettings:
+    def settings(self, name: str, worker_id: str | None = None) -> ConnectorSettings:
         config = self._find(name).config
         if name not in self.read or self.read[name][0] != config:
             loaded = load(config, self.worker, source=name)

@@ -39,7 +39,7 @@ VIEWER: Final = """
 /ui/connectors/{connector}/diverted /ui/connectors/{connector}/do/{action}
 /ui/connectors/{connector}/files /ui/connectors/{connector}/files/{file} /ui/connectors/{connector}/jobs/{job}
 /ui/connectors/{connector}/replay /ui/connectors/{connector}/tuning /ui/live /ui/static/{name} /ui/workers
-/ui/{rest:path} /workers
+/ui/{rest:path} /workers /connectors/{connector}/workers /connectors/{connector}/folder
 """
 OPERATOR: Final = """
 GET /connectors/{connector}/offsets
@@ -68,6 +68,7 @@ GET /ui/connectors/{connector}/config/edit
 GET /ui/new
 DELETE /connectors/{connector}
 DELETE /connectors/{connector}/offsets
+DELETE /workers/{worker}
 PATCH /connectors/{connector}/config
 PATCH /connectors/{connector}/offsets
 POST /connectors
@@ -99,6 +100,7 @@ FILLED: Final = {
     "{plugin}": "EmsSink",
     "{logger}": "root",
     "{task}": "0",
+    "{worker}": "worker-9:8083",
     "{flush}": "f1",
     "{job}": "j1",
     "{file}": "f",

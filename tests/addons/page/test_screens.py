@@ -9,11 +9,13 @@ import pytest
 from parquet_sink.addons.page import facts
 from parquet_sink.config.secret import Secret
 from parquet_sink.worker.herder.errors import Elsewhere, NotOwner, NotReadable
+from parquet_sink.worker.herder.values import HoldingWorker
 from parquet_sink.worker.rest.call import Reply
 from parquet_sink.worker.rest.peers import SIGNATURE, Forwarded
 from parquet_sink.worker_config.rest.roles import Role
 from parquet_sink.worker_config.rest.settings import RestSettings
 from tests.addons.page import scene
+from tests.messages import assert_says
 from tests.worker.rest.serving import LOOPBACK, Client
 
 
@@ -42,6 +44,18 @@ def test_what_is_not_there_is_said(page: Client) -> None:
     assert "nothing to" not in text_of(page, "/ui/connectors/archive-2019").lower()
 
 
+def test_other_workers_that_had_the_connector_are_named(tmp_path: Path) -> None:
+    """What is parked, or was sent, there is not on the screen; the command that asks for it is."""
+    herder = scene.every_state(tmp_path)
+    with scene.showing(herder) as client:
+        for path, command in (("diverted", "parked list"), ("files", "history")):
+            herder.others = ()
+            assert "had the connector before" not in text_of(client, f"/ui/connectors/orders/{path}")
+            herder.others = (HoldingWorker("worker-2:8083", runs=False, answers=False),)
+            text = text_of(client, f"/ui/connectors/orders/{path}")
+            assert_says(text, "worker-2:8083 had the connector before", f"parquet-sink {command} --connector orders")
+
+
 def test_a_configuration_that_cannot_be_read_does_not_hide_the_connector(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -49,7 +63,7 @@ def test_a_configuration_that_cannot_be_read_does_not_hide_the_connector(
     herder = scene.SceneHerder(tmp_path)
     herder.add("orders", scene.Part(scene.State.FAILED, trace="Invalid [topics]. It is missing; name one."))
 
-    def refuse(name: str) -> None:
+    def refuse(name: str, worker_id: str | None = None) -> None:
         raise NotReadable("Invalid [topics]. It is missing; name one.")
 
     monkeypatch.setattr(herder, "settings", refuse)
@@ -96,7 +110,7 @@ def test_what_another_worker_knows_is_asked_of_it(tmp_path: Path, monkeypatch: p
     herder, other = scene.SceneHerder(tmp_path), Other()
     herder.add("orders")
 
-    def elsewhere(name: str) -> None:
+    def elsewhere(name: str, worker_id: str | None = None) -> None:
         raise NotOwner("http://worker-2:8083", name)
 
     monkeypatch.setattr(herder, "settings", elsewhere)

@@ -1,18 +1,26 @@
 """What a connector left is removed before it is deleted, and nothing else."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from parquet_sink.files import naming
+from parquet_sink.files.durable_state import DURABLE_STATE
 from parquet_sink.files.lock import ConnectorLock
+from parquet_sink.net.settings import HttpSettings
+from parquet_sink.notify.notice import probe_of
+from parquet_sink.notify.settings import NotifySettings
+from parquet_sink.notify.waiting import NoticeFolder
 from parquet_sink.parked.names import name_of
 from parquet_sink.worker.herder.errors import Elsewhere, NotPurged, UnknownConnector
 from parquet_sink.worker.herder.values import State, TargetState
+from parquet_sink.worker.loop.flow import ParquetFlow
 from parquet_sink.worker.rest import purging
 from parquet_sink.worker.rest.call import Reply
-from tests.messages import saying
+from tests.factories import settings as sink_settings
+from tests.messages import assert_says, saying
 from tests.worker.loop.doubles import Query
 from tests.worker.loop.worker_doubles import Loop
 
@@ -44,12 +52,15 @@ def folder_of(loop: Loop) -> Path:
 
 
 def test_its_folder_goes_with_it(deleting: Loop) -> None:
-    """Once it has ended: lock, state, history, what replays left and empty folders; others' folders stay."""
+    """Once it has ended all of its durable state goes, and empty folders; others' folders stay."""
     folder = folder_of(deleting)
     other = folder.parent / "other" / "file"
     other.parent.mkdir()
     other.touch()
-    for name in (".history.db", ".history.db-wal", "orders/0/x", ".claims/orders-0", ".replayed/journal"):
+    for item in DURABLE_STATE:
+        (folder / item.name / "x" if item.is_folder else folder / item.name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / item.name / "x" if item.is_folder else folder / item.name).touch()
+    for name in (".history.db-wal", ".source-memory.json.new", "orders/0/x", ".claims/orders-0", ".replayed/journal"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).touch()
     (folder / "orders" / "0" / "x").unlink()
@@ -82,6 +93,17 @@ def test_parked_records_are_nowhere_else(deleting: Loop) -> None:
         purge(deleting)
     assert deleting.requests.status("one").state is State.RUNNING
     assert parked.exists()
+
+
+def test_a_notice_that_waits_is_nowhere_else(tmp_path: Path) -> None:
+    """The webhook has not heard of its file; without the webhook nobody waits for it."""
+    folder = naming.notices_folder(str(tmp_path), "one")
+    notify = NotifySettings("one", "T", folder, HttpSettings(), url="http://localhost:1")
+    settings = replace(sink_settings(tmp_path), notify=notify)
+    assert ParquetFlow(settings).nowhere_else() is None
+    NoticeFolder(folder).put(probe_of("one", f"{7:032x}"))
+    assert_says(ParquetFlow(settings).nowhere_else() or "", "1 notice", "webhook", "connect.ems.notify.url")
+    assert ParquetFlow(replace(settings, notify=None)).nowhere_else() is None
 
 
 def test_a_folder_that_another_uses_by_now_stays(deleting: Loop) -> None:

@@ -15,10 +15,13 @@ from parquet_sink.worker.herder.errors import (
     NotReadable,
     NotStopped,
     OffsetsRefused,
+    OtherWorker,
     UnknownConnector,
     UnknownFlush,
     UnknownPartitions,
     UnknownTask,
+    UnknownWorker,
+    WorkerAnswers,
 )
 from parquet_sink.worker.herder.values import (
     OFFSET,
@@ -31,6 +34,7 @@ from parquet_sink.worker.herder.values import (
     FlushedPartition,
     FlushReport,
     FlushState,
+    HoldingWorker,
     LastError,
     LastUpload,
     PartitionProgress,
@@ -71,6 +75,7 @@ class FakeHerder:
         self.asked: list[tuple[object, ...]] = []
         self.files: Path | None = None
         self.flush_looks = 0
+        self.others: tuple[HoldingWorker, ...] = ()
 
     def _may_fail(self) -> None:
         if self.crashes is not None:
@@ -181,8 +186,22 @@ class FakeHerder:
             raise UnknownTask(name, task)
         self.asked.append(("restart_task", name, task))
 
-    def settings(self, name: str) -> ConnectorSettings:
+    def forget_worker(self, worker_id: str) -> None:
+        self._may_fail()
+        if worker_id == WORKER:
+            raise WorkerAnswers(worker_id)
+        if worker_id not in {other.worker_id for other in self.others}:
+            raise UnknownWorker(worker_id)
+        self.others = tuple(other for other in self.others if other.worker_id != worker_id)
+
+    def find_holders(self, name: str) -> tuple[HoldingWorker, ...]:
+        self._find(name)
+        return (HoldingWorker(WORKER, runs=True, answers=True), *self.others)
+
+    def settings(self, name: str, worker_id: str | None = None) -> ConnectorSettings:
         """What the configuration says; files are in `files`."""
+        if worker_id not in (None, WORKER):
+            raise OtherWorker(None, name, worker_id)
         config = {**self._find(name).config, "name": name}
         if self.files is not None:
             config["connect.ems.tmp.dir"] = str(self.files)

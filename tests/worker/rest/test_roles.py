@@ -51,6 +51,7 @@ ADMIN: Final = {
     "DELETE /connectors/{connector}/offsets",
     "PUT /connector-plugins/{plugin}/config/validate",
     "PUT /admin/loggers/{logger}",
+    "DELETE /workers/{worker}",
 }
 """All others are for viewers."""
 

@@ -103,6 +103,7 @@ def _run_of_worker(args: argparse.Namespace) -> int:
         RemoteConnector,
         RemoteRecords,
         each_connector,
+        each_holder,
         parked_query,
         remote_parked,
     )
@@ -123,7 +124,7 @@ def _run_of_worker(args: argparse.Namespace) -> int:
         return True
 
     with open_worker(args) as api:
-        return each_connector(args, api, do)
+        return each_connector(args, api, lambda connector: each_holder(args, connector, do))
 
 
 def _run_one(args: argparse.Namespace, settings: SinkSettings) -> bool:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from parquet_sink.addons.replay.pace import FULL, Rate
 from parquet_sink.addons.replay.selection import Selection, problems
@@ -17,6 +17,10 @@ from parquet_sink.cli.options import HELP, complete_target, timestamp
 from parquet_sink.cli.worker_api.connector_options import misplaced_beside_files
 from parquet_sink.cli.worker_api.settings import add_options
 from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.files.naming import REPLAY_JOURNAL_FOLDER
+
+if TYPE_CHECKING:
+    from parquet_sink.cli.worker_api.remote import RemoteConnector
 
 EXAMPLES: Final = """\
 examples:
@@ -90,7 +94,19 @@ def _run_of_worker(args: argparse.Namespace) -> int:
         "rate": _rate_text(args.rate),
     }
     with open_worker(args) as api, understanding(api):
-        return run_job(RemoteConnector(api, args.connector), ("replay",), options, logs=args.progress)
+        connector = RemoteConnector(api, args.connector)
+        if args.resume:
+            connector = _find_begun(connector)
+        return run_job(connector, ("replay",), options, logs=args.progress)
+
+
+def _find_begun(connector: "RemoteConnector") -> "RemoteConnector":
+    """Return the connector at the worker where a replay was stopped. Raise WorkerRefused where one does not answer."""
+    holders = connector.find_holders()
+    for holder in holders if len(holders) > 1 else ():
+        if REPLAY_JOURNAL_FOLDER in holder.get("folder")["files"]:
+            return holder
+    return connector
 
 
 @contextmanager
