@@ -115,7 +115,7 @@ class Kafka:
         self.offsets: dict[PartitionKey, tuple[int, str]] = {}
         self.on_commit: OnCommit = lambda key, offset, metadata: None
         self.effects, self.clock, self.chance = effects, clock, chance
-        self._lives = self.away = 0
+        self._lives = self.away = self.commits = 0
         self.silent_commits = self.is_first_commit = False
 
     def silent(self) -> bool:
@@ -225,6 +225,7 @@ class GroupView:
             raise KafkaException(KafkaError(NO_ANSWER))
         if any((tp.topic, tp.partition) not in self.kafka.partitions() for tp in offsets):
             raise KafkaException(KafkaError(UNKNOWN))
+        self.kafka.commits += 1
         self.kafka.is_first_commit = not self.kafka.offsets
         for tp in offsets:
             self.kafka.on_commit((tp.topic, tp.partition), tp.offset, tp.metadata or "")

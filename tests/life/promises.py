@@ -94,6 +94,8 @@ class Promises:
     sender_is_current: bool = True
     begins_late: bool = False
     """With `auto.offset.reset=latest` the first start begins at the end."""
+    first_commit: int = 0
+    """The number of the commit that was the connector's first."""
     memory_lost: bool = False
     """The connector may not know any more what it delivered: files of its state were lost, or it is elsewhere."""
     stands: dict[PartitionKey, tuple[int, int]] = field(default_factory=dict)
@@ -186,7 +188,9 @@ class Promises:
     def _begins(self, number: int, key: PartitionKey, offset: int) -> None:
         """Where the first start begins, and where it begins anew once the group was forgotten."""
         log = self.kafka.log(key)
-        if self.begins_late and self.kafka.is_first_commit and (self.memory_lost or not self.stands):
+        self.first_commit = self.first_commit if self.stands else self.kafka.commits
+        is_new = self.memory_lost or self.first_commit == self.kafka.commits
+        if self.begins_late and self.kafka.is_first_commit and is_new:
             self.passed |= {one.id for one in (*log.records, *log.deleted) if one.offset < offset}
         stood = self.forgotten.pop(key, None)
         if stood is not None and self.memory_lost:
