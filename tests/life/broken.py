@@ -10,6 +10,7 @@ from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.storage import remove_unsent
 from parquet_sink.planner.range_plans import RangePlans
 from parquet_sink.planner.start_offsets import StartOffsets
+from parquet_sink.planner.unavailable import EndOffsets
 from parquet_sink.state.database import Database
 from parquet_sink.targets import uploader
 from parquet_sink.task.range_flush import RangeFlush
@@ -70,12 +71,43 @@ def deleted_beginning_ends_a_range(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(StartOffsets, "resolve", resolve)
 
 
+def drain_ends_at_open_transactions(patch: pytest.MonkeyPatch) -> None:
+    """The end of a topic-partition is up to where it may be read."""
+    real = EndOffsets.fetch
+
+    def fetch(self: EndOffsets, keys: Any, starts: Any) -> Any:
+        self.highs = real(self, keys, starts)
+        return self.highs
+
+    patch.setattr(EndOffsets, "fetch", fetch)
+
+
+def latest_is_of_each_start(patch: pytest.MonkeyPatch) -> None:
+    """With `auto.offset.reset=latest` whatever has no committed offset begins at its end."""
+    real = StartOffsets._reset
+
+    def reset_offset(self: StartOffsets, key: Any, reset: str, first: int, last: int) -> int:
+        return real(self, key, self._kafka.offset_reset, first, last)
+
+    patch.setattr(StartOffsets, "_reset", reset_offset)
+    patch.setattr(StartOffsets, "_is_forgotten", lambda *args: False)
+
+
+def forgotten_group_is_new(patch: pytest.MonkeyPatch) -> None:
+    """A group without offsets is one that never had any."""
+    patch.setattr(StartOffsets, "_is_forgotten", lambda *args: False)
+
+
 BROKEN: dict[str, Breaks] = {
     "the state file is removed during an upload that is to be tried again": unreported_is_done,
     "a record that stopped the connector is good at the next start": range_stays_as_planned,
     "a target that knows names says so after a lost answer": conflict_is_of_the_file,
     "a target that knows names says so after a crash": conflict_is_of_the_file,
     "retention takes the beginning of a range that is sent before a crash": deleted_beginning_ends_a_range,
+    "a drain ends while a transaction is open": drain_ends_at_open_transactions,
+    "a topic-partition is added while a connector of the latest records is stopped": latest_is_of_each_start,
+    "the brokers forget a group of the latest records": latest_is_of_each_start,
+    "the brokers forget a group": forgotten_group_is_new,
 }
 """By the name of the known life that finds it."""
 RARE = {"retention takes the beginning of a range that is sent before a crash"}

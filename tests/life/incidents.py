@@ -10,10 +10,12 @@ from collections.abc import Callable
 from parquet_sink.model.partitions import PartitionKey
 from tests.life.effects import Dies, Incident
 from tests.life.promises import Hand
+from tests.life.records import Kind
 from tests.life.sink import Sink
 from tests.life.world import World
 
 Befalls = Callable[[World, Sink, int], Incident]
+MOST_PARTITIONS = 3
 
 
 def always(act: Callable[[], object]) -> Incident:
@@ -60,6 +62,7 @@ def state_lost(world: World, sink: Sink, number: int) -> Incident:
         world.promises.may_cut_anew()
         world.promises.touched.add(Hand.FILES)
         world.promises.interruptions += 1
+        world.promises.memory_lost |= ".state.db" in names or not names
         for name in names:
             (sink.own_folder / name).unlink(missing_ok=True)
         if not names:
@@ -103,12 +106,51 @@ def group_reset(world: World, sink: Sink, number: int) -> Incident:
             return key not in world.kafka.offsets
         offset = log.first + number % (log.end - log.first + 1)
         world.promises.passed_over(key, before, offset)
+        world.promises.drain_ends.pop(key, None)
         world.promises.may_cut_anew([key])
         world.promises.touched.add(Hand.GROUP)
         world.kafka.offsets[key] = (offset, "")
         return True
 
     return happens
+
+
+def group_forgotten(world: World, sink: Sink, number: int) -> Incident:
+    """The brokers forget the group's offsets, as after `offsets.retention.minutes`."""
+
+    def happens(gate: str) -> bool:
+        if not between_look_and_commit(gate):
+            world.promises.group_forgotten()
+        return not between_look_and_commit(gate)
+
+    return happens
+
+
+def partition_added(world: World, sink: Sink, number: int) -> Incident:
+    """A topic gets one more topic-partition, and records at once."""
+
+    def add() -> None:
+        if len(world.kafka.partitions()) < MOST_PARTITIONS:
+            world.produce(world.kafka.add_partition(a_key(world, number)[0]), [Kind.GOOD] * (number % 3))
+
+    return always(add)
+
+
+def transaction_opened(world: World, sink: Sink, number: int) -> Incident:
+    """A producer opens a transaction, writes, and does not end it."""
+
+    def begin() -> None:
+        key = a_key(world, number)
+        world.promises.touched.add(Hand.TRANSACTIONS)
+        world.kafka.log(key).begin_transaction()
+        world.produce(key, [Kind.GOOD])
+
+    return always(begin)
+
+
+def transaction_ended(world: World, sink: Sink, number: int) -> Incident:
+    """A producer commits its transaction."""
+    return always(lambda: world.kafka.log(a_key(world, number)).end_transaction())
 
 
 def registered(world: World, sink: Sink, number: int) -> Incident:
@@ -155,6 +197,10 @@ BEFALLS: dict[str, Befalls] = {
     "retention": retention,
     "topic made anew": topic_made_anew,
     "group reset": group_reset,
+    "group forgotten": group_forgotten,
+    "partition added": partition_added,
+    "transaction opened": transaction_opened,
+    "transaction ended": transaction_ended,
     "schema registered": registered,
     "late arrival": late_arrival,
     "looked after": looked_after,

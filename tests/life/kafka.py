@@ -58,8 +58,12 @@ class Log:
         """Up to where who reads committed records may read, exclusive: the last stable offset."""
         return self.end if self.open_at is None else self.open_at
 
+    def begin_transaction(self) -> None:
+        """Let a producer open a transaction whose first record comes next."""
+        self.open_at = self.end if self.open_at is None else self.open_at
+
     def end_transaction(self) -> None:
-        """The open transaction is committed, and has a marker."""
+        """Commit the open transaction with a marker."""
         if self.open_at is not None:
             self.open_at, self.end = None, self.end + 1
 
@@ -111,7 +115,7 @@ class Kafka:
         self.offsets: dict[PartitionKey, tuple[int, str]] = {}
         self.on_commit: OnCommit = lambda key, offset, metadata: None
         self.effects, self.clock, self.chance = effects, clock, chance
-        self._lives = self.away = 0
+        self._lives = self.away = self.commits = 0
         self.silent_commits = self.is_first_commit = False
 
     def silent(self) -> bool:
@@ -221,6 +225,7 @@ class GroupView:
             raise KafkaException(KafkaError(NO_ANSWER))
         if any((tp.topic, tp.partition) not in self.kafka.partitions() for tp in offsets):
             raise KafkaException(KafkaError(UNKNOWN))
+        self.kafka.commits += 1
         self.kafka.is_first_commit = not self.kafka.offsets
         for tp in offsets:
             self.kafka.on_commit((tp.topic, tp.partition), tp.offset, tp.metadata or "")
@@ -277,8 +282,10 @@ class Reader:
         if key not in self._kafka.partitions():
             return []
         log, at = self._kafka.log(key), self._positions[key]
-        if not log.first <= at <= log.readable:
+        if not log.first <= at <= log.end:
             return [_event(key, at, KafkaError._AUTO_OFFSET_RESET)]
+        if at > log.readable:
+            return []
         records = log.between(at, log.readable)[: min(count, self._kafka.chance.choice([1, 3, 1_000]))]
         self._positions[key] = records[-1].offset + 1 if records else at
         if not records and self._told.get(key) != log.readable:

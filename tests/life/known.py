@@ -23,7 +23,7 @@ def operate(act: str, number: int = 0) -> Step:
     return "operate", {"act": act, "number": number}
 
 
-PLAIN, CONTINUE = Wishes(), Wishes(error_policy="CONTINUE")
+PLAIN, CONTINUE, LATEST = Wishes(), Wishes(error_policy="CONTINUE"), Wishes(offset_reset="latest")
 
 
 @dataclass(frozen=True)
@@ -91,5 +91,23 @@ KNOWN = {
         ),
         r"committed \d+ before offset",
         Wishes(lost_offsets="CONTINUE", max_retries=5),
+    ),
+    "a drain ends while a transaction is open": KnownLife(
+        (live(Kind.GOOD), operate("transaction opened"), operate("deliver what is there"), live(ticks=[10.0] * 3)),
+        "it ended as caught up at 1",
+    ),
+    "a topic-partition is added while a connector of the latest records is stopped": KnownLife(
+        (live(Kind.GOOD), operate("kill"), operate("partition added", 1), live()),
+        r"committed \d+ before offset 0",
+        LATEST,
+    ),
+    "the brokers forget a group of the latest records": KnownLife(
+        (live(Kind.GOOD), operate("kill"), operate("group forgotten"), live(Kind.GOOD)),
+        r"committed \d+ before offset 1",
+        LATEST,
+    ),
+    "the brokers forget a group": KnownLife(
+        (live(Kind.GOOD), operate("kill"), operate("group forgotten"), live()),
+        "it begins at 0 without a word",
     ),
 }

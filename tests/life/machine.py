@@ -31,6 +31,7 @@ WISHES = st.builds(
     retry_interval_ms=st.sampled_from([1_000, 10_000]),
     lost_offsets=st.sampled_from(["STOP", "CONTINUE"]),
     tasks_max=st.sampled_from([None, 1]),
+    offset_reset=st.sampled_from(["earliest", "earliest", "latest"]),
 )
 KINDS = st.one_of(
     st.lists(st.sampled_from(list(Kind)), min_size=1, max_size=4),
@@ -164,6 +165,7 @@ class Life(RuleBasedStateMachine):
     def _start_another(self, machine: str) -> None:
         """On another machine, or on the same one, while the one before may run on."""
         self.world.promises.touched.add(Hand.GROUP)
+        self.world.promises.memory_lost |= machine != "first"
         another = Sink(self.world, machine, self.sink.wishes)
         another.start()
         if another.up:
@@ -190,6 +192,8 @@ class Life(RuleBasedStateMachine):
         """Nothing goes wrong any more, and an operator mends what the connector names: everything is delivered."""
         self.world.effects.forget()
         self.world.kafka.away = 0
+        for key in self.world.kafka.partitions():
+            self.world.kafka.log(key).end_transaction()
         self.world.target.heal()
         for sink in self.sinks[:-1]:
             sink.kill()

@@ -53,6 +53,9 @@ EXPLAINS: dict[str, set[Hand]] = {
 }
 """What a connector may stop for, by the name of its error; a record without a row beside these."""
 
+UNNOTED = {Hand.PROCESSES, Hand.BROKERS}
+"""What may come between a commit and the connector's note of it."""
+
 
 @dataclass
 class Acceptance:
@@ -91,10 +94,14 @@ class Promises:
     sender_is_current: bool = True
     begins_late: bool = False
     """With `auto.offset.reset=latest` the first start begins at the end."""
+    first_commit: int = 0
+    """The number of the commit that was the connector's first."""
     memory_lost: bool = False
     """The connector may not know any more what it delivered: files of its state were lost, or it is elsewhere."""
     stands: dict[PartitionKey, tuple[int, int]] = field(default_factory=dict)
     """Number of the topic, and the offset that the connector itself committed last."""
+    drain_ends: dict[PartitionKey, tuple[int, int]] = field(default_factory=dict)
+    """Number of the topic, and the end that Kafka had when the connector was told to deliver what is there."""
     forgotten: dict[PartitionKey, tuple[int, int]] = field(default_factory=dict)
     """What `stands` had of topic-partitions when brokers forgot the group, until the connector says so."""
     cuts_at_tick: Counter[PartitionKey] = field(default_factory=Counter)
@@ -118,6 +125,7 @@ class Promises:
     def group_forgotten(self) -> None:
         """Brokers forget all offsets of the group."""
         self.forgotten = {key: found for key, found in self.stands.items() if key in self.kafka.offsets}
+        self.drain_ends = {}
         self.may_cut_anew()
         self.touched.add(Hand.GROUP)
         self.kafka.offsets = {}
@@ -127,9 +135,14 @@ class Promises:
         for key in keys:
             self.forgotten.pop(key, None)
 
-    def caught_up(self, ends: dict[PartitionKey, tuple[int, int]]) -> None:
-        """The connector ended by itself as one that has delivered what was there at its start: number, end."""
-        for key, (number, end) in ends.items():
+    def drain_begins(self) -> None:
+        """Note the ends up to which the connector is to deliver before it ends by itself."""
+        topics = self.kafka.topics
+        self.drain_ends = {key: (topics[key[0]].number, self.kafka.log(key).end) for key in self.kafka.partitions()}
+
+    def caught_up(self) -> None:
+        """Judge a connector that ended by itself, as after the delivery of what was there at its start."""
+        for key, (number, end) in self.drain_ends.items():
             is_there = key in self.kafka.partitions() and self.kafka.topics[key[0]].number == number
             if is_there and (at := self.kafka.committed(key)) < end:
                 self._broke(f"{key}: it ended as caught up at {at}, and there were records up to {end}")
@@ -175,12 +188,14 @@ class Promises:
     def _begins(self, number: int, key: PartitionKey, offset: int) -> None:
         """Where the first start begins, and where it begins anew once the group was forgotten."""
         log = self.kafka.log(key)
-        if self.begins_late and self.kafka.is_first_commit and (self.memory_lost or not self.stands):
+        self.first_commit = self.first_commit if self.stands else self.kafka.commits
+        is_new = self.memory_lost or self.first_commit == self.kafka.commits
+        if self.begins_late and self.kafka.is_first_commit and is_new:
             self.passed |= {one.id for one in (*log.records, *log.deleted) if one.offset < offset}
         stood = self.forgotten.pop(key, None)
         if stood is not None and self.memory_lost:
             self.passed |= {one.id for one in log.deleted if one.offset < offset}
-        elif stood is not None and stood[0] == number and stood[1] != offset:
+        elif stood is not None and stood[0] == number and offset < stood[1] and not self.touched & UNNOTED:
             self._broke(f"{key}: the group was forgotten at {stood[1]}, and it begins at {offset} without a word")
         self.stands[key] = number, offset
 

@@ -41,13 +41,17 @@ class Wishes:
     retry_interval_ms: int = 10_000
     lost_offsets: Any = "STOP"
     tasks_max: int | None = None
+    offset_reset: Any = "earliest"
 
     def settings(self, tmp_dir: Path) -> SinkSettings:
         """The same as settings, with everything that takes time for nothing switched off."""
         return SinkSettings(
             "sink",
             KafkaSettings(
-                self.topics, None, "connect-sink", {}, lost_offsets=self.lost_offsets, tasks_max=self.tasks_max
+                *(self.topics, None, "connect-sink", {}),
+                lost_offsets=self.lost_offsets,
+                tasks_max=self.tasks_max,
+                offset_reset=self.offset_reset,
             ),
             FlushSettings(self.commit_bytes, self.commit_records, self.interval_ms),
             ShapeSettings(),
@@ -93,6 +97,8 @@ class Sink:
         """The program is started."""
         self._draining = draining
         self.world.starts += 1
+        self.world.promises.begins_late = self.wishes.offset_reset == "latest"
+        self.world.promises.drain_begins()
         settings = self.wishes.settings(self._folder / "tmp")
         run_folder = self.world.folder / f"run{self.world.starts}"
         self._connector = _Connector(self, settings, run_folder, until_caught_up=draining, background=at_once)
@@ -125,6 +131,7 @@ class Sink:
 
     def stop(self) -> None:
         """A stop in order, as by SIGTERM."""
+        self._draining = False
         if self._connector is not None:
             self._guarded(self._connector.request_stop)
         for _ in range(STOP_TICKS):
@@ -149,6 +156,8 @@ class Sink:
                 assert self._connector.failure is not None
                 self.failures.append(self._connector.failure)
                 self.world.promises.stopped(self._connector.failure)
+            elif self._draining:
+                self.world.promises.caught_up()
             self._close()
 
     def _die(self) -> None:

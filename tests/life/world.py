@@ -19,7 +19,7 @@ from parquet_sink.model.events import Event
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.rejected import Rejected
 from parquet_sink.parked.folder import ParkedFolder
-from parquet_sink.planner import first_timestamps, planner
+from parquet_sink.planner import first_timestamps, planner, start_offsets
 from parquet_sink.state.sqlite import SqliteStore
 from parquet_sink.targets import uploader
 from parquet_sink.task import range_attempt, range_flush, task
@@ -99,6 +99,7 @@ class World:
         ]:
             patch.setattr(module, name, of("removal", getattr(module, name)))
         patch.setattr(ParkedFolder, "append", of("parking", self._parking()))
+        patch.setattr(start_offsets, "forgotten_message", self._noticed_forgotten())
 
     def _noticed(self, name: str) -> Any:
         real = getattr(SqliteStore, name)
@@ -110,6 +111,16 @@ class World:
             real(store, events)
 
         return append_events
+
+    def _noticed_forgotten(self) -> Any:
+        real = start_offsets.forgotten_message
+
+        def forgotten_message(group: str, forgotten: dict[PartitionKey, tuple[int, int]]) -> str:
+            self.promises.forgotten_told(forgotten)
+            message: str = real(group, forgotten)
+            return message
+
+        return forgotten_message
 
     def _parking(self) -> Any:
         real = ParkedFolder.append
