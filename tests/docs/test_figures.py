@@ -7,7 +7,7 @@ import pytest
 
 from parquet_sink.addons.devkit.target import discard, faults, readout, server
 from parquet_sink.addons.formats.avro import schema as avro
-from parquet_sink.addons.formats.json_schema import decoder as json_schema
+from parquet_sink.addons.formats.json_schema import mapper as json_schema
 from parquet_sink.addons.formats.protobuf import compile as protoc
 from parquet_sink.addons.formats.protobuf import plan as protobuf
 from parquet_sink.convert.decoded import MAX_DEPTH, MAX_PRECISION
