@@ -3,23 +3,37 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 
 from parquet_sink import plugins
 from parquet_sink.config.key import Key, find
-from parquet_sink.connectors.connector_class import find_class
+from parquet_sink.connectors.connector_class import CONNECTOR_CLASSES, find_class
 from parquet_sink.net.settings import ENDPOINT
 from parquet_sink.plugins import BUILT_IN, TARGETS, PluginUnusable
 from parquet_sink.targets.target_class import PUSH, TARGET_CLASSES, TYPE, TargetClass, of_endpoint
 
 
 def keys_of(config: Mapping[str, str]) -> tuple[Key, ...]:
-    """Of a class that cannot be found, those of the default one. Raises nothing."""
+    """Of a class that cannot be found, those of the default one. Raises nothing.
+
+    Behind them stand the secret keys of all other classes: what a file kept of an earlier class stays a secret.
+    """
     own = find_class().keys
     with suppress(PluginUnusable):
         own = find_class(config["connector.class"].strip()).keys if "connector.class" in config else own
     with suppress(PluginUnusable):
         own = with_target(own, config)
-    return (*own, *_of_steps(config))
+    return (*own, *_of_steps(config), *_secrets_of_all())
+
+
+@cache
+def _secrets_of_all() -> tuple[Key, ...]:
+    """Return the secret keys of all connector classes that are installed."""
+    secrets: dict[str, Key] = {}
+    for name in plugins.names(CONNECTOR_CLASSES):
+        with suppress(PluginUnusable):
+            secrets |= {key.name: key for key in find_class(name).keys if key.secret}
+    return tuple(secrets.values())
 
 
 def with_target(keys: Sequence[Key], config: Mapping[str, str]) -> Sequence[Key]:

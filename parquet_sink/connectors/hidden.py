@@ -92,12 +92,14 @@ def _shown(name: str, text: str, keys: Collection[Key]) -> str:
 
 def _shown_to_all(name: str, text: str, keys: Collection[Key]) -> str:
     key = find(keys, name)
-    open_ = name == "connector.class" or (key is not None and not key.is_prefix and not key.secret)
+    open_ = name == "connector.class" or (key is not None and not key.is_prefix and not _is_secret(name, keys))
     plain = without_placeholders(text, _FILLED) == text
     return _shown(name, text, keys) if not text.strip() or (open_ and plain) else HIDDEN
 
 
 def _is_secret(name: str, keys: Collection[Key]) -> bool:
+    if any(key.secret and key.name == name for key in keys):
+        return True  # of an earlier class, whatever the one of now says of it
     key = find(keys, name)
     if key is None or (key.is_prefix and not key.secret):
         return is_secret_name(name) or (key is None and _is_misspelt(name, keys))

@@ -7,6 +7,7 @@ from typing import Final
 from parquet_sink.config.key import Key
 from parquet_sink.config.providers import without_placeholders
 from parquet_sink.config.report import Report
+from parquet_sink.connectors.destinations import find_moved
 from parquet_sink.connectors.hidden import in_clear
 from parquet_sink.worker.herder.errors import InvalidConnector
 from parquet_sink.worker_config.distributed import SEALED, SECRETS, DistributedSettings
@@ -18,6 +19,12 @@ _IN_CLEAR: Final = (
 )
 _MIXED: Final = (
     "It has a password in the clear beside placeholders, which cannot be sealed together; write one of them."
+)
+
+
+_MOVED: Final = (
+    "The sealed value in it was given for another destination: [{}] differs from what is stored. Write the password "
+    "again."
 )
 
 
@@ -37,13 +44,16 @@ class ConfigSecrets:
         """The configuration as it goes to the config topic. Raises InvalidConnector with all that is wrong.
 
         before: what is stored of the connector. A password that is the same keeps its sealed text, so that what is put
-        twice is the same; one that another key sealed is sealed again by the first. keys: all that are known of it.
+        twice is the same; one that another key sealed is sealed again by the first. A sealed value is asked for again
+        where it would be sent elsewhere. keys: all that are known of it.
         """
         report, stored, clear = Report(), dict(config), in_clear(config, keys)
         for name, text in config.items():
             try:
                 if has_sealed(text):
                     stored[name] = self._sealed_again(connector, name, text)
+                    if (moved := find_moved(config, before, name)) is not None:
+                        raise _Refused(_MOVED.format(moved))  # noqa: TRY301
                 elif name in clear:
                     stored[name] = self._password(connector, name, text, before.get(name, ""))
             except (_Refused, NotOpened) as error:

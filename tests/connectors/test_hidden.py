@@ -4,7 +4,7 @@ import pytest
 
 from parquet_sink.config.key import Key, Type
 from parquet_sink.connectors.class_keys import keys_of
-from parquet_sink.connectors.hidden import HIDDEN, hide, in_clear, restore, unknown
+from parquet_sink.connectors.hidden import HIDDEN, hide, hide_more, in_clear, restore, unknown
 from tests.messages import assert_says
 
 KEYS = (
@@ -125,3 +125,19 @@ def test_a_slip_in_a_key_of_ours_shows_no_password(name: str) -> None:
 def test_passwords_in_the_clear_are_found(name: str, text: str, clear: bool) -> None:
     """Where no config provider gives them; a user, a scheme and the rest of a JAAS configuration may stand around."""
     assert in_clear({name: text}, KEYS) == ((name,) if clear else ())
+
+
+@pytest.mark.parametrize("name", ["FileStreamSinkConnector", "FileStreamSourceConnector", "nowhere.Sink", "S3Sink"])
+def test_a_secret_of_an_earlier_class_stays_hidden(name: str) -> None:
+    """After a change of connector.class the salt of the old class is in no answer, and is a password for the topic."""
+    config = {"connector.class": name, "connect.ems.obfuscation.sha512.salt": "canary"}
+    for hiding in (hide, hide_more):
+        assert hiding(config, keys_of(config))["connect.ems.obfuscation.sha512.salt"] == HIDDEN
+    assert in_clear(config, keys_of(config)) == ("connect.ems.obfuscation.sha512.salt",)
+
+
+def test_a_class_cannot_show_what_is_a_secret_of_another() -> None:
+    """A key that one class declares as a text and another one as a secret is a secret."""
+    keys = (Key("connect.ems.salt", "", Type.STRING, ""), Key("connect.ems.salt", "", Type.PASSWORD, ""))
+    for hiding in (hide, hide_more):
+        assert hiding({"connect.ems.salt": "canary"}, keys) == {"connect.ems.salt": HIDDEN}

@@ -161,3 +161,60 @@ def test_a_password_beside_placeholders_cannot_be_sealed() -> None:
     (problem,) = _problems(_secrets(), {"token": "canary${env:A}"})
     assert_says(problem, "[token]", "in the clear", "beside placeholders", "write one")
     assert "canary" not in problem
+
+
+@pytest.mark.parametrize(
+    ("secret", "moved"),
+    [
+        ("connect.ems.authorization.key", "connect.ems.endpoint"),
+        ("connect.ems.authorization.key", "connect.ems.oauth2.token.url"),
+        ("connect.ems.authorization.key", "connect.ems.proxy.host"),
+        ("connect.ems.authorization.key", "connector.class"),
+        ("connect.ems.authorization.key", "connect.ems.tls.ca.file"),
+        ("connect.ems.notify.secret", "connect.ems.notify.url"),
+        ("connect.ems.archive.secret.key", "connect.ems.archive.url"),
+        ("value.converter.basic.auth.user.info", "value.converter.schema.registry.url"),
+        ("value.converter.basic.auth.user.info", "value.converter"),
+        ("value.converter.basic.auth.user.info", "connect.ems.proxy.port"),
+        ("consumer.override.sasl.jaas.config", "consumer.override.bootstrap.servers"),
+        ("consumer.override.sasl.jaas.config", "consumer.override.security.protocol"),
+        ("transforms.mask.token", "transforms.mask.type"),
+    ],
+)
+@pytest.mark.parametrize("change", ["other", "removed", "added", "created"])
+def test_a_sealed_value_is_asked_for_again_where_it_would_be_sent_elsewhere(
+    secret: str, moved: str, change: str
+) -> None:
+    """The message names the key that differs; the password written again is taken, and is sealed anew."""
+    secrets, keys = _secrets(), (Key(secret, "", Type.PASSWORD, ""),)
+    before = secrets.stored("orders", {secret: "canary", moved: "one", "topics": "a"}, {}, keys)
+    config = {**before, moved: "two"}
+    if change == "removed":
+        del config[moved]
+    elif change == "added":
+        config, before = before, {name: text for name, text in before.items() if name != moved}
+    elif change == "created":
+        config, before = before, {}
+    with pytest.raises(InvalidConnector) as told:
+        secrets.stored("orders", config, before, keys)
+    (problem,) = told.value.problems
+    assert_says(problem, f"Invalid [{secret}]", f"[{moved}] differs from what is stored", "Write the password again")
+    stored = secrets.stored("orders", {**config, secret: "canary"}, before, keys)
+    assert "canary" not in stored[secret]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"topics": "b"},
+        {"value.converter.schema.registry.url": "http://other"},
+        {"connect.ems.commit.records": "5"},
+        {"transforms.mask.type": "other"},
+    ],
+)
+def test_a_sealed_value_stays_where_other_keys_change(other: Mapping[str, str]) -> None:
+    """What has nothing to do with where it is sent, or is for the secrets of another part, asks for nothing."""
+    secrets, keys = _secrets(), (Key("connect.ems.authorization.key", "", Type.PASSWORD, ""),)
+    config = {"connect.ems.authorization.key": "canary", "connect.ems.endpoint": "https://a"}
+    before = secrets.stored("orders", config, {}, keys)
+    assert secrets.stored("orders", {**before, **other}, before, keys) == {**before, **other}
