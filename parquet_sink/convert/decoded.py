@@ -29,7 +29,7 @@ a number, a list, a map) is handed on as it is, and what follows judges it.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol, TypeVar, runtime_checkable
+from typing import Final, Protocol, Self, TypeVar, runtime_checkable
 
 import pyarrow as pa
 
@@ -64,6 +64,23 @@ class Float32(float):
     """Likewise a fraction, which 32 bits hold."""
 
     __slots__ = ()
+
+
+class LongFraction(float):
+    """A fraction of a record without a schema that 64 bits round, where it becomes text; text: as it is written.
+
+    It stands in lists, and in records that become text as a whole, of topics without transforms.
+    """
+
+    __slots__ = ("text",)
+
+    def __new__(cls, number: float, text: str) -> Self:
+        """Keep both."""
+        fraction = super().__new__(cls, number)
+        fraction.text = text
+        return fraction
+
+    text: str
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,16 @@ import pyarrow.compute as pc
 
 from parquet_sink.config.key import ems
 from parquet_sink.convert.arrays import either, reinterpreted
-from parquet_sink.convert.decoded import Float32, InferredColumns, Int32, Piece, SchemaColumns, Tree, Untyped
+from parquet_sink.convert.decoded import (
+    Float32,
+    InferredColumns,
+    Int32,
+    LongFraction,
+    Piece,
+    SchemaColumns,
+    Tree,
+    Untyped,
+)
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json.exact import text_of
 from parquet_sink.model.rejected import Stage
@@ -37,7 +46,7 @@ from parquet_sink.rows.schema.arrow_types import conformed
 from parquet_sink.rows.settings import ShapeSettings
 
 _NAMES = {
-    **dict.fromkeys((int, float, Int32, Float32), "a number"),
+    **dict.fromkeys((int, float, Int32, Float32, LongFraction), "a number"),
     list: "a list",
     str: "text",
     bool: "a boolean",

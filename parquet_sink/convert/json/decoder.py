@@ -12,7 +12,6 @@ from contextlib import suppress
 from typing import TypeAlias
 
 import numpy as np
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -29,7 +28,15 @@ from parquet_sink.convert.decoded import (
     one_by_one,
 )
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.json.exact import is_plain, load, parse, parse_any
+from parquet_sink.convert.json.exact import (
+    is_plain,
+    load,
+    parse,
+    parse_any,
+    text_of,
+    with_digits,
+    with_digits_in_lists,
+)
 from parquet_sink.convert.json.fallback import absent, read_most
 from parquet_sink.convert.json.fast import has_empty_object, has_signed_integer_zero
 from parquet_sink.convert.json.lists import with_lists_as_text
@@ -102,10 +109,10 @@ class JsonTrees:
             return parse_any(value)
         if not self._anything:
             return parse(value)
-        found = parse_any(value)
+        found = with_digits(parse_any(value), value)
         if isinstance(found, dict) and found:
             return found
-        return found if isinstance(found, str) else orjson.dumps(found).decode()
+        return found if isinstance(found, str) else text_of(found)
 
 
 class Gathered:
@@ -144,7 +151,7 @@ class Gathered:
         if loaded is None or not is_plain(loaded.values(), 1):
             self._parse(index)
         else:
-            self.trees[index] = loaded
+            self._add_tree(index, loaded)
         return self.trees.get(index)
 
     def take(self, batch: pa.RecordBatch, which: np.ndarray, mask: pa.BooleanArray | None) -> None:
@@ -163,8 +170,17 @@ class Gathered:
             self._which.append(which)
 
     def _tree_of(self, which: np.ndarray) -> Callable[[int], Tree]:
-        values = self.values
-        return lambda row: parse(values[which[row]].as_py())
+        values, any_tree = self.values, self._any_tree
+
+        def read_tree(row: int) -> Tree:
+            value = values[which[row]].as_py()
+            return parse(value) if any_tree else with_digits_in_lists(parse(value), value)
+
+        return read_tree
+
+    def _add_tree(self, index: int, tree: Tree) -> None:
+        """Add a valid tree. Transforms may look at what is in lists, and know plain fractions alone."""
+        self.trees[index] = tree if self._any_tree else with_digits_in_lists(tree, self.values[index].as_py())
 
     def _parse(self, index: int) -> None:
         value = self.values[index].as_py()
@@ -174,7 +190,7 @@ class Gathered:
             self.invalid[index] = str(error)
             return
         if isinstance(found, dict) and found:
-            self.trees[index] = found
+            self._add_tree(index, found)
         elif found is not None:
             self._others[index] = found
 

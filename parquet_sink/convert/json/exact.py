@@ -5,7 +5,9 @@ finite, text without lone surrogates, of equal keys the last one.
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator
+from decimal import Decimal, InvalidOperation
 from math import isfinite, isnan
 from typing import Any, cast
 
@@ -15,7 +17,7 @@ import pyarrow as pa
 
 from parquet_sink.config.key import ems
 from parquet_sink.convert.arrays import BYTE_ORDER_MARK
-from parquet_sink.convert.decoded import MAX_DEPTH, Float32, Tree
+from parquet_sink.convert.decoded import MAX_DEPTH, Float32, LongFraction, Tree
 from parquet_sink.convert.invalid import InvalidValue, Path, show
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
@@ -48,6 +50,39 @@ def parse_any(value: bytes) -> object:
         is_container = isinstance(found, dict | list)
         _explain(found if is_container else [found], value if is_container else b"[" + value + b"]")
     return found
+
+
+_MAY_BE_ROUNDED = re.compile(rb"(?=[0-9.]{17})[0-9]+\.[0-9]|[0-9]{17}[0-9]*[eE]|[eE]-[0-9]{3}")
+_SPACE = b" \t\r\n"
+
+
+def with_digits(tree: Any, text: bytes) -> Any:
+    """Return a valid tree with a LongFraction for each fraction that it has rounded. text: what it was parsed from."""
+    if _MAY_BE_ROUNDED.search(text) is None:
+        return tree
+    if orjson.dumps(tree).translate(None, _SPACE) == text.translate(None, _SPACE):
+        return tree
+    return json.loads(text.decode(), parse_float=_to_fraction)
+
+
+def with_digits_in_lists(tree: Tree, text: bytes) -> Tree:
+    """Return the same, but with plain fractions outside lists, where their columns are doubles."""
+    return _round_outside_lists(with_digits(tree, text)) if b"[" in text else tree
+
+
+def _to_fraction(text: str) -> float:
+    number = float(text)
+    try:
+        is_exact = repr(number) == text or Decimal(repr(number)) == Decimal(text)
+    except InvalidOperation:  # an exponent that Decimal has not
+        is_exact = False
+    return number if is_exact else LongFraction(number, text)
+
+
+def _round_outside_lists(tree: Any) -> Any:
+    if type(tree) is dict:
+        return {name: _round_outside_lists(below) for name, below in tree.items()}
+    return float(tree) if type(tree) is LongFraction else tree
 
 
 def load(value: bytes) -> Any:
@@ -153,8 +188,10 @@ def _finite(tree: object) -> object:
     return {name: _finite(one) for name, one in tree.items()} if type(tree) is dict else tree
 
 
-def _number(value: object) -> float:
+def _number(value: object) -> float | orjson.Fragment:
     """Of what orjson does not know. A fraction of 32 bits has as few digits as tell it from others of these."""
+    if isinstance(value, LongFraction):
+        return orjson.Fragment(value.text)
     if isinstance(value, Float32):
         return float(str(np.float32(value)))
     if not isinstance(value, pa.Scalar):

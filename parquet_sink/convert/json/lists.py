@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.convert.decoded import MAX_DEPTH, Tree
-from parquet_sink.convert.json.exact import is_plain
+from parquet_sink.convert.json.exact import is_plain, text_of, with_digits
 from parquet_sink.convert.json.fast import extension
 from parquet_sink.process.native import is_turned_off
 
@@ -103,6 +103,7 @@ def with_lists_as_text(
     """
     if values.nbytes > _MOST_BYTES:
         return values
+    keep_digits = not told_apart
     most_paths = len(known.paths) if rewrite is None else _MOST_PATHS
     told_apart = told_apart or rewrite is not None
     names = [
@@ -112,9 +113,11 @@ def with_lists_as_text(
     ]
     naming = str.lower if lower else str
 
-    def string_of(tree: object, raw: bytes, start: int) -> bytes | None:
+    def string_of(tree: object, text: bytes, raw: bytes, start: int) -> bytes | None:
+        if keep_digits:
+            tree = with_digits(tree, text)
         if rewrite is None:
-            return b"null" if discard else orjson.dumps(orjson.dumps(tree).decode())
+            return b"null" if discard else orjson.dumps(text_of(tree))
         paths = known.paths.get(_name_before(raw, start), ())
         found = {_rewritten(tree, path, rewrite, discard, naming) for path in paths}
         return found.pop() if len(found) == 1 else None
@@ -154,7 +157,7 @@ def _rewritten(tree: object, path: Names, rewrite: Rewrite, discard: bool, namin
     found: Any = rewrite(reduce(lambda below, step: {step: below}, reversed(path), tree))  # type: ignore[arg-type]
     if discard:
         return b"null"
-    return orjson.dumps(orjson.dumps(reduce(lambda below, step: below[naming(step)], path, found)).decode())
+    return orjson.dumps(text_of(reduce(lambda below, step: below[naming(step)], path, found)))
 
 
 def _name_before(raw: bytes, start: int) -> bytes:
@@ -164,11 +167,11 @@ def _name_before(raw: bytes, start: int) -> bytes:
 
 
 def _with_cut_lists(
-    values: pa.BinaryArray, names: list[bytes], room: int, string_of: Callable[[object, bytes, int], bytes | None]
+    values: pa.BinaryArray, names: list[bytes], room: int, string_of: Callable[..., bytes | None]
 ) -> Cut:
     """Lists of these names are parsed alone, each in Python.
 
-    room: levels that a list and what is in it may have. string_of: a list, all bytes, and where in them it begins.
+    room: levels that a list and what is in it may have. string_of: a list, its text, all bytes, its place in them.
     """
     _, ends, content = values.buffers()
     offsets = np.frombuffer(ends, np.int32)[values.offset : values.offset + len(values) + 1]
@@ -259,7 +262,7 @@ def _strings(
             is_deep = size > 2 * room and sum(raw.count(one, start, start + size) for one in (b"[", b"{")) > room
             is_certain = not (is_odd or is_deep or size != stop - start)
             if is_certain or is_plain(tree, MAX_DEPTH - room + 1):
-                string = string_of(tree, raw, start)
+                string = string_of(tree, raw[start : start + size], raw, start)
         except (ValueError, TypeError, RecursionError):
             pass  # no JSON, or nothing that is written, or rewritten
         found.append(string)

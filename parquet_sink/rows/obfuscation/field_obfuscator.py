@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from parquet_sink.config.key import ems
 from parquet_sink.convert.arrays import reinterpreted
-from parquet_sink.convert.decoded import Float32, Int32, Tree
+from parquet_sink.convert.decoded import Float32, Int32, LongFraction, Tree
 from parquet_sink.convert.invalid import InvalidValue, NotObfuscated, show
 from parquet_sink.rows.obfuscation.methods import FreshSalt, TextObfuscator, fresh_uuid
 from parquet_sink.rows.schema.arrow_types import entries, spans
@@ -331,6 +331,7 @@ _TREE_KINDS: Mapping[type, str] = {
     float: "a number",
     Int32: "a number",
     Float32: "a number",
+    LongFraction: "a number",
     dict: "an object",
     list: "a list",
     pa.Date32Scalar: "a date",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from parquet_sink.convert.decoded import Decoded, InferredColumns, Reading, Untyped
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json.decoder import JsonDecoder
-from parquet_sink.convert.json.exact import parse
+from parquet_sink.convert.json.exact import parse, text_of
 from parquet_sink.convert.json.profile import JsonProfile
 
 CLEAN = [b'{"id": %d, "name": "n%d"}' % (number, number) for number in range(2_000)]
@@ -141,3 +141,20 @@ def test_lists_are_told_also_of_a_block_after_which_the_decoder_learns_anew() ->
     assert rows.rows[0].as_py()["a"] == "[1]"
     assert rows.lists == {"a"}
     assert decoder.learned is None or b'"a"' not in decoder.learned
+
+
+@pytest.mark.parametrize("count", [1, 300])
+def test_lists_have_the_digits_of_their_fractions(count: int) -> None:
+    """However many records are read at once, a list's text has the digits that a double rounds, and so has a chunk."""
+    value = b'{"a":0.12345678901234567890,"l":[ 0.12345678901234567890 ]}'
+    values = pa.array([value] * count, pa.binary())
+    for piece in JsonDecoder(Reading(), None).decode(values).pieces:
+        texts = (
+            [row["l"] for row in piece.rows.to_pylist()]
+            if isinstance(piece, InferredColumns)
+            else [text_of(tree["l"]) for tree in piece.trees if isinstance(tree, dict)]
+        )
+        assert set(texts) == {"[0.12345678901234567890]"}
+    (chunks,) = JsonDecoder(Reading(as_trees=True, anything=True), None).decode(values).pieces
+    assert isinstance(chunks, Untyped)
+    assert {text_of(tree) for tree in chunks.trees} == {value.decode().replace(" ", "")}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from parquet_sink.convert.decoded import MAX_DEPTH
 from parquet_sink.convert.invalid import InvalidValue, show
-from parquet_sink.convert.json.exact import parse, parse_any, walk
+from parquet_sink.convert.json.exact import parse, parse_any, text_of, walk, with_digits_in_lists
 from tests.messages import saying
 
 json_values = st.recursive(
@@ -142,3 +142,31 @@ def test_paths_are_shown_safely() -> None:
 def test_walk_goes_in_order() -> None:
     """Containers come before what they hold, fields in their order."""
     assert [show(path) for path, _ in walk({"b": {"x": [1, {}]}, "a": 2})] == ["b", "b.x", "b.x[0]", "b.x[1]", "a"]
+
+
+LONG = [b"0.12345678901234567890", b"-12345678901234567890.5", b"1e-400", b"123456789012345678e5", b"3e-324"]
+
+
+@pytest.mark.parametrize("number", LONG)
+def test_a_rounded_fraction_keeps_its_digits_in_a_list(number: bytes) -> None:
+    """In a list, at any depth, it is written as it was; elsewhere it is the double that its column holds."""
+    value = b'{"a":' + number + b',"b":[{"c":[' + number + b", 0.1]}]}"
+    tree = with_digits_in_lists(parse(value), value)
+    assert type(tree["a"]) is float
+    assert tree == parse(value)
+    assert text_of(tree["b"]) == f'[{{"c":[{number.decode()},0.1]}}]'
+
+
+@pytest.mark.parametrize(
+    "number", ["0.1000000000000000000000", "0.30000000000000004", "-0.00000000000000000000", "1e-300"]
+)
+def test_an_exact_fraction_has_its_shortest_text(number: str) -> None:
+    """A fraction that a double holds is written as before, however many digits it has."""
+    value = b'{"b":[' + number.encode() + b"]}"
+    assert text_of(with_digits_in_lists(parse(value), value)) == text_of(parse(value))
+
+
+def test_an_exponent_beyond_all_bounds_takes_no_time() -> None:
+    """A number with an exponent of many digits is kept without being made longer."""
+    value = b'{"b":[1e-99999999999999999999]}'
+    assert text_of(with_digits_in_lists(parse(value), value)["b"]) == "[1e-99999999999999999999]"
