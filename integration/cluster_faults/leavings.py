@@ -20,7 +20,6 @@ from integration.cluster_faults.link import Link
 from integration.cluster_faults.workers import ASK_S, Workers
 from integration.oracle.judge import files_of
 from integration.s3.server import ACCESS_KEY, REGION, SECRET_KEY, S3Server
-from integration.sink_process import connector
 from parquet_sink.addons.devkit.broker import Broker
 from parquet_sink.addons.devkit.target.client import TargetClient
 from tests.notify.receiver import Receiver
@@ -68,14 +67,23 @@ class Leavings:
 
     def configs(self) -> dict[str, dict[str, str]]:
         """Return configurations by name, once their topics are there."""
-        for topic in (SINK, f"{SINK}-dead", SOURCE):
+        for topic in (SINK, SOURCE):
             self._broker.create_topic(topic, 1)
-        sink = connector(SINK, self._endpoint, self._tmp, SINK.upper())
-        sink = {key: text for key, text in sink.items() if not key.startswith(("errors.", "transforms", "predicates"))}
         string = "org.apache.kafka.connect.storage.StringConverter"
         source = {"connector.class": "FileStreamSource", "file": str(self._file), "topic": SOURCE}
-        own = {
-            "connect.ems.data.primary.key": "n",
+        sink = {
+            "connector.class": "com.celonis.kafka.connect.ems.sink.EmsSinkConnector",
+            "topics": SINK,
+            "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+            "value.converter.schemas.enable": "false",
+            "connect.ems.endpoint": self._endpoint,
+            "connect.ems.authorization.key": "AppKey demo",
+            "connect.ems.target.table": SINK.upper(),
+            "connect.ems.commit.size.bytes": "1000000",
+            "connect.ems.commit.records": "500",
+            "connect.ems.commit.interval.ms": "1000",
+            "connect.ems.tmp.dir": str(self._tmp),
+            "connect.ems.retry.interval": "1000",
             "connect.ems.error.policy": "CONTINUE",
             "connect.ems.flattener.jsonblob.chunks": "1",
             "connect.ems.data.fallback.varchar.length": "40",
@@ -89,7 +97,7 @@ class Leavings:
             "connect.ems.s3.secret.access.key": SECRET_KEY,
             "connect.ems.notify.url": self._receiver.url,
         }
-        return {SINK: {**sink, **own}, SOURCE: {"name": SOURCE, **source, "value.converter": string}}
+        return {SINK: {"name": SINK, **sink}, SOURCE: {"name": SOURCE, **source, "value.converter": string}}
 
     def start(self) -> None:
         """Begin with the load."""
