@@ -6,6 +6,7 @@ from typing import TypeAlias
 from parquet_sink.convert.invalid import Path
 from parquet_sink.convert.typed_json.types import (
     OTHERS,
+    DecimalKind,
     Kind,
     ListKind,
     MapKind,
@@ -24,7 +25,7 @@ def build_finder(kind: Kind, *, strict: bool = False) -> Find | None:
 
     strict: what does not fit its kind is left out, too. Elsewhere such values are refused.
     """
-    build = _strict_finder if strict else build_finder
+    build = build_strict_finder if strict else build_finder
     if isinstance(kind, StructKind):
         return _struct_finder(kind, build)
     if isinstance(kind, UnionKind):
@@ -50,7 +51,8 @@ def _struct_finder(kind: StructKind, build: Callable[[Kind], Find | None]) -> Fi
         if not keeps_all and not names.issuperset(value):
             paths = [(name,) for name in value if name not in names]
         for name, find in below:
-            paths += [(name, *path) for path in find(value.get(name))]
+            if isinstance(inner := value.get(name), dict | list) and (found := find(inner)):
+                paths += [(name, *path) for path in found]
         return paths
 
     return find_in_struct if below or not keeps_all else None
@@ -58,19 +60,31 @@ def _struct_finder(kind: StructKind, build: Callable[[Kind], Find | None]) -> Fi
 
 def _union_finder(kind: UnionKind) -> Find | None:
     """A field is left out where each branch leaves it out, or cannot have it."""
-    finders = [_strict_finder(branch.slot.kind) for branch in kind.fields]
+    containers = [
+        branch.slot.kind for branch in kind.fields if not isinstance(branch.slot.kind, ScalarKind | DecimalKind)
+    ]
+    finders = [build_strict_finder(branch) for branch in containers]
 
     def find_in_union(value: object) -> Iterable[Path]:
-        left_out = [dict.fromkeys(find(value)) for find in finders if find is not None]
+        if not isinstance(value, dict | list):
+            return ()
+        left_out: list[dict[Path, None]] = []
+        for find in finders:
+            paths = {} if find is None else dict.fromkeys(find(value))
+            if not paths:
+                return ()
+            left_out.append(paths)
         return [path for paths in left_out for path in paths if all(_covers(others, path) for others in left_out)]
 
-    return None if None in finders else find_in_union
+    return find_in_union if containers and None not in finders else None
 
 
-def _strict_finder(kind: Kind) -> Find | None:
-    """Return a finder that says of an object or a list that a kind cannot have that all of it is left out."""
+def build_strict_finder(kind: Kind) -> Find | None:
+    """Return what finds, too, an object or a list that a kind cannot have; its path is that of the whole."""
     if kind == TextKind():
         return None
+    if isinstance(kind, ScalarKind | DecimalKind):
+        return lambda value: ((),) if isinstance(value, dict | list) else ()
     find = build_finder(kind, strict=True)
 
     def find_strictly(value: object) -> Iterable[Path]:
@@ -92,7 +106,7 @@ def _may_take(kind: Kind, json_type: type) -> bool:
     if isinstance(kind, TextKind):
         return kind.content == "anything" or (kind.content == "list") == (json_type is list)
     is_object = isinstance(kind, StructKind) or (isinstance(kind, MapKind) and kind.form == "object")
-    return not isinstance(kind, ScalarKind) and is_object == (json_type is dict)
+    return is_object == (json_type is dict)
 
 
 def _elements_finder(find: Find | None, inside: Callable[[object], Iterable[object]]) -> Find | None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 
 from parquet_sink.convert.invalid import Path, Unfit, show
+from parquet_sink.convert.typed_json.left_out import build_strict_finder
 from parquet_sink.convert.typed_json.types import (
     MILLIS_PER_DAY,
     OTHERS,
@@ -54,11 +55,13 @@ def union_reader(kind: UnionKind, readers: list[Callable[[object], object]]) -> 
     """Return the reader of a union. readers: one for each of its branches."""
     branches = kind.fields
     may_overlap = sum(not isinstance(branch.slot.kind, ScalarKind | DecimalKind) for branch in branches) > 1
+    finders = [build_strict_finder(branch.slot.kind) if may_overlap else None for branch in branches]
 
     def read_union(value: object) -> object:
         index = _branch_of(branches, value)
         row = {branches[index].name: readers[index](value)}
-        if may_overlap and isinstance(value, dict | list):
+        find = finders[index]
+        if find is not None and isinstance(value, dict | list) and any(True for _ in find(value)):
             _add_branches(row, index, value)
         return row
 

@@ -469,6 +469,18 @@ def test_fields_that_are_left_out_are_warned_of_once(count: int, caplog: pytest.
     assert_says(message, "schema id 1", LEAVING_OUT, "x, p.y", "value.converter.preserve.additional.properties=true")
 
 
+def test_fields_are_looked_for_only_where_some_may_be_left_out() -> None:
+    """Decimals that are written as numbers make the fast reader ignore fields in their first block alone."""
+    price = {"type": "number", "title": DECIMAL, "connect.parameters": {"scale": "2"}}
+    made = decoder(registered({"type": "object", "properties": {"price": price}}), SETTINGS)
+    values = pa.array([b'{"price":1.25}'] * 100, pa.binary())
+    ignores = []
+    for _ in range(3):
+        assert len(rows(made.decode(values))) == 100
+        ignores.append(made._reader.ignores)  # type: ignore[attr-defined]
+    assert ignores == [True, False, False]
+
+
 @pytest.mark.parametrize("count", [1, 200])
 def test_fields_that_the_schema_does_not_name_may_be_kept(count: int, caplog: pytest.LogCaptureFixture) -> None:
     """With preserve.additional.properties=true they are JSON text, unless the schema forbids them."""

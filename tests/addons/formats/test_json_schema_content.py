@@ -111,14 +111,14 @@ class Documents:
         chance, schemas = self._chance, find_schemas(schema, self._definitions)
         types = [
             name
-            for one in schemas
-            for name in ([one["type"]] if isinstance(one.get("type"), str) else one.get("type", ()))
+            for described in schemas
+            for name in ([described["type"]] if isinstance(described.get("type"), str) else described.get("type", ()))
         ]
-        if any("properties" in one for one in schemas):
+        if any("properties" in described for described in schemas):
             types += ["object", "object"]
         if not types or depth == 0:
-            values = [one["const"] for one in schemas if "const" in one]
-            values += [value for one in schemas for value in one.get("enum", ())]
+            values = [described["const"] for described in schemas if "const" in described]
+            values += [value for described in schemas for value in described.get("enum", ())]
             if values:
                 return chance.choice(values)
             types = ["string"] if depth == 0 else ["string", "integer", "object", "array", "number"]
@@ -128,7 +128,7 @@ class Documents:
         if chosen == "object":
             return self._make_object(schemas, depth)
         if chosen == "array":
-            items = [one["items"] for one in schemas if "items" in one] or [True]
+            items = [described["items"] for described in schemas if "items" in described] or [True]
             return [self.make(chance.choice(items), depth - 1) for _ in range(chance.randint(0, 3))]
         self._count += 1
         return {"string": f"v{self._count}", "integer": self._count, "number": self._count + 0.5, "null": None}.get(
@@ -138,13 +138,15 @@ class Documents:
     def _make_object(self, schemas: list[dict[str, Any]], depth: int) -> dict[str, Any]:
         chance = self._chance
         members: dict[str, Any] = {}
-        for one in schemas:
-            for name, below in one.get("properties", {}).items():
+        for described in schemas:
+            for name, below in described.get("properties", {}).items():
                 if chance.random() < 0.6:
                     members[name] = self.make(below, depth - 1)
         for name in UNNAMED:
             if chance.random() < 0.25:
-                given = [one["additionalProperties"] for one in schemas if "additionalProperties" in one]
+                given = [
+                    described["additionalProperties"] for described in schemas if "additionalProperties" in described
+                ]
                 members.setdefault(name, self.make(chance.choice(given or [True]), depth - 1))
         return members
 
