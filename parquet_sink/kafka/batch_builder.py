@@ -258,8 +258,8 @@ def headers_of(messages: Sequence[Message]) -> list[Sequence[Header] | None]:
 def reject_size(offset: int, size: int, limit: int) -> Unread:
     """Return why a record of this size is not processed."""
     reason = (
-        f"it has {size:,} bytes, more than [{RECORD_MAX}]={limit}; raise that key, to which its value, key and the "
-        f"headers that are used count"
+        f"it has {size:,} bytes, more than [{RECORD_MAX}]={limit}; raise that key (value, key and the headers that "
+        f"are used count)"
     )
     return Unread(reason, offset + 1, size)
 
