@@ -28,7 +28,17 @@ BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
 def without_byte_order_marks(texts: pa.BinaryArray) -> pa.BinaryArray:
-    """Return the texts without the mark that some editors and libraries put before UTF-8."""
+    """Return the texts without the mark that some editors and libraries put before UTF-8.
+
+    First bytes are looked at before Arrow compares, which takes longer.
+    """
+    _, offsets, data = texts.buffers()
+    if not len(texts) or data is None or not data.size:
+        return texts
+    starts = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts)]
+    first = np.frombuffer(data, np.uint8)[np.minimum(starts, data.size - 1)]
+    if not (first == BYTE_ORDER_MARK[0]).any():
+        return texts
     marked = pc.starts_with(texts, BYTE_ORDER_MARK)
     if not pc.any(marked).as_py():
         return texts
