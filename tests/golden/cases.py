@@ -69,7 +69,7 @@ _OPTIONS: Final[Mapping[str, Sequence[str]]] = {
     ),
     "json_schema": (
         *("use.optional.for.nonrequired=true", "generalized.sum.type.support=true", "flatten.singleton.unions=false"),
-        "decimal.format=NUMERIC",
+        *("decimal.format=NUMERIC", "preserve.additional.properties=true"),
     ),
     "protobuf": (
         *("generate.index.for.unions=false", "flatten.unions=true", "int.for.enums=true"),
