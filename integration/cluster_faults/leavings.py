@@ -132,7 +132,8 @@ class Leavings:
                     toggled_s, away = now_s, not away
                     (self._archive.cut if away else self._archive.mend)()
                     self._receiver.answers = [(503 if away else 204, {})]
-                if now_s - rotated_s >= ROTATE_S and self._received >= set(range(rotated_at)):
+                begun = bool(self._received)  # a file that is renamed before the source begins is nobody's
+                if begun and now_s - rotated_s >= ROTATE_S and self._received >= set(range(rotated_at)):
                     rotated_s, rotated_at = now_s, self.lines
                     self._file.rename(self._file.with_name(f"lines.txt.{rotated_at}"))
                     self._append()
