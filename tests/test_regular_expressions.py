@@ -36,10 +36,8 @@ METHODS: Final = ("match", "fullmatch", *ANYWHERE)
 USUAL: Final = "a0 \t\n\"'\\/.:-_A%{}[]()é"
 NOT_WRITTEN_OUT: Final[Mapping[str, str]] = {
     "cli/documentation.py": "code in the help of options, which is ours",
-    "connectors/reading.py": "topics.regex",
     "addons/devkit/demo/stage.py": "one of the two that stand above it",
     "kafka/settings.py": "topics.regex",
-    "notify/settings.py": "topics.regex",
     "addons/page/frame.py": "paths of screens, which are ours",
 }
 """Where a pattern is not written out; a user's own meets names of topics, of 249 characters at most."""

@@ -52,7 +52,9 @@ def parse_any(value: bytes) -> object:
     return found
 
 
-_MAY_BE_ROUNDED = re.compile(rb"(?=[0-9.]{17})[0-9]+\.[0-9]|[0-9]{17}[0-9]*[eE]|[eE]-[0-9]{3}")
+_MAY_BE_ROUNDED = re.compile(
+    rb"(?<![0-9])[0-9](?:(?=[0-9.]{16})[0-9]*+\.[0-9]|[0-9]{16}[0-9]*+[eE])|[eE]-[0-9]{3}"  # once for a run of digits
+)
 _SPACE = b" \t\r\n"
 
 
