@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -190,9 +191,9 @@ def test_rows_are_in_the_transaction_of_the_offset(
     )
     consumer.subscribe([state_topic])
     with closing(consumer):
-        while (message := consumer.poll(1.0)) is None:
-            pass
-    assert message.key() == f"{settings.name}/planned/{topic}/0".encode()
+        messages = (message for message in iter(partial(consumer.poll, 1.0), consumer) if message is not None)
+        planned_key = f"{settings.name}/planned/{topic}/0".encode()
+        message = next(message for message in messages if message.key() == planned_key)
     row = json.loads(message.value() or b"")
     assert (row["version"], row["start"], row["end"]) == (1, planned.start, planned.end)
 

@@ -206,7 +206,7 @@ _JSON_SCHEMA: Final = {
     ),
     "deep": _payload(lambda document: _DEEP_JSON, "depth limit exceeded"),
     "other kind": _schema("AVRO", '"long"', b"\x00", "registered as AVRO", "reads JSON"),
-    "no schema": _schema("JSON", '{"type": 7}', b"{}", "the JSON Schema"),
+    "no schema": _schema("JSON", '{"type": 7}', b"{}", "the JSON Schema", "a type that"),
     "deep schema": _schema("JSON", _nested_json(101), b"{}", "100 levels"),
     "doubling schema": _schema("JSON", _doubling_json(), b"{}", "more than 2,500 fields"),
     "bottomless schema": _schema("JSON", _nested_json(300), b"{}", "100 levels"),

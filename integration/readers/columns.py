@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from integration.readers.samples import Sample, Value, float32, unscaled
+from integration.readers.samples import Sample, Value, float32
 
 MAX_SHARED_PRECISION: Final = 38
 
@@ -178,8 +178,7 @@ def _scalar(found: object, arrow: pa.DataType) -> Value:
     if pa.types.is_binary(arrow):
         return base64.b64decode(str(found), validate=True)
     if pa.types.is_decimal(arrow):
-        digits = base64.b64decode(str(found), validate=True)
-        return unscaled(int.from_bytes(digits, "big", signed=True), arrow.scale)
+        return Decimal(str(found))
     kinds: dict[str, Callable[[str], float]] = {"float": lambda text: float32(float(text)), "double": float}
     if str(arrow) in kinds:
         assert isinstance(found, float) or found in ("NaN", "Infinity", "-Infinity")

@@ -11,8 +11,8 @@ from typing import Final
 
 from parquet_sink.files import naming
 
-_BESIDE: Final = ("", "-wal", "-shm", "-journal", ".new")
-"""Endings of what SQLite, or a file that is being replaced, has beside it."""
+_BESIDE: Final = ("", "-wal", "-shm", "-journal", ".new", ".damaged")
+"""Endings of what SQLite, a file that is being replaced, or a damaged history has beside it."""
 
 
 class AtMove(StrEnum):

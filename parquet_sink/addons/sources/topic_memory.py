@@ -67,7 +67,7 @@ class TopicMemory(MemoryFile):
         try:
             place = self._storage.read(self._name)[PARTITION]
             return int(str(place["version"])), json.loads(str(place["entries"]))
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, RecursionError):
             return 0, []
 
     def _write_topic(self, version: int, entries: Sequence[MemoryEntry]) -> None:

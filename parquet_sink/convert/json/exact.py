@@ -62,6 +62,7 @@ def with_digits(tree: Any, text: bytes) -> Any:
     """Return a valid tree with a LongFraction for each fraction that it has rounded. text: what it was parsed from."""
     if _MAY_BE_ROUNDED.search(text) is None:
         return tree
+    text = text.removeprefix(BYTE_ORDER_MARK)
     if orjson.dumps(tree).translate(None, _SPACE) == text.translate(None, _SPACE):
         return tree
     return json.loads(text.decode(), parse_float=_to_fraction)

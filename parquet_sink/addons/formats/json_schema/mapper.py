@@ -108,6 +108,8 @@ class Mapper:
             return _ANYTHING if place.tree else Slot(ScalarKind("null"), optional=True)
         if not isinstance(place.tree, dict):
             raise InvalidValue(f"{place} is neither an object nor true or false, so nothing says of what type it is")
+        if not isinstance(place.tree.get("type", ""), str | list):
+            raise InvalidValue(f"{place} has a type that JSON Schema does not know")
         subs = self._subs(place)
         if not subs:
             return _ANYTHING

@@ -376,7 +376,8 @@ def test_decimals() -> None:
     hundreds = decimals('{key: "precision", value: "9"}, {key: "scale", value: "-2"}')
     assert types(hundreds) == ["d decimal128(11, 0)"]
     assert value(hundreds, decimal(r"\x05", -2)) == {"d": Decimal(500)}
-    assert types(decimals('{key: "precision", value: "9"}, {key: "scale", value: "10"}')) == ["d decimal128(10, 10)"]
+    tenths = decimals('{key: "precision", value: "9"}, {key: "scale", value: "10"}')
+    assert types(tenths) == ["d decimal128(10, 10)"]
 
 
 @pytest.mark.parametrize(
