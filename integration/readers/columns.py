@@ -155,7 +155,7 @@ def kept_value(arrow: pa.DataType, value: Value) -> Value:
 
 def from_json(text: str | None, arrow: pa.DataType) -> Value:
     """What a JSON text stands for, read with its type as a program that knows Connect's JSON would."""
-    return None if text is None else canonical(_meant(json.loads(text), arrow))
+    return None if text is None else canonical(_meant(json.loads(text, parse_float=Decimal), arrow))
 
 
 def _meant(found: object, arrow: pa.DataType) -> Value:
@@ -181,7 +181,7 @@ def _scalar(found: object, arrow: pa.DataType) -> Value:
         return Decimal(str(found))
     kinds: dict[str, Callable[[str], float]] = {"float": lambda text: float32(float(text)), "double": float}
     if str(arrow) in kinds:
-        assert isinstance(found, float) or found in ("NaN", "Infinity", "-Infinity")
+        assert isinstance(found, Decimal) or found in ("NaN", "Infinity", "-Infinity")
         return kinds[str(arrow)](str(found))
     return found
 
