@@ -53,7 +53,7 @@ class ConfigSecrets:
                 if has_sealed(text):
                     stored[name] = self._sealed_again(connector, name, text)
                     if (moved := find_moved(config, before, name)) is not None:
-                        raise _Refused(_MOVED.format(moved))  # noqa: TRY301
+                        report.problem(name, _MOVED.format(moved))
                 elif name in clear:
                     stored[name] = self._password(connector, name, text, before.get(name, ""))
             except (_Refused, NotOpened) as error:

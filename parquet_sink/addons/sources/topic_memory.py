@@ -34,7 +34,7 @@ class TopicMemory(MemoryFile):
         self._tried_s: float | None = None
 
     def read(self, places: Places) -> dict[int, Memory]:
-        """As in the file, once that has what the topic has later, or alone has for the places. Raise ConnectorError."""
+        """Return what the file has, once it has taken what the topic alone or later has. Raise ConnectorError."""
         version, entries = self._read_topic()
         self._published = version
         if version > self.version or (version and not self.knows(places)):

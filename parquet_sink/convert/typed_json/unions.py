@@ -47,7 +47,7 @@ TEXTS: dict[str, type] = {"object": dict, "others": dict, "list": list}
 
 
 def named(value: object) -> str:
-    """What a value is, for a message."""
+    """Return the name of the JSON type of a value, for a message."""
     return NAMES.get(type(value), "a number")
 
 
@@ -84,7 +84,7 @@ def union_reader(kind: UnionKind, readers: list[Callable[[object], object]]) -> 
 
 
 def _branch_of(branches: tuple[Field, ...], value: object) -> int:
-    """The first branch of a plain type that fits, else the struct with most fields in common, as JsonSchemaData."""
+    """Return the first plain branch that fits, else the struct with most fields in common, as JsonSchemaData does."""
     plain = [index for index, branch in enumerate(branches) if _is_plain_instance(branch.slot.kind, value)]
     if plain:
         return plain[0] if len(plain) == 1 else max(plain, key=lambda index: _count(branches[index].slot.kind, value))
@@ -110,7 +110,7 @@ def _takes_any(kind: Kind, value: object) -> bool:
 
 
 def _is_plain_instance(kind: Kind, value: object) -> bool:
-    """Whether a value is of the JSON type that a kind other than a struct is written as."""
+    """Return True if a value is of the JSON type that a kind other than a struct is written as."""
     if isinstance(kind, ScalarKind):
         return type(value) in _INSTANCES[kind.name]
     if isinstance(kind, DecimalKind):
@@ -121,7 +121,7 @@ def _is_plain_instance(kind: Kind, value: object) -> bool:
 
 
 def _in_common(kind: Kind, value: object) -> int:
-    """How many fields of a struct an object has, at every depth."""
+    """Count the fields of a struct that an object has, at every depth."""
     if not isinstance(kind, StructKind | UnionKind) or type(value) is not dict:
         return 0
     return sum(
@@ -147,8 +147,9 @@ def _paths(kind: Kind, value: object, path: Path) -> Iterator[Path]:
     elif not isinstance(kind, StructKind) and (not isinstance(value, dict | list) or _is_plain_instance(kind, value)):
         yield path
         item = kind.item if isinstance(kind, ListKind) else kind.value if isinstance(kind, MapKind) else None
-        for step, below in steps(value) if item is not None else ():
-            yield from _paths(item.kind, below, (*path, step))  # type: ignore[union-attr]
+        if item is not None:
+            for step, below in steps(value):
+                yield from _paths(item.kind, below, (*path, step))
 
 
 def members(kind: StructKind, value: object) -> Iterator[tuple[str, Kind | None, object]]:

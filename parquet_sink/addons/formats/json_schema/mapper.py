@@ -78,7 +78,7 @@ class Mapper:
         self._open: list[object] = []
 
     def slot(self, place: Place, optional: bool = False) -> Slot:
-        """The slot of any schema; optional: whatever the schema says."""
+        """Return the slot of any schema. optional: null is allowed whatever the schema says."""
         self._enter(place)
         try:
             return self._slot(place, optional)
@@ -119,7 +119,7 @@ class Mapper:
         return self._single(only, optional) if only.path == place.path else self.slot(only, optional)
 
     def _target(self, place: Place) -> Place:
-        """What the reference at a place means."""
+        """Return the place that the reference at a place refers to. Raise InvalidValue for a recursive schema."""
         reference = place.words["$ref"]
         target = self._references.resolve(reference, place)
         if self._is_entered(target):
@@ -127,7 +127,7 @@ class Mapper:
         return target
 
     def _subs(self, place: Place) -> list[Part]:
-        """The parts that describe a value together: what the schema says itself, its reference, unions, and so on.
+        """Return the parts that describe a value together: what the schema says itself, its reference, unions, and so on.
 
         Beside a reference, and in conditions, only what has content counts: JSON Schema once ignored the former.
         """
@@ -149,12 +149,12 @@ class Mapper:
         return []
 
     def _each(self, place: Place, word: str) -> list[Part]:
-        """The schemas in the list of a keyword; none where there is no list."""
+        """Yield the schemas in the list of a keyword; none where there is no list."""
         count = len(place.words[word]) if has_list(place.words, word) else 0
         return [Part(self._references.below(place, word, index), word == "allOf") for index in range(count)]
 
     def _conditions(self, place: Place) -> list[Part]:
-        """The schemas that hold for some values."""
+        """Yield the schemas that hold for some values."""
         words = place.words
         steps: list[tuple[str, ...]] = [(word,) for word in _CONDITIONS if word in words]
         for word in _DEPENDENT:
@@ -165,7 +165,7 @@ class Mapper:
         return [Part(self._references.below(place, *step), certain=False) for step in steps]
 
     def _directly_below(self, place: Place) -> list[Part]:
-        """All schemas that describe the same value as the one at a place."""
+        """Yield all schemas that describe the same value as the one at a place."""
         unions = [part for union in UNIONS for part in self._each(place, union)]
         return [*self._referred(place), *self._each(place, "allOf"), *unions, *self._conditions(place)]
 
@@ -183,7 +183,7 @@ class Mapper:
         return any(names_members(part.place.words) or has_items(part.place.words) for part in self._parts(Part(place)))
 
     def _single(self, place: Place, optional: bool) -> Slot:
-        """A part of a schema as `_subs` gives it, and not one that stands elsewhere."""
+        """Return the slot of a part of a schema as `_subs` gives it, not of one that stands elsewhere."""
         for union in UNIONS:
             if union in place.words:
                 return self._union([part.place for part in self._each(place, union)], optional)
@@ -223,7 +223,7 @@ class Mapper:
         return self._union_of([self.slot(branch, optional=True) for branch in ordered], optional or nullable)
 
     def _union_of(self, slots: list[Slot], optional: bool) -> Slot:
-        """Where all branches are JSON text, so is the union."""
+        """Return JSON text for a union whose branches are all JSON text."""
         texts = {slot.kind for slot in slots if isinstance(slot.kind, TextKind)}
         if all(slot.kind in texts for slot in slots):
             return Slot(texts.pop(), optional) if len(texts) == 1 and texts != {TextKind()} else _ANYTHING
@@ -233,7 +233,7 @@ class Mapper:
         return Slot(UnionKind(tuple(Field(f"{prefix}{index}", slot) for index, slot in enumerate(slots))), optional)
 
     def _combined(self, place: Place, subs: list[Part], optional: bool) -> Slot:
-        """The slot of a value that several schemas describe."""
+        """Return the slot of a value that several schemas describe."""
         content = [sub for sub in subs if self._has_content(sub.place)]
         typed = [sub for sub in subs if sub.certain and says_scalar(sub.place.words)]
         if not content or (typed and not any(sub.certain for sub in content)):
@@ -270,7 +270,7 @@ class Mapper:
         return {name: self._references.below(place, "properties", name) for name in found}
 
     def _object(self, place: Place, parts: list[Part]) -> Kind:
-        """A struct of the properties of all parts; without any a map, or JSON text."""
+        """Return a struct of the properties of all parts; without any a map, or JSON text."""
         speaking = [part.place for part in parts if names_members(part.place.words)]
         if len(parts) == 1 and place.words.get("connect.type") == "map":
             return self._map(place)
@@ -320,7 +320,7 @@ class Mapper:
         return Slot(slot.kind, slot.optional, slot.default, may_be_absent=not required)
 
     def _merged(self, parts: list[Part], optional: bool) -> Slot:
-        """The slot of what several schemas describe, less those that say nothing of it."""
+        """Return the slot of what several schemas describe, less those that say nothing of it."""
         if len(parts) > 1:
             parts = [part for part in parts if part.place.words and self._subs(part.place)] or parts[:1]
         if len(parts) == 1:
@@ -346,7 +346,7 @@ class Mapper:
         return MapKind(key, self.slot(self._references.below(items, "properties", "value")), "entries")
 
     def _list_of(self, place: Place, parts: list[Part]) -> Kind:
-        """A list whose items all parts describe."""
+        """Return a list whose items all parts describe."""
         words = [part.place.words for part in parts]
         if not all(isinstance(tree.get("items"), dict) and "prefixItems" not in tree for tree in words):
             return TextKind("list")
