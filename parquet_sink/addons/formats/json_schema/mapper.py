@@ -127,7 +127,7 @@ class Mapper:
         return target
 
     def _subs(self, place: Place) -> list[Part]:
-        """Return the parts that describe a value together: what the schema itself says, its reference, unions and others.
+        """Return the parts that describe a value together: what the schema itself says, its reference, unions.
 
         Beside a reference, and in conditions, only what has content counts: JSON Schema once ignored the former.
         """
