@@ -5,21 +5,26 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import parquet_sink
-from integration.bench import figures, processes, start
+from integration.bench import connectors, figures, job, processes, start
 from integration.bench.figures import Accepted, Pass
 from integration.bench.formats import FORMATS, REGISTRY_URL
+from integration.bench.load import pool as load_pool
 from integration.bench.named_transforms import TRANSFORMS, keys_of, record_of
+from integration.bench.parts import Stand
 from integration.bench.processes import Usage
 from integration.bench.sampler import Graves
 from integration.bench.sizes import Sizes, from_environment
 from integration.bench.start import Seen
 from integration.registry import RegistryServer
+from parquet_sink.addons.devkit.broker import Broker
+from parquet_sink.addons.devkit.target.process import TargetProcess
 from parquet_sink.connectors.loading import load
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.errors import InvalidConfiguration
@@ -270,3 +275,40 @@ def test_the_parts_of_a_start_lie_between_its_phases() -> None:
     assert start.part(found, "", "Java started") == 0.5
     assert start.part(found, "Java started", "Java answers") == 1.5
     assert start.part(found, "Java answers", "context ready") is None
+
+
+@pytest.mark.in_turn(seconds=60)
+def test_connectors_are_measured_idle_and_busy(broker: Broker, target: TargetProcess, tmp_path: Path) -> None:
+    """The last line has the figures of each size, and no record of the busy connectors is missing."""
+    sizes = Sizes(connectors=(3,), kafka_connect=0, busy_connectors=2, settle_s=1, look_s=2, trickle_s=5)
+    with closing(target.client) as client:
+        measured = connectors.run(Stand(sizes, broker, target, client, tmp_path, load_pool(100)))
+    assert measured.keys() == {"3", "busy_2"}
+    assert measured["3"].keys() == {"cpu_percent", "pss_mb", "processes", "delivered_s", "rest_ms", "page_ms"}
+    assert measured["3"]["pss_mb"] > 50
+    assert measured["3"]["delivered_s"] > 0
+    assert measured["busy_2"]["cores"] > 0
+    assert 0 < measured["busy_2"]["age_p95_s"] < 60
+
+
+def test_a_job_is_measured(broker: Broker, target: TargetProcess, tmp_path: Path) -> None:
+    """A job that ends with all its records delivered has a duration."""
+    sizes = Sizes(passes=1, job_records=500)
+    with closing(target.client) as client:
+        measured = job.run(Stand(sizes, broker, target, client, tmp_path, load_pool(500)))
+    assert measured["records"] == 500
+    assert measured["seconds"] > 0
+
+
+def test_the_age_of_a_file_is_that_of_its_oldest_record() -> None:
+    """Files whose first record was written before the measurement are left out."""
+    files = [_file(0, 0, 4, 5.0), _file(0, 5, 9, 9.0), _file(1, 0, 9, 7.0)]
+    assert connectors.find_file_ages(files, {(0, 5): 6.5, (0, 6): 8.0, (1, 0): 4.0}) == [2.5, 3.0]
+
+
+def test_numbers_of_connectors_come_from_the_environment() -> None:
+    """CONNECTORS lists sizes, and 0 leaves out Kafka Connect or the busy connectors."""
+    sizes = from_environment({"ONLY": "connectors", "CONNECTORS": "60, 300", "KAFKA_CONNECT": "0", "BUSY": "0"})
+    assert (sizes.connectors, sizes.kafka_connect, sizes.busy_connectors) == ((60, 300), 0, 0)
+    with pytest.raises(InvalidConfiguration, match=saying("[CONNECTORS]", "'sixty'", "CONNECTORS=60,300")):
+        from_environment({"CONNECTORS": "sixty"})

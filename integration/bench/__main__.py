@@ -14,10 +14,12 @@ from typing import Any, Final
 from integration.bench import (
     backlog,
     by_format,
+    connectors,
     figures,
     freshness,
     idle,
     invalid,
+    job,
     replay,
     stages,
     start,
@@ -36,6 +38,8 @@ UNDER_ITS_NAME: Final = {
     "replay": replay.run,
     "wide": wide.run,
     "trickle": trickle.run,
+    "connectors": connectors.run,
+    "job": job.run,
 }
 """Parts whose figures stand in the last line by their names."""
 

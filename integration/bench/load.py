@@ -62,6 +62,14 @@ def fill(
     _flush(producer, topic)
 
 
+def fill_each(servers: str, topics: Sequence[str], partitions: int, values: Sequence[bytes]) -> None:
+    """Write one record to each topic-partition of all topics. Raise KafkaFailed."""
+    producer = Producer({"bootstrap.servers": servers, **_FAST})
+    for topic in topics:
+        _send(producer, topic, partitions, 1, values, {})
+    _flush(producer, f"{topics[0]} to {topics[-1]}")
+
+
 @contextmanager
 def held_back(
     servers: str,
@@ -139,25 +147,33 @@ def trickle(
 
     Raises KafkaFailed when a record was not acknowledged.
     """
+    return trickle_all(servers, [topic], partitions, per_second, seconds, values)[topic]
+
+
+def trickle_all(
+    servers: str, topics: Sequence[str], partitions: int, per_second: int, seconds: int, values: Sequence[bytes]
+) -> dict[str, dict[tuple[int, int], float]]:
+    """Produce evenly to all topics as `trickle` does, and return its result by topic. per_second: of all together."""
     producer = Producer({"bootstrap.servers": servers, "linger.ms": 5, "log_level": 3})
-    stamps: dict[tuple[int, int], float] = {}
+    stamps: dict[str, dict[tuple[int, int], float]] = {topic: {} for topic in topics}
     failures: list[str] = []
 
-    def delivered(error: object, message: object) -> None:
+    def delivered(error: object, message: Any) -> None:
         if error is not None:
             failures.append(str(error))
             return
-        stamps[message.partition(), message.offset()] = message.timestamp()[1] / 1000  # type: ignore[attr-defined]
+        stamps[message.topic()][message.partition(), message.offset()] = message.timestamp()[1] / 1000
 
     began = time.monotonic()
     for number in range(per_second * seconds):
         due = began + number / per_second
         while (wait := due - time.monotonic()) > 0:
             producer.poll(min(wait, 0.05))
-        producer.produce(topic, values[number % len(values)], partition=number % partitions, on_delivery=delivered)
-    _flush(producer, topic)
+        topic, partition = topics[number % len(topics)], number // len(topics) % partitions
+        producer.produce(topic, values[number % len(values)], partition=partition, on_delivery=delivered)
+    _flush(producer, topics[0])
     if failures:
-        raise KafkaFailed(f"Topic {topic}: {len(failures)} records were not taken: {failures[0]}")
+        raise KafkaFailed(f"Topic {topics[0]}: {len(failures)} records were not taken: {failures[0]}")
     return stamps
 
 

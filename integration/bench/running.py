@@ -31,7 +31,17 @@ def connector_file(
     folder: Path, name: str, topic: str, endpoint: str, flush: Mapping[str, int], more: Mapping[str, str]
 ) -> Path:
     """Writes a connector file with everything on. flush: `commit.*` keys without prefix. more: lines that win."""
-    keys = {
+    keys = connector_keys(folder, name, topic, endpoint, flush, more)
+    path = folder / f"{name}.properties"
+    path.write_text("".join(f"{key}={value}\n" for key, value in keys.items()))
+    return path
+
+
+def connector_keys(
+    folder: Path, name: str, topic: str, endpoint: str, flush: Mapping[str, int], more: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the keys of such a file."""
+    return {
         "name": name,
         "connector.class": "com.celonis.kafka.connect.ems.sink.EmsSinkConnector",
         "topics": topic,
@@ -47,20 +57,22 @@ def connector_file(
         **{f"connect.ems.{key}": str(value) for key, value in flush.items()},
         **more,
     }
-    path = folder / f"{name}.properties"
-    path.write_text("".join(f"{key}={value}\n" for key, value in keys.items()))
-    return path
 
 
 class SinkProcess:
     """One run of the command line. A context manager: the process and all its children are gone at its end."""
 
     def __init__(
-        self, files: Sequence[Path], servers: str, folder: Path, environment: Mapping[str, str] | None = None
+        self,
+        files: Sequence[Path],
+        servers: str,
+        folder: Path,
+        environment: Mapping[str, str] | None = None,
+        options: Sequence[str] = (),
     ) -> None:
-        """environment: variables on top of those of this process."""
+        """environment: variables on top of those of this process. options: further ones of the command line."""
         self._command = [sys.executable, "-m", "parquet_sink", "run", "--no-live", "--bootstrap-servers", servers]
-        self._command += map(str, files)
+        self._command += [*options, *map(str, files)]
         self._servers, self._environment = servers, {**os.environ, **(environment or {})}
         self.log = folder / "sink.log"
         self.started_at = 0.0
@@ -103,6 +115,16 @@ class SinkProcess:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
         return process.wait()
+
+    def wait_for_exit(self, timeout_s: float) -> None:
+        """Wait until the sink ends by itself. Raise SetupError if it fails, or takes longer than timeout_s."""
+        assert self._process is not None
+        try:
+            status = self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            raise SetupError(f"The sink did not end within {timeout_s:.0f} s. {self._last_words()}") from None
+        if status:
+            raise SetupError(f"The sink ended with exit status {status}. {self._last_words()}")
 
     def wait(self, what: str, check: Callable[[], bool], timeout_s: float) -> None:
         """Until `check` holds. Raises SetupError when the sink ended, or took too long."""

@@ -39,11 +39,11 @@ class Sampler:
 
     samples: in order of time. peaks: by process id. cost: share of a core that the looking took, known at the end.
     Proportional set sizes are dear to read (a walk through all pages), so they are read every FULL_LOOK_S, and when the
-    resident set sizes, which are cheap, together reach a new height.
+    resident set sizes, which are cheap, together reach a new height. memory=False leaves them out.
     """
 
-    def __init__(self, root: int) -> None:
-        self._root = root
+    def __init__(self, root: int, *, memory: bool = True) -> None:
+        self._root, self._memory = root, memory
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, daemon=True, name="sampler")
@@ -81,6 +81,8 @@ class Sampler:
     def _look(self) -> None:
         members, now = tree(self._root), time.monotonic()
         self._graves.look(members)
+        if not self._memory:
+            return
         resident = sum(_resident_bytes(process.pid) for process in members)
         if resident > NEW_HEIGHT * self._height or now - self._full_look_at >= FULL_LOOK_S:
             self._height, self._full_look_at = max(self._height, resident), now

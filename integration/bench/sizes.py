@@ -10,7 +10,9 @@ from integration.bench.named_transforms import TRANSFORMS
 from integration.bench.targets import TARGETS
 from parquet_sink.errors import InvalidConfiguration
 
-PARTS: Final = ("start", "4", "1", "freshness", "idle", "backlog", "stages", "invalid", "replay", "wide", "trickle")
+UNUSUAL: Final = ("backlog", "invalid", "replay", "wide", "trickle", "connectors", "job")
+"""Parts that run only when they are named."""
+PARTS: Final = ("start", "4", "1", "freshness", "idle", "stages", *UNUSUAL)
 WITH_TRANSFORMS: Final = ("json", "avro")
 """Formats that transforms are measured with where none is named: one without a schema, one with it."""
 MODES: Final = ("shaped", "raw")
@@ -20,7 +22,7 @@ BESIDE: Final[Mapping[str, Mapping[str, Any]]] = {
     "headers": {"key": b"order-00004711", "headers": [("source", b"shop-eu-1"), ("traceparent", b"00-" + 52 * b"a")]},
 }
 """What an order may have beside its value, by the words of BESIDE=."""
-USUAL: Final = tuple(part for part in PARTS if part not in ("backlog", "invalid", "replay", "wide", "trickle"))
+USUAL: Final = tuple(part for part in PARTS if part not in UNUSUAL)
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,12 @@ class Sizes:
     trickle_per_second: int = 200
     trickle_s: int = 40
     stage_records: int = 400_000
+    connectors: tuple[int, ...] = (60, 300)
+    kafka_connect: int = 60
+    busy_connectors: int = 60
+    settle_s: int = 75
+    look_s: int = 30
+    job_records: int = 10_000
     backlog: int = 0
     parts: tuple[str, ...] = USUAL
     formats: tuple[str, ...] = ()
@@ -101,6 +109,12 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Sizes:
         trickle_per_second=number("TRICKLE_PER_SECOND", base.trickle_per_second),
         trickle_s=number("TRICKLE_SECONDS", base.trickle_s, 12),
         stage_records=number("STAGE_RECORDS", base.stage_records, 20_000),
+        connectors=_parse_counts(environment.get("CONNECTORS", ""), problems) or base.connectors,
+        kafka_connect=number("KAFKA_CONNECT", base.kafka_connect, 0),
+        busy_connectors=number("BUSY", base.busy_connectors, 0),
+        settle_s=number("SETTLE_SECONDS", base.settle_s, 0),
+        look_s=number("LOOK_SECONDS", base.look_s),
+        job_records=number("JOB_RECORDS", base.job_records),
         backlog=backlog,
         parts=_parts(environment.get("ONLY", ""), backlog, problems, usual=() if formats else USUAL),
         formats=formats,
@@ -116,6 +130,15 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Sizes:
     if problems:
         raise InvalidConfiguration(problems)
     return sizes
+
+
+def _parse_counts(text: str, problems: list[str]) -> tuple[int, ...]:
+    """Return the numbers of connectors to measure; none if the text is empty."""
+    words = text.replace(",", " ").split()
+    if not all(word.isascii() and word.isdigit() and int(word) for word in words):
+        problems.append(f"Invalid [CONNECTORS]. '{text}' is not numbers of connectors; write CONNECTORS=60,300.")
+        return ()
+    return tuple(map(int, words))
 
 
 def _formats(names: str, problems: list[str]) -> tuple[str, ...]:

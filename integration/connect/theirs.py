@@ -1,7 +1,7 @@
 """Kafka Connect itself: a distributed worker in a process of its own, with the file sink that comes with it."""
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -68,12 +68,17 @@ def kafka_connect(broker: Broker, folder: Path) -> Iterator[Side]:
 
 
 @contextmanager
-def started(path: Path, folder: Path, classes: Path | None = None) -> Iterator["subprocess.Popen[bytes]"]:
-    """A worker of this worker file, which may end by itself; it logs to LOG in the folder. classes: of further ones."""
+def started(
+    path: Path, folder: Path, classes: Path | None = None, java: Sequence[str] = _JAVA
+) -> Iterator["subprocess.Popen[bytes]"]:
+    """A worker of this worker file, which may end by itself; it logs to LOG in the folder. classes: of further ones.
+
+    java: options of Java.
+    """
     logging = folder / "log4j2.properties"
     logging.write_text(_LOGGING)
     jars = class_path() if classes is None else f"{classes}:{class_path()}"
-    command = [find_java(), *_JAVA, f"-Dlog4j2.configurationFile={logging.as_uri()}", "-cp", jars, _MAIN, str(path)]
+    command = [find_java(), *java, f"-Dlog4j2.configurationFile={logging.as_uri()}", "-cp", jars, _MAIN, str(path)]
     with (
         (folder / LOG).open("wb") as said,
         subprocess.Popen(command, stdout=said, stderr=said, cwd=folder) as process,
