@@ -50,7 +50,7 @@ slow: jars ## tests that take long: 20,000 lives, all examples of property tests
 	THOROUGH=1 $(BIN)/python -m pytest -n 2 --dist loadfile tests $(ARGS)
 	THOROUGH=1 $(BIN)/python -m pytest -m "slow or in_turn" tests/life integration $(ARGS)
 
-bench: jars ## throughput, CPU, memory, freshness; sizes by RECORDS=; MODE=raw; TARGET=directory or s3
+bench: jars ## throughput, CPU, memory, freshness; parts by ONLY=; sizes by RECORDS=; MODE=raw; TARGET=directory or s3
 	$(BIN)/python -m integration.bench $(ARGS)
 
 crash: jars ## kill -9 under load, checked by an oracle; sizes by KILLS= and RECORDS=; MODE=raw, ARCHIVE=required|behind, TARGET=s3

@@ -288,9 +288,10 @@ def test_connectors_are_measured_idle_and_busy(broker: Broker, target: TargetPro
     assert measured["3"]["pss_mb"] > 50
     assert measured["3"]["delivered_s"] > 0
     assert measured["busy_2"]["cores"] > 0
-    assert 0 < measured["busy_2"]["age_p95_s"] < 60
+    assert 1 < measured["busy_2"]["age_p95_s"] < 60
 
 
+@pytest.mark.in_turn(seconds=20)
 def test_a_job_is_measured(broker: Broker, target: TargetProcess, tmp_path: Path) -> None:
     """A job that ends with all its records delivered has a duration."""
     sizes = Sizes(passes=1, job_records=500)
