@@ -1,6 +1,5 @@
 """What many connectors in one worker cost: until all have delivered, idle and busy, beside Kafka Connect's."""
 
-import os
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -10,7 +9,7 @@ from typing import Any, Final
 from integration.bench import figures, load, processes
 from integration.bench.connect_workers import ConnectWorker, run_kafka_connect, run_our_worker
 from integration.bench.figures import Accepted
-from integration.bench.parts import Stand, report
+from integration.bench.parts import Stand, describe_machine, report
 from integration.bench.running import accepted
 from integration.bench.sampler import Sampler
 
@@ -52,12 +51,12 @@ def _measure_idle(
     page: str = "/ui",
 ) -> dict[str, Any]:
     """Measure a worker whose connectors deliver one record each and then idle. page: its address, "" for none."""
-    sizes, load_1min = stand.sizes, os.getloadavg()[0]
+    sizes, machine = stand.sizes, describe_machine()
     topics = _fill_topics(stand, name, count, 1)
     with stand.part_folder(name) as folder, start(folder) as worker:
         delivered_s = worker.create_connectors(topics, stand.patience_s(0) + 3 * count)
         report(
-            f"{name}: all delivered after {delivered_s:.1f} s (load average before {load_1min:.1f}); "
+            f"{name}: all delivered after {delivered_s:.1f} s ({machine}); "
             f"measured after {sizes.settle_s} s without records"
         )
         time.sleep(sizes.settle_s)
@@ -81,7 +80,7 @@ def _measure_idle(
 
 def _measure_busy(stand: Stand, name: str, count: int) -> dict[str, Any]:
     """Measure a worker whose connectors flush all their topic-partitions at every interval."""
-    sizes, load_1min = stand.sizes, os.getloadavg()[0]
+    sizes, machine = stand.sizes, describe_machine()
     topics = _fill_topics(stand, name, count, BUSY_PARTITIONS)
     partitions = count * BUSY_PARTITIONS
     per_second, before = partitions * BUSY_PER_SECOND, stand.rows()
@@ -115,7 +114,7 @@ def _measure_busy(stand: Stand, name: str, count: int) -> dict[str, Any]:
     }
     report(
         f"{name}: {per_second} records/s on {partitions} topic-partitions for {sizes.trickle_s} s, "
-        f"load average before {load_1min:.1f}; age: of a file's oldest record at its acceptance"
+        f"{machine}; age: of a file's oldest record at its acceptance"
     )
     report(figures.table(["processes", "cores"], [[group, f"{share:.2f}"] for group, share in cpu.items()]))
     report(f"  {result}\n")

@@ -5,7 +5,7 @@ import time
 from typing import Any, Final
 
 from integration.bench import figures, load
-from integration.bench.parts import Stand, report
+from integration.bench.parts import Stand, describe_machine, report
 from integration.bench.running import SinkProcess, connector_file
 from parquet_sink.errors import SetupError
 
@@ -14,9 +14,10 @@ TIMEOUT_S: Final = 180.0
 
 def run(stand: Stand) -> dict[str, Any]:
     """Run the job `PASSES` times, each on a topic of its own; print and return the figures. Raise SetupError."""
+    machine = describe_machine()
     took = [_run_once(stand, f"bench-job-{number}") for number in range(stand.sizes.passes)]
     records = stand.sizes.job_records
-    report(f"\njob of {records:,} records, from start to exit: {figures.spread(took, 2)} s\n")
+    report(f"\njob of {records:,} records, from start to exit: {figures.spread(took, 2)} s; {machine}\n")
     return {"records": records, "seconds": round(statistics.median(took), 2), "most_seconds": round(max(took), 2)}
 
 

@@ -1,7 +1,9 @@
 """What all parts of the benchmark share: one broker, one target (a push API discards), one pool of records."""
 
+import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -117,6 +119,15 @@ def stand(sizes: Sizes) -> Iterator[Stand]:
         closing(target.client) as client,
     ):
         yield Stand(sizes, broker, target, client, Path(folder), values)
+
+
+def describe_machine() -> str:
+    """Return how busy and how quick the machine is now."""
+    began = time.perf_counter()
+    for _ in range(10_000_000):
+        pass
+    took = time.perf_counter() - began
+    return f"load average {os.getloadavg()[0]:.1f}, ten million loops take {took:.2f} s"
 
 
 def report(text: str = "") -> None:

@@ -109,7 +109,7 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Sizes:
         trickle_per_second=number("TRICKLE_PER_SECOND", base.trickle_per_second),
         trickle_s=number("TRICKLE_SECONDS", base.trickle_s, 12),
         stage_records=number("STAGE_RECORDS", base.stage_records, 20_000),
-        connectors=_parse_counts(environment.get("CONNECTORS", ""), problems) or base.connectors,
+        connectors=_parse_counts(environment.get("CONNECTORS", ""), problems, base.connectors),
         kafka_connect=number("KAFKA_CONNECT", base.kafka_connect, 0),
         busy_connectors=number("BUSY", base.busy_connectors, 0),
         settle_s=number("SETTLE_SECONDS", base.settle_s, 0),
@@ -132,13 +132,13 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Sizes:
     return sizes
 
 
-def _parse_counts(text: str, problems: list[str]) -> tuple[int, ...]:
-    """Return the numbers of connectors to measure; none if the text is empty."""
+def _parse_counts(text: str, problems: list[str], default: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the numbers of connectors to measure: none for 0, the default if the text is empty."""
     words = text.replace(",", " ").split()
-    if not all(word.isascii() and word.isdigit() and int(word) for word in words):
+    if not all(word.isascii() and word.isdigit() for word in words):
         problems.append(f"Invalid [CONNECTORS]. '{text}' is not numbers of connectors; write CONNECTORS=60,300.")
-        return ()
-    return tuple(map(int, words))
+        return default
+    return tuple(int(word) for word in words if int(word)) if words else default
 
 
 def _formats(names: str, problems: list[str]) -> tuple[str, ...]:
