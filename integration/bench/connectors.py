@@ -12,6 +12,7 @@ from integration.bench.figures import Accepted
 from integration.bench.parts import Stand, describe_machine, report
 from integration.bench.running import accepted
 from integration.bench.sampler import Sampler
+from integration.bench.throughput import read_others_cpu_s
 
 IDLE: Final = {"commit.records": 1}
 """A connector's only record fills a file, so that no interval is waited for."""
@@ -61,7 +62,7 @@ def _measure_idle(
         )
         time.sleep(sizes.settle_s)
         memory, alive = processes.memory_by_group(worker.pid), len(processes.tree(worker.pid))
-        cpu = _measure_cpu(worker, lambda: time.sleep(sizes.look_s))
+        cpu = _measure_cpu(stand, worker, lambda: time.sleep(sizes.look_s))
         result: dict[str, Any] = {
             "cpu_percent": round(100 * sum(cpu.values()), 1),
             "pss_mb": figures.megabytes(sum(memory.values())),
@@ -98,7 +99,7 @@ def _measure_busy(stand: Stand, name: str, count: int) -> dict[str, Any]:
         worker.create_connectors(topics, stand.patience_s(0) + 3 * count)
         wait_for_rows(partitions)
         produce(SETTLE_S)
-        cpu = _measure_cpu(worker, lambda: produce(sizes.trickle_s))
+        cpu = _measure_cpu(stand, worker, lambda: produce(sizes.trickle_s))
         wait_for_rows(partitions + per_second * (SETTLE_S + sizes.trickle_s))
         memory, alive = processes.memory_by_group(worker.pid), len(processes.tree(worker.pid))
         files = {topic: accepted(stand.client, topic) for topic in topics}
@@ -139,13 +140,21 @@ def _fill_topics(stand: Stand, name: str, count: int, partitions: int) -> list[s
     return topics
 
 
-def _measure_cpu(worker: ConnectWorker, work: Callable[[], None]) -> dict[str, float]:
+def _measure_cpu(stand: Stand, worker: ConnectWorker, work: Callable[[], None]) -> dict[str, float]:
     """Return the cores that the worker's processes use while the work is done, by group of processes."""
     with Sampler(worker.pid, memory=False) as sampler:
-        before, began = sampler.usage(), time.monotonic()
+        before, others, began = sampler.usage(), _read_others(stand), time.monotonic()
         work()
         spent, seconds = processes.between(before, sampler.usage()), time.monotonic() - began
+        cores = {name: (cpu_s - others[name]) / seconds for name, cpu_s in _read_others(stand).items()}
+    report(f"cores: {', '.join(f'{name} {value:.2f}' for name, value in cores.items())}")
     return {group: cpu_s / seconds for group, cpu_s in spent.items()}
+
+
+def _read_others(stand: Stand) -> dict[str, float]:
+    """Return CPU seconds so far of the whole machine, and of what is not the worker."""
+    machine_s = processes.read_machine_cpu_s()
+    return {"whole machine": machine_s, **read_others_cpu_s(stand), "benchmark": time.process_time()}
 
 
 def _measure_answers(worker: ConnectWorker, topics: list[str], page: str) -> dict[str, dict[str, float]]:

@@ -72,6 +72,12 @@ def between(before: Mapping[int, Usage], after: Mapping[int, Usage]) -> dict[str
     return {group: seconds for group, seconds in groups.items() if abs(seconds) >= 0.005}
 
 
+def read_machine_cpu_s() -> float:
+    """Return the CPU seconds that all processes of the machine have taken since it started."""
+    user, nice, system, _idle, _iowait, interrupts, soft = map(int, read("/proc/stat").split()[1:8])
+    return (user + nice + system + interrupts + soft) / TICKS_PER_SECOND
+
+
 def group_of(pid: int, root: int) -> str:
     """What a process of the sink does, by its command line and by the libraries that it has loaded."""
     if pid == root:

@@ -82,13 +82,13 @@ def measure(stand: Stand, sink: SinkProcess, memory: Sampler, work: Work, share:
     with load.held_back(stand.servers, name, partitions, share, work.values, work.record) as producer:
         sink.until_committed(f"connect-{name}", name, partitions, _patience(stand))
         rows, known = stand.rows(), len(accepted(stand.client, name))
-        before, others = memory.usage(), _others(stand)
+        before, others = memory.usage(), read_others_cpu_s(stand)
         began = time.time()
         producer.commit_transaction(load.PATIENCE_S)
         sink.wait("the pass delivered", lambda: stand.rows() - rows >= expected, _patience(stand))
         time.sleep(SETTLE_S)
     sink_seconds = processes.between(before, memory.usage())
-    other_seconds = {who: spent - others[who] for who, spent in _others(stand).items()}
+    other_seconds = {who: spent - others[who] for who, spent in read_others_cpu_s(stand).items()}
     files = tuple(accepted(stand.client, name)[known:])
     one = Pass(records, began, files, sum(sink_seconds.values()), memory.peak_bytes(began))
     report(
@@ -98,7 +98,7 @@ def measure(stand: Stand, sink: SinkProcess, memory: Sampler, work: Work, share:
     return one, Around(sink_seconds, other_seconds)
 
 
-def _others(stand: Stand) -> dict[str, float]:
+def read_others_cpu_s(stand: Stand) -> dict[str, float]:
     """CPU seconds so far of what the sink talks to."""
     pids = {"broker (not counted)": stand.broker.pid, "target (not counted)": stand.target.pid}
     usages = {who: processes.usage(pid) for who, pid in pids.items() if pid is not None}
