@@ -1,4 +1,4 @@
-/* Buffers that Python takes over from C without a copy. Include after Python.h. */
+/* Buffers that Python takes over from C without a copy, and UTF-8. Include after Python.h. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,4 +58,28 @@ static PyObject *give_bits(PyTypeObject *type, const char *flags, Py_ssize_t cou
     for (Py_ssize_t i = 0; i < count; i++)
         bits[i / 8] |= (unsigned char)(flags[i] << (i % 8));
     return give_memory(type, bits, ((size_t)count + 7) / 8);
+}
+
+/* How many bytes the character takes that begins there; 0: it is not UTF-8. */
+static inline size_t character_size(const unsigned char *at, const unsigned char *end)
+{
+    unsigned char lead = *at;
+    size_t size = lead < 0x80 ? 1 : lead >= 0xC2 && lead <= 0xDF ? 2 : lead >= 0xE0 && lead <= 0xEF ? 3 : lead >= 0xF0 && lead <= 0xF4 ? 4 : 0;
+    if (size == 0 || (size_t)(end - at) < size)
+        return 0;
+    unsigned char low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80, high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+    for (size_t i = 1; i < size; i++, low = 0x80, high = 0xBF)
+        if (at[i] < low || at[i] > high)
+            return 0;
+    return size;
+}
+
+static inline int is_utf8(const unsigned char *at, const unsigned char *end)
+{
+    for (uint64_t word; end - at >= 8 && (memcpy(&word, at, 8), (word & UINT64_C(0x8080808080808080)) == 0);)
+        at += 8; /* mostly it is ASCII */
+    for (size_t size; at < end; at += size)
+        if ((size = character_size(at, end)) == 0)
+            return 0;
+    return 1;
 }

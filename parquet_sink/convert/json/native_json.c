@@ -568,20 +568,6 @@ static int is_named(const unsigned char *begin, const unsigned char *bracket, co
     return 0;
 }
 
-/* How many bytes the character takes that begins there; 0: it is not UTF-8. */
-static size_t character_size(const unsigned char *at, const unsigned char *end)
-{
-    unsigned char lead = *at;
-    size_t size = lead < 0x80 ? 1 : lead >= 0xC2 && lead <= 0xDF ? 2 : lead >= 0xE0 && lead <= 0xEF ? 3 : lead >= 0xF0 && lead <= 0xF4 ? 4 : 0;
-    if (size == 0 || (size_t)(end - at) < size)
-        return 0;
-    unsigned char low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80, high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
-    for (size_t i = 1; i < size; i++, low = 0x80, high = 0xBF)
-        if (at[i] < low || at[i] > high)
-            return 0;
-    return size;
-}
-
 /* Writes text, if `escaping` with a backslash before quotes and backslashes: at most twice as many bytes. */
 static void put(Reader *self, unsigned char **out, const unsigned char *text, size_t size)
 {

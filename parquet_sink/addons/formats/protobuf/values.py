@@ -4,7 +4,7 @@ import calendar
 import decimal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -14,6 +14,9 @@ from parquet_sink.convert.decimals import LONGEST_DECIMAL, fit_decimal
 from parquet_sink.convert.decoded import DEFAULT_PRECISION, MAX_PRECISION, decimal_type
 from parquet_sink.convert.invalid import InvalidValue, Unfit
 from parquet_sink.convert.json.exact import text_of
+
+if TYPE_CHECKING:
+    from parquet_sink.addons.formats.protobuf.wire import WirePlan
 
 _FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_799
 _NANOS = 1_000_000_000
@@ -188,11 +191,15 @@ class EnumNames(dict[int, str]):
 
 @dataclass(frozen=True)
 class Scalar:
-    """One value. convert: from what the library gives; check: what Arrow would refuse as well, in words."""
+    """One value. convert: from what the library gives; check: what Arrow would refuse as well, in words.
+
+    wraps: it stands in a google.protobuf.*Value.
+    """
 
     arrow: pa.DataType
     convert: Convert | None = None
     check: Convert | None = None
+    wraps: bool = False
 
 
 @dataclass(frozen=True)
@@ -237,14 +244,19 @@ class Member:
     source: str
     get: Callable[[Any], Any]
     has: Callable[[Any, str], object] | None
+    is_oneof: bool = False
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A message type. required: it has fields without which it is invalid, anywhere below. growth: see there."""
+    """A message type. required: it has fields without which it is invalid, anywhere below. growth: see there.
+
+    wire: how many messages are read at once; None where they are left to the library.
+    """
 
     name: str
     shape: Shape
     message: Any
     required: bool
     growth: Growth
+    wire: "WirePlan | None"
