@@ -316,8 +316,8 @@ static int read_list(Reader *self, Column *to)
 static int read_value(Reader *self, Column *to)
 {
     int ended = READ;
-    if (take(self, "null"))
-        return READ;
+    if (self->at < self->end && *self->at == 'n')
+        return take(self, "null") ? READ : OTHER;
     switch (to->kind) {
     case INTEGER:
     case INTEGER32:
@@ -352,19 +352,29 @@ static int read_value(Reader *self, Column *to)
     return ended;
 }
 
-/* As memcmp, which is dearer for names. */
+/* As memcmp, which is dearer for names. Some of the last bytes are compared twice rather than one by one. */
 static int is_equal(const unsigned char *text, const char *name, size_t size)
 {
     uint64_t left, right;
-    for (; size >= 8; text += 8, name += 8, size -= 8) {
-        memcpy(&left, text, 8);
-        memcpy(&right, name, 8);
+    uint32_t narrow_left, narrow_right;
+    size_t at = 0;
+    for (; size - at >= 8; at += 8) {
+        memcpy(&left, text + at, 8);
+        memcpy(&right, name + at, 8);
         if (left != right)
             return 0;
     }
-    for (; size > 0 && *text == (unsigned char)*name; text++, name++)
-        size--;
-    return size == 0;
+    for (; size >= 4 && at < size; at += 4) {
+        at = at + 4 > size ? size - 4 : at;
+        memcpy(&narrow_left, text + at, 4);
+        memcpy(&narrow_right, name + at, 4);
+        if (narrow_left != narrow_right)
+            return 0;
+    }
+    for (; at < size; at++)
+        if (text[at] != (unsigned char)name[at])
+            return 0;
+    return 1;
 }
 
 /* The field whose name and quote come next, mostly the one after the last; NULL: none of these. */
@@ -571,30 +581,38 @@ static int is_named(const unsigned char *begin, const unsigned char *bracket, co
 /* Writes text, if `escaping` with a backslash before quotes and backslashes: at most twice as many bytes. */
 static void put(Reader *self, unsigned char **out, const unsigned char *text, size_t size)
 {
-    if (!self->escaping) {
+    if (!self->escaping && size > 1) {
         memcpy(*out, text, size);
         *out += size;
         return;
     }
     for (size_t i = 0; i < size; i++) {
-        if (text[i] == '"' || text[i] == '\\')
+        if (self->escaping && (text[i] == '"' || text[i] == '\\'))
             *(*out)++ = '\\';
         *(*out)++ = text[i];
     }
 }
 
-static int put_taken(Reader *self, const char *word, unsigned char **out)
+static int put_taken(Reader *self, unsigned char character, unsigned char **out)
+{
+    if (!take_character(self, character))
+        return 0;
+    put(self, out, &character, 1);
+    return 1;
+}
+
+static int put_word(Reader *self, const char *word, unsigned char **out)
 {
     if (!take(self, word))
-        return 0;
+        return OTHER;
     put(self, out, (const unsigned char *)word, strlen(word));
-    return 1;
+    return READ;
 }
 
 /* A string, if it stands there with the fewest escapes. said: what stands between its quotes. */
 static int copy_text(Reader *self, unsigned char **out, Piece *said)
 {
-    if (!put_taken(self, "\"", out))
+    if (!put_taken(self, '"', out))
         return OTHER;
     said->text = self->at;
     for (;;) {
@@ -605,7 +623,7 @@ static int copy_text(Reader *self, unsigned char **out, Piece *said)
         if (self->at == self->end)
             return OTHER;
         said->size = (size_t)(self->at - said->text);
-        if (put_taken(self, "\"", out))
+        if (put_taken(self, '"', out))
             return READ;
         size_t size = character_size(self->at, self->end);
         if (*self->at == '\\') {
@@ -663,7 +681,7 @@ static int copy_key(Reader *self, unsigned char **out, Piece *keys, int *count)
             return OTHER; /* the last one counts */
     ++*count;
     skip_space(self);
-    if (!put_taken(self, ":", out))
+    if (!put_taken(self, ':', out))
         return OTHER;
     skip_space(self);
     return READ;
@@ -674,7 +692,7 @@ static int copy_all(Reader *self, unsigned char **out, int depth, int is_object)
 {
     Piece keys[MOST_KEYS];
     int count = 0;
-    const char *closing = is_object ? "}" : "]";
+    unsigned char closing = is_object ? '}' : ']';
     skip_space(self);
     if (put_taken(self, closing, out))
         return READ;
@@ -684,7 +702,7 @@ static int copy_all(Reader *self, unsigned char **out, int depth, int is_object)
         skip_space(self);
         if (put_taken(self, closing, out))
             return READ;
-        if (!put_taken(self, ",", out))
+        if (!put_taken(self, ',', out))
             return OTHER;
         skip_space(self);
     }
@@ -703,13 +721,13 @@ static int copy_value(Reader *self, unsigned char **out, int depth)
     case '{':
         if (depth == 0)
             return OTHER;
-        return copy_all(self, out, depth - 1, put_taken(self, "{", out) || !put_taken(self, "[", out));
+        return copy_all(self, out, depth - 1, put_taken(self, '{', out) || !put_taken(self, '[', out));
     case 't':
-        return put_taken(self, "true", out) ? READ : OTHER;
+        return put_word(self, "true", out);
     case 'f':
-        return put_taken(self, "false", out) ? READ : OTHER;
+        return put_word(self, "false", out);
     case 'n':
-        return put_taken(self, "null", out) ? READ : OTHER;
+        return put_word(self, "null", out);
     default:
         return copy_number(self, out);
     }

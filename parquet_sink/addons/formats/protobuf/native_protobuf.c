@@ -198,7 +198,8 @@ static int read_text(Reader text, Column *to, Py_ssize_t at)
         to->text = grown;
         to->text_room = room;
     }
-    memcpy(to->text + to->size, text.at, size);
+    if (size > 0)
+        memcpy(to->text + to->size, text.at, size);
     to->size += size;
     return to->kind == BYTES || is_utf8(text.at, text.end) ? READ : OTHER;
 }
