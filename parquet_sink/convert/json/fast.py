@@ -47,6 +47,8 @@ _KINDS: Final = {
 }
 _OBJECT: Final = 5
 _TEXT_OR_LIST: Final = 6
+NEWEST: Final = "payloads"
+"""What the extension has had last."""
 MOST_LEVELS: Final = 16
 """Of a list that becomes text in C."""
 _NAMES_OTHERWISE: Final = frozenset(map(chr, (*range(0x20), ord('"'), ord("\\"))))
@@ -188,11 +190,12 @@ def _is_readable(values: pa.BinaryArray) -> bool:
 
 @cache
 def extension() -> Any | None:
-    """The module in C, where it was built."""
+    """The module in C, where it was built; None, too, where what was built is older than this module."""
     try:
-        return import_module(JSON)
+        module = import_module(JSON)
     except ImportError:
         return None
+    return module if hasattr(module, NEWEST) else None
 
 
 def fields_in_c(schema: pa.Schema, lists: Lists) -> Fields | None:

@@ -175,6 +175,14 @@ def test_other_schemas_are_left_to_arrow(schema: pa.Schema) -> None:
     assert read([b"{}"], schema) is None
 
 
+def test_what_was_built_before_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After an update of an editable installation, of which Python's part alone is new."""
+    monkeypatch.setattr(fast, "NEWEST", "not_there_yet")
+    fast.extension.cache_clear()
+    assert read([b'{"i":1}']) is None
+    fast.extension.cache_clear()
+
+
 def test_a_variable_turns_it_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """PARQUET_SINK_NATIVE=0 is looked at each time."""
     assert read([b'{"i":1}']) is not None

@@ -6,7 +6,7 @@ extended fields, with defaults of their own, or whose lists may grow beyond thei
 `_native_protobuf` gives a verdict for each message: those that are not plainly what the plan says are left to the
 library as well, which says what is wrong with them.
 
-CPU for a record of 7 fields and 58 bytes: 0.2 µs, by the library 2.4.
+CPU for a record of 7 fields and 58 bytes: 0.3 µs, by the library 2.6.
 """
 
 from collections.abc import Iterator
