@@ -48,6 +48,7 @@ typedef struct {
     Py_ssize_t row;
     int levels;   /* that a list may have */
     int escaping; /* lists become what stands in a string, not its text */
+    unsigned char *room; /* for a list, as much as a record has */
 } Reader;
 
 static locale_t c_locale;
@@ -185,26 +186,18 @@ static int read_fraction(Reader *self, double *into)
     return (const unsigned char *)stopped == self->at && isfinite(*into) ? READ : OTHER;
 }
 
-/* Room for so many more bytes of text. */
-static int reserve(Column *to, size_t size)
-{
-    if (size <= to->room - to->size)
-        return READ;
-    size_t room = to->room < 4096 ? 4096 : to->room;
-    while (room - to->size < size)
-        room *= 2;
-    char *grown = realloc(to->text, room);
-    if (grown == NULL)
-        return NO_MEMORY;
-    to->text = grown;
-    to->room = room;
-    return READ;
-}
-
 static int append(Column *to, const void *text, size_t size)
 {
-    if (reserve(to, size) != READ)
-        return NO_MEMORY;
+    if (size > to->room - to->size) {
+        size_t room = to->room < 4096 ? 4096 : to->room;
+        while (room - to->size < size)
+            room *= 2;
+        char *grown = realloc(to->text, room);
+        if (grown == NULL)
+            return NO_MEMORY;
+        to->text = grown;
+        to->room = room;
+    }
     if (size > 0)
         memcpy(to->text + to->size, text, size);
     to->size += size;
@@ -305,12 +298,9 @@ static int read_text(Reader *self, Column *to)
 static int read_list(Reader *self, Column *to)
 {
     begin_text(self, to);
-    if (reserve(to, (size_t)(self->end - self->at)) != READ)
-        return NO_MEMORY;
-    unsigned char *begin = (unsigned char *)to->text + to->size, *out = begin;
+    unsigned char *out = self->room;
     int ended = copy_value(self, &out, self->levels);
-    to->size += (size_t)(out - begin);
-    return ended;
+    return ended == READ ? append(to, self->room, (size_t)(out - self->room)) : ended;
 }
 
 static int read_value(Reader *self, Column *to)
@@ -424,19 +414,26 @@ static int read_object(Reader *self, Column *object)
 static int read_all(Column *root, const Py_buffer *data, const int32_t *offsets, Py_ssize_t rows, int levels)
 {
     Reader self = {.levels = levels};
-    for (self.row = 0; self.row < rows; self.row++) {
-        int32_t begin = offsets[self.row], end = offsets[self.row + 1];
+    int32_t longest = 0;
+    for (Py_ssize_t row = 0; row < rows; row++) {
+        int32_t begin = offsets[row], end = offsets[row + 1];
         if (begin < 0 || begin >= end || end > data->len)
             return OTHER;
+        longest = end - begin > longest ? end - begin : longest;
+    }
+    if ((self.room = malloc((size_t)longest + 1)) == NULL)
+        return NO_MEMORY;
+    int ended = READ;
+    for (self.row = 0; self.row < rows && ended == READ; self.row++) {
+        int32_t begin = offsets[self.row], end = offsets[self.row + 1];
         self.at = (const unsigned char *)data->buf + begin;
         self.end = (const unsigned char *)data->buf + end;
-        if (self.end[-1] != '}') /* where a number ends at the latest */
-            return OTHER;
-        int ended = read_object(&self, root);
-        if (ended != READ || self.at != self.end)
-            return ended == READ ? OTHER : ended;
+        ended = self.end[-1] == '}' ? read_object(&self, root) : OTHER; /* where a number ends at the latest */
+        if (ended == READ && self.at != self.end)
+            ended = OTHER;
     }
-    return READ;
+    free(self.room);
+    return ended;
 }
 
 /* Columns of (name, kind, fields) each; NULL with an error set. */
@@ -790,7 +787,7 @@ static PyObject *lists_as_text(PyObject *Py_UNUSED(module), PyObject *args)
         if (named) {
             Py_BEGIN_ALLOW_THREADS
             for (Py_ssize_t row = 0; row < rows; row++) {
-                Reader self = {(const unsigned char *)data.buf + all[row], (const unsigned char *)data.buf + all[row + 1], row, depth, 1};
+                Reader self = {(const unsigned char *)data.buf + all[row], (const unsigned char *)data.buf + all[row + 1], row, depth, 1, NULL};
                 others[row] = copy_record(&self, &out, names, count, depth) != READ;
                 if (others[row])
                     out = text + ends[row];
