@@ -201,8 +201,14 @@ def test_plain_lists_are_not_left_to_python(value: str, text: str, monkeypatch: 
 )
 def test_what_is_written_otherwise_is_left(plain: str) -> None:
     """Its neighbours are not."""
-    values = [b'{"l":[1]}', f'{{"l":[2],"größe":[{plain}]}}'.encode(), b'{"l":[ 3]}', b'{"l":["\xff"]}']
-    assert in_c(values) == [b'{"l":"[1]"}', None, b'{"l":"[3]"}', None]
+    values = [
+        b'{"l":[1]}',
+        f'{{"l":[2],"größe":[{plain}]}}'.encode(),
+        b'{"l":[ 3]}',
+        b'{"l":["\xff"]}',
+        b'{"l":["\xff 123456789"]}',
+    ]
+    assert in_c(values) == [b'{"l":"[1]"}', None, b'{"l":"[3]"}', None, None]
 
 
 @pytest.mark.parametrize(("begin", "count"), [(0, 7), (1, 5), (3, 1), (2, 0)])

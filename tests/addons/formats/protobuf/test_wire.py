@@ -116,6 +116,68 @@ def test_plain_messages_are_read_in_c(text: str, seed: int, sliced: bool) -> Non
         assert isinstance(alone(text, 0, b"\x00" + values[at]), str), values[at]
 
 
+ODD = (
+    'syntax = "proto3"; import "google/protobuf/timestamp.proto"; import "google/protobuf/wrappers.proto"; message M { '
+    "int64 a = 1; string b = 2; N n = 3; google.protobuf.Timestamp t = 4; repeated int32 l = 5; oneof o { int32 x = 6; "
+    "string y = 7; } google.protobuf.StringValue w = 8; fixed64 f = 9; bool z = 10; } message N { string c = 1; "
+    "repeated N2 m = 2; } message N2 { string d = 1; }"
+)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"\x12\x01a\x12\x01b",
+        b"\x08\x01\x08\x02",
+        b"\x1a\x03\x0a\x01a\x1a\x03\x0a\x01b",
+        b"\x1a\x06\x0a\x01a\x0a\x01b",
+        b"\x1a\x04\x12\x02\x0a\x00\x1a\x04\x12\x02\x0a\x00",
+        b"\x22\x02\x08\x01\x22\x02\x10\x01",
+        b"\x22\x04\x08\x01\x08\x02",
+        b"\x22\x0b\x08\xff\xd3\xdb\xc3\x98\xff\xff\xff\xff\x01",
+        b"\x22\x0b\x08" + b"\xff" * 9 + b"\x01",
+        b"\x22\x0b\x10" + b"\xff" * 9 + b"\x01",
+        b"\x22\x06\x10\x80\x94\xeb\xdc\x03",
+        b"\x30\x01\x3a\x01a",
+        b"\x3a\x01a\x30\x01",
+        b"\x30\x01\x30\x02",
+        b"\x42\x06\x0a\x01a\x0a\x01b",
+        b"\x42\x03\x0a\x01a\x42\x00",
+        b"\x42\x02\x08\x01",
+        b"\x08" + b"\xff" * 9 + b"\x02",
+        b"\x08" + b"\x80" * 9 + b"\x01",
+        b"\x08" + b"\x80" * 10 + b"\x01",
+        b"\x88\x80\x80\x80\x00\x01",
+        b"\x88\x80\x80\x80\x10\x01",
+        b"\x00\x01",
+        b"\x08\x80\x00",
+        b"\x2a\x02\x01\x80",
+        b"\x2a\x02\x01\x02\x28\x03\x08\x01\x2a\x00\x28\x04",
+        b"\x2d\x01\x02\x03\x04",
+        b"\x50\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01",
+        b"\x49" + b"\xff" * 8,
+        b"\x49\x01\x02",
+        b"\xa3\x06\x08\x01\xa4\x06",
+        b"\xa3\x06\x08\x01",
+        b"\xa4\x06",
+        b"\xa6\x06",
+        b"\xa2\x06\x05abc",
+        b"\xa2\x06\x03abc\x12\x03a\xc3\xa9",
+        b"\x12\x0babcdefgh\xff\x00\x00",
+        b"\x12\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01a",
+    ],
+)
+def test_a_message_that_is_written_otherwise_is_as_the_library_has_it(value: bytes) -> None:
+    """Fields twice, numbers and tags of too many bytes, other wire types, groups and lengths; its neighbours stay."""
+    values = [b"\x00\x12\x01a\x2a\x01\x01", b"\x00" + value, b"\x00\x12\x01b\x28\x02"]
+    for position, became in decode(ODD, 0, values).items():
+        expected = alone(ODD, 0, values[position])
+        if isinstance(expected, list):
+            assert_says(became, *expected)
+        else:
+            assert became == expected
+
+
 @pytest.mark.parametrize(
     "fields",
     [
