@@ -4,8 +4,9 @@ import calendar
 import decimal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from parquet_sink.addons.formats.protobuf.expansion import Growth
@@ -14,9 +15,6 @@ from parquet_sink.convert.decimals import LONGEST_DECIMAL, fit_decimal
 from parquet_sink.convert.decoded import DEFAULT_PRECISION, MAX_PRECISION, decimal_type
 from parquet_sink.convert.invalid import InvalidValue, Unfit
 from parquet_sink.convert.json.exact import text_of
-
-if TYPE_CHECKING:
-    from parquet_sink.addons.formats.protobuf.wire import WirePlan
 
 _FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_799
 _NANOS = 1_000_000_000
@@ -247,6 +245,14 @@ class Member:
     is_oneof: bool = False
 
 
+class WireReader(Protocol):
+    """Reads many messages at once from their bytes."""
+
+    def read(self, payloads: pa.BinaryArray) -> tuple[pa.StructArray, np.ndarray] | None:
+        """The rows of messages that are plain, and for each message whether it is left; None where it cannot."""
+        ...
+
+
 @dataclass(frozen=True)
 class Plan:
     """A message type. required: it has fields without which it is invalid, anywhere below. growth: see there.
@@ -259,4 +265,4 @@ class Plan:
     message: Any
     required: bool
     growth: Growth
-    wire: "WirePlan | None"
+    wire: "WireReader | None"

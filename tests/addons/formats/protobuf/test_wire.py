@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from parquet_sink.addons.formats.protobuf import wire
 from parquet_sink.process.native import SWITCH
-from tests.addons.formats.protobuf.test_decoder import (
+from tests.addons.formats.protobuf.messages import (
     PROTO3,
     VARIANTS,
     alone,
