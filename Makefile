@@ -99,7 +99,8 @@ PYSPARK := $(shell sed -n 's/^ *"\(pyspark[^"]*\)".*/\1/p' pyproject.toml)
 JARS_MEANWHILE := $(if $(filter demo,$(MAKECMDGOALS)),$(BIN)/python -m parquet_sink.addons.devkit.jars > /dev/null &)
 
 # The checks stand here and not in Python, because they tell what is missing before there is a Python to tell it.
-$(DEMO_READY): pyproject.toml parquet_sink/kafka/native_reader.c parquet_sink/convert/json/native_json.c
+$(DEMO_READY): pyproject.toml parquet_sink/kafka/native_reader.c parquet_sink/convert/json/native_json.c parquet_sink/convert/native_memory.h \
+  parquet_sink/addons/formats/protobuf/native_protobuf.c
 	@command -v "$(PYTHON)" > /dev/null || { \
 	  echo "Python 3.11 or newer is needed, and $(PYTHON) was not found. Install it, or name one: make PYTHON=/path/to/python3" >&2; exit 2; }
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

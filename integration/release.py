@@ -32,7 +32,11 @@ ROOT: Final = Path(__file__).parents[1]
 DIST: Final = ROOT / "dist"
 NAME: Final = f"parquet_sink-{__version__}"
 NOT_DELIVERED: Final = {"dev", "release", "docs"}
-IN_C: Final = ("parquet_sink/kafka/native_reader.c", "parquet_sink/convert/json/native_json.c")
+IN_C: Final = (
+    "parquet_sink/kafka/native_reader.c",
+    "parquet_sink/convert/json/native_json.c",
+    "parquet_sink/addons/formats/protobuf/native_protobuf.c",
+)
 """Extras for those who change the package: no part of an installation."""
 _LINK: Final = "120000"
 UNFIT: Final = re.compile(r"\.so$|\.pyc$|^(tests|integration|build|dist|\.venv)/|\.(parquet|sqlite|log|jar|pem)$")

@@ -15,6 +15,7 @@ import parquet_sink
 from integration.conftest import TopicFactory
 from integration.raw_producer import send_with_header
 from parquet_sink.addons.devkit.broker import Broker
+from tests.addons.formats.protobuf import damaged as damaged_protobuf
 from tests.convert.json import damaged
 
 PACKAGE = Path(parquet_sink.__file__).parent
@@ -100,6 +101,15 @@ def test_memory_is_used_as_it_may_be(
 def test_damaged_json_is_read_within_its_bounds(tmp_path: Path, sanitizer: str) -> None:
     """Whole and damaged records, each as by Arrow's reader or not at all."""
     run(built(tmp_path, "convert/json/native_json.c", sanitizer), tmp_path, damaged.__file__, "2")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc")
+@pytest.mark.parametrize("sanitizer", ["address", "undefined"])
+def test_damaged_protobuf_is_read_within_its_bounds(tmp_path: Path, sanitizer: str) -> None:
+    """Whole and damaged messages of fields of all kinds."""
+    source = "addons/formats/protobuf/native_protobuf.c"
+    run(built(tmp_path, source, sanitizer), tmp_path, damaged_protobuf.__file__, "2")
 
 
 def built(folder: Path, name: str, sanitizer: str) -> dict[str, str]:

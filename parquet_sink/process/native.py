@@ -1,12 +1,16 @@
-"""Whether the parts in C may be used: `kafka/native_reader.c`, `convert/json/native_json.c`. Neither is needed."""
+"""Whether the parts in C may be used: `kafka/native_reader.c`, `convert/json/native_json.c`, and that of Protobuf.
+
+None of them is needed.
+"""
 
 import os
 from importlib.util import find_spec
 from typing import Final
 
 SWITCH: Final = "PARQUET_SINK_NATIVE"
-"""Environment variable: 0 leaves all to confluent-kafka and Arrow."""
+"""Environment variable: 0 leaves all to confluent-kafka, Arrow and Protobuf's library."""
 JSON: Final = "parquet_sink.convert.json._native_json"
+PROTOBUF: Final = "parquet_sink.addons.formats.protobuf._native_protobuf"
 
 
 def is_turned_off() -> bool:

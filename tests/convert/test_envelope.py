@@ -17,10 +17,11 @@ from parquet_sink.convert.decoded import Decoded, SchemaColumns, Untyped
 from parquet_sink.convert.json import envelope
 from parquet_sink.convert.json import envelope as envelope_frames
 from parquet_sink.convert.json import fast as json_fast
-from parquet_sink.convert.json.envelope import Frames, decoder
+from parquet_sink.convert.json.envelope import Frame, Frames, decoder
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.convert.typed_json import reader as json_typed
 from parquet_sink.convert.typed_json.types import DATE, DECIMAL
+from tests.convert.reader import json_reader  # noqa: F401
 from tests.messages import assert_says
 from tests.thorough import examples
 
@@ -402,6 +403,22 @@ def outcome(decoded: Decoded, count: int) -> list[object]:
         assert seen[position] is None
         seen[position] = why
     return seen
+
+
+@given(
+    st.lists(st.text("ab", max_size=6).map(str.encode), max_size=8),
+    st.text("ab", min_size=1, max_size=3).map(str.encode),
+    st.text("ab", min_size=1, max_size=3).map(str.encode),
+    st.booleans(),
+)
+def test_payloads_are_what_is_between(texts: list[bytes], prefix: bytes, suffix: bytes, sliced: bool) -> None:
+    """A value whose end is a part of its beginning has no payload."""
+    array = pa.array([b"a", *texts, b"b"] if sliced else texts, pa.binary()).slice(int(sliced), len(texts))
+    fit, payloads = Frame(prefix, suffix, None).payloads(array)
+    framed = [one.startswith(prefix) and one[len(prefix) :].endswith(suffix) for one in texts]
+    assert fit.to_pylist() == framed
+    between = [one[len(prefix) : len(one) - len(suffix)] for one, fits in zip(texts, framed, strict=True) if fits]
+    assert payloads.to_pylist() == between
 
 
 SCHEMAS = [

@@ -42,6 +42,7 @@ from parquet_sink.convert.typed_json.types import (
     decimal_kind,
     to_arrow,
 )
+from tests.convert.reader import json_reader  # noqa: F401
 from tests.messages import assert_says, saying
 from tests.thorough import examples
 

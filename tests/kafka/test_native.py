@@ -14,6 +14,11 @@ from parquet_sink.kafka import native
 from parquet_sink.kafka.native_batches import NativeQueue
 
 PACKAGE = Path(parquet_sink.__file__).parent
+SOURCES = (
+    "kafka/native_reader.c",
+    "convert/json/native_json.c",
+    "addons/formats/protobuf/native_protobuf.c",
+)
 
 
 def test_a_variable_turns_it_off() -> None:
@@ -52,14 +57,14 @@ def test_no_other_object_is_read() -> None:
         NativeQueue(object(), "orders", 0)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("source", ["kafka/native_reader.c", "convert/json/native_json.c"])
+@pytest.mark.parametrize("source", SOURCES)
 def test_what_any_python_built_serves_every_python(source: str) -> None:
     """A length in a format (`y#`) would not: what Python 3.13 makes of it fails in 3.11 and 3.12."""
     assert not re.search(r'"[^" ]*[syz]#[^" ]*"', (PACKAGE / source).read_text())
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
-@pytest.mark.parametrize("source", ["kafka/native_reader.c", "convert/json/native_json.c"])
+@pytest.mark.parametrize("source", SOURCES)
 def test_the_compiler_has_no_warning(source: str) -> None:
     """Compiled strictly, for each thing that is more often wrong than right."""
     strict = ("-Wall", "-Wextra", "-Werror", "-Wno-cast-function-type", "-O2", "-fsyntax-only")

@@ -37,8 +37,8 @@ from parquet_sink.convert.json.exact import (
     with_digits,
     with_digits_in_lists,
 )
-from parquet_sink.convert.json.fallback import absent, read_most
-from parquet_sink.convert.json.fast import has_empty_object, has_signed_integer_zero
+from parquet_sink.convert.json.fallback import PartialRead, absent, read_most
+from parquet_sink.convert.json.fast import has_empty_object, has_signed_integer_zero, read_in_c
 from parquet_sink.convert.json.lists import with_lists_as_text
 from parquet_sink.convert.json.profile import JsonProfile
 
@@ -241,6 +241,9 @@ ONE_IN = 32
 FEW = 1_000
 """When more than one record in so many was odd, the next block is not tried as a whole: that would fail."""
 
+ODD_LISTS = 16
+"""Blocks that are not read in C with their lists, after one that could not be."""
+
 ODD_WORTH_IT = 16
 """A profile that covers fewer than all but one in so many records is not kept."""
 
@@ -259,6 +262,7 @@ class JsonDecoder:
         self._profile = self._empty()
         self._profile.restore(learned)
         self._odd_ones = False
+        self._blocks_with_lists = 0
         self._faults: tuple[str, ...] = ()
 
     def for_topic(self, reading: Reading, learned: bytes | None) -> LearningDecoder:
@@ -324,13 +328,30 @@ class JsonDecoder:
         if pc.any(pc.equal(values, _EMPTY)).as_py():
             there = np.flatnonzero(pc.not_equal(values, _EMPTY).to_numpy(zero_copy_only=False))
             which, values = which[there], values.take(pa.array(there))
-        found = read_most(self._readable(values), schema, "error", len(values) // ONE_IN, self._faults)
+        found = self._read_with_lists(values, schema)
+        if found is None:
+            found = read_most(self._readable(values), schema, "error", len(values) // ONE_IN, self._faults)
         if found is None:
             return None
         self._faults = found.faults
         which = which[found.places]
         gathered.take(found.batch, which, ambiguous(found.batch, found.values, self._reading.discard_lists))
         return which
+
+    def _read_with_lists(self, values: pa.BinaryArray, schema: pa.Schema) -> PartialRead | None:
+        """Read all values in C, if their lists become text as they stand; None where that is not so."""
+        reading, profile = self._reading, self._profile
+        as_it_is = reading.rewrite is None and not (reading.discard_lists or reading.any_tree)
+        if not (as_it_is and profile.lists and profile.schema is schema):
+            return None
+        self._blocks_with_lists += 1
+        if self._blocks_with_lists <= 0 or (fields := profile.fields_in_c) is None:
+            return None
+        batch = read_in_c(values, schema, fields)
+        if batch is None:
+            self._blocks_with_lists = -ODD_LISTS
+            return None
+        return PartialRead(np.arange(len(values)), values, batch, self._faults)
 
     def _readable(self, values: pa.BinaryArray) -> pa.BinaryArray:
         """The values with lists as text."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from json import JSONDecoder
 from operator import itemgetter
 
+import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,6 +25,7 @@ from parquet_sink.convert.arrays import without_byte_order_marks
 from parquet_sink.convert.decoded import MAX_DEPTH, Decoded, Decoder
 from parquet_sink.convert.invalid import InvalidValue, Path, show
 from parquet_sink.convert.json import exact as json_exact
+from parquet_sink.convert.json.fast import extension
 from parquet_sink.convert.json.settings import JsonConverter
 from parquet_sink.convert.typed_json.exact import to_default
 from parquet_sink.convert.typed_json.reader import Pieces, TypedReader
@@ -46,6 +48,7 @@ from parquet_sink.convert.typed_json.types import (
     decimal_kind,
 )
 from parquet_sink.process.lru_cache import LruCache
+from parquet_sink.process.native import is_turned_off
 
 _PLAIN: tuple[ScalarName, ...] = ("int8", "int16", "int32", "int64", "boolean", "string", "bytes")
 _SCALARS: dict[str, ScalarName] = {**{name: name for name in _PLAIN}, "float": "float32", "double": "float64"}
@@ -175,15 +178,22 @@ class Frame:
         """Whether a value has this frame; what is between is not looked at."""
         return value.startswith(self.prefix) and value.endswith(self.suffix) and len(value) >= self.size
 
-    def fit(self, values: pa.BinaryArray) -> pa.BooleanArray:
-        """For each value whether it has this frame."""
+    def payloads(self, values: pa.BinaryArray) -> tuple[pa.BooleanArray, pa.BinaryArray]:
+        """For each value whether it has this frame, and what is between in those that have it, where possible in C."""
+        module = None if is_turned_off() else extension()
+        _, offsets, data = values.buffers()
+        if module is None or data is None:
+            return self._payloads_by_arrow(values)
+        found, text, ends = module.payloads(self.prefix, self.suffix, data, offsets, values.offset, len(values))
+        fit = np.frombuffer(found, np.bool_)
+        buffers = [None, pa.py_buffer(ends), pa.py_buffer(text)]
+        return pa.array(fit), pa.Array.from_buffers(pa.binary(), np.count_nonzero(fit), buffers)
+
+    def _payloads_by_arrow(self, values: pa.BinaryArray) -> tuple[pa.BooleanArray, pa.BinaryArray]:
         long = pc.greater_equal(pc.binary_length(values), pa.scalar(self.size, pa.int32()))
         around = pc.and_(pc.starts_with(values, self.prefix), pc.ends_with(values, self.suffix))
-        return pc.and_(long, around)
-
-    def payloads(self, values: pa.BinaryArray) -> pa.BinaryArray:
-        """What is between, of values that have this frame."""
-        return pc.binary_slice(values, len(self.prefix), -len(self.suffix))
+        fit = pc.and_(long, around)
+        return fit, pc.binary_slice(values.filter(fit), len(self.prefix), -len(self.suffix))
 
 
 class Frames:
@@ -260,7 +270,7 @@ class _Envelopes:
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """See `Decoder`."""
         pieces, values = Pieces(), without_byte_order_marks(values)
-        positions = pa.array(range(len(values)), pa.int64())
+        positions = pa.array(np.arange(len(values)))
         groups = 0
         while len(values) and groups < _MOST_GROUPS:
             frame = self._frame_of(values[0].as_py())
@@ -268,11 +278,11 @@ class _Envelopes:
                 self._take_whole(pieces, values[0].as_py(), positions[0].as_py())
                 values, positions = values.slice(1), positions.slice(1)
                 continue
-            fit = frame.fit(values)
-            if pc.all(fit).as_py():
-                self._take_group(pieces, frame, values, positions)
+            fit, payloads = frame.payloads(values)
+            if len(payloads) == len(values):
+                self._take_group(pieces, frame, values, payloads, positions)
                 break
-            self._take_group(pieces, frame, values.filter(fit), positions.filter(fit))
+            self._take_group(pieces, frame, values.filter(fit), payloads, positions.filter(fit))
             values, positions = values.filter(pc.invert(fit)), positions.filter(pc.invert(fit))
             groups += 1
         else:
@@ -292,9 +302,15 @@ class _Envelopes:
         except InvalidValue:
             return None
 
-    def _take_group(self, pieces: Pieces, frame: Frame, values: pa.BinaryArray, positions: pa.Int64Array) -> None:
+    def _take_group(
+        self,
+        pieces: Pieces,
+        frame: Frame,
+        values: pa.BinaryArray,
+        payloads: pa.BinaryArray,
+        positions: pa.Int64Array,
+    ) -> None:
         """Values of one frame: many at once, then those that this could not decide."""
-        payloads = frame.payloads(values)
         left = list(range(len(values)))
         if frame.reader is not None:
             parts, left = frame.reader.read_fast(payloads)

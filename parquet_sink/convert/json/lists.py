@@ -24,11 +24,9 @@ import pyarrow.compute as pc
 
 from parquet_sink.convert.decoded import MAX_DEPTH, Tree
 from parquet_sink.convert.json.exact import is_plain, text_of, with_digits
-from parquet_sink.convert.json.fast import extension
+from parquet_sink.convert.json.fast import MOST_LEVELS, Lists, extension
 from parquet_sink.process.native import is_turned_off
 
-Lists: TypeAlias = dict[str, "Lists"]
-"""Fields that may be lists, or objects with such fields below."""
 Names: TypeAlias = tuple[str, ...]
 Places: TypeAlias = np.ndarray
 Rewrite: TypeAlias = Callable[[Tree], Tree]
@@ -44,8 +42,6 @@ _MOST_SEARCHED: Final = 2**14
 """Bytes in which the end of one list is looked for where brackets do not tell it: there may be many such lists."""
 _MOST_PATHS: Final = 4
 """A list is rewritten by each path that it may stand at; where there are more, the exact path is the cheaper one."""
-_MOST_LEVELS: Final = 16
-"""Of a list that becomes text in C."""
 _SPACE: Final = np.isin(np.arange(256), list(b" \t\r\n"))
 _EMPTY: Final = pa.scalar(b"", pa.binary())
 _SCAN: Final = json.JSONDecoder().raw_decode
@@ -141,7 +137,7 @@ def _cut_in_c(values: pa.BinaryArray, names: list[bytes], room: int, by_python: 
     _, offsets, data = values.buffers()
     if module is None or data is None:
         return by_python(values)
-    levels = min(room, _MOST_LEVELS)
+    levels = min(room, MOST_LEVELS)
     text, ends, others = module.lists_as_text(tuple(names), data, offsets, values.offset, len(values), levels)
     cut = pa.Array.from_buffers(pa.binary(), len(values), [None, pa.py_buffer(ends), pa.py_buffer(text)])
     left = np.frombuffer(others, np.bool_).copy()

@@ -1,5 +1,5 @@
-/* Reads many JSON objects of a known schema into flat buffers, or gives up: then Arrow's reader takes them. Before that,
- * lists in them become text.
+/* Reads many JSON objects of a known schema into flat buffers, or gives up: then Arrow's reader takes them. Lists in them
+ * become text, there or before that. Payloads are cut out of envelopes.
  *
  * It is strict: whatever is not plainly one JSON object with fields of the schema, each at most once and of its type,
  * makes it give up on all values. `fast.py` and `lists.py` have the Python side, and say what the answer must be.
@@ -18,8 +18,12 @@
 #ifdef __APPLE__
 #include <xlocale.h>
 #endif
+#include "../native_memory.h"
 
-enum { NOTHING, INTEGER, FRACTION, BOOLEAN, TEXT, OBJECT }; /* kinds of columns; fast.py has the same */
+/* Kinds of columns; fast.py has the same. LISTS: text, and lists, which become text. */
+enum { NOTHING, INTEGER, FRACTION, BOOLEAN, TEXT, OBJECT, LISTS, INTEGER32, INTEGER16, INTEGER8, KINDS };
+static const size_t sizes[KINDS] = {0, 8, 8, 1, 4, 0, 4, 4, 2, 1}; /* bytes of a value; of text, of where it begins */
+static const int64_t most[KINDS] = {0, INT64_MAX, 0, 0, 0, 0, 0, INT32_MAX, INT16_MAX, INT8_MAX};
 enum { READ, OTHER, NO_MEMORY };                            /* how reading ends; OTHER: it is for Arrow's reader */
 enum { MOST_DEPTH = 200 };
 enum { MOST_SPACE = 64, MOST_KEYS = 32 }; /* of a list that becomes text: before it, as in lists.py; of an object in it */
@@ -32,7 +36,7 @@ typedef struct Column {
     struct Column *fields; /* of an object */
     Py_ssize_t field_count;
     char *present; /* 1 for each row that has a value */
-    void *values;  /* int64_t, double, or char of a boolean, by row; of text int32_t: where each row's begins */
+    void *values;  /* integers, double, or char of a boolean, by row; of text int32_t: where each row's begins */
     Py_ssize_t begun; /* of text: rows whose begin is written */
     char *text;
     size_t size, room;
@@ -42,11 +46,17 @@ typedef struct Column {
 typedef struct {
     const unsigned char *at, *end;
     Py_ssize_t row;
+    int levels;   /* that a list may have */
+    int escaping; /* lists become what stands in a string, not its text */
+    unsigned char *room; /* for a list, as much as a record has */
 } Reader;
 
 static locale_t c_locale;
 
 static int read_object(Reader *self, Column *object);
+static int copy_value(Reader *self, unsigned char **out, int depth);
+
+static int is_text(const Column *column) { return column->kind == TEXT || column->kind == LISTS; }
 
 static void free_columns(Column *columns, Py_ssize_t count)
 {
@@ -63,7 +73,6 @@ static void free_columns(Column *columns, Py_ssize_t count)
 /* Room for so many rows. */
 static int prepare(Column *columns, Py_ssize_t count, Py_ssize_t rows)
 {
-    static const size_t sizes[] = {0, sizeof(int64_t), sizeof(double), 1, sizeof(int32_t), 0};
     for (Py_ssize_t i = 0; i < count; i++) {
         Column *one = &columns[i];
         size_t size = sizes[one->kind];
@@ -80,6 +89,13 @@ static void skip_space(Reader *self)
 {
     while (self->at < self->end && (*self->at == ' ' || *self->at == '\n' || *self->at == '\t' || *self->at == '\r'))
         self->at++;
+}
+
+static int take_character(Reader *self, unsigned char character)
+{
+    int is_there = self->at < self->end && *self->at == character;
+    self->at += is_there;
+    return is_there;
 }
 
 static int take(Reader *self, const char *word)
@@ -115,13 +131,22 @@ static int read_whole(Reader *self, int *negative, uint64_t *number, int *count)
     return read_digits(self, number, count);
 }
 
-static int read_integer(Reader *self, int64_t *into)
+static int read_integer(Reader *self, Column *to)
 {
     int negative, count = 0;
     uint64_t number = 0;
-    if (read_whole(self, &negative, &number, &count) != READ || count > 19 || number > INT64_MAX || (negative && number == 0))
+    if (read_whole(self, &negative, &number, &count) != READ || count > 19 || number > (uint64_t)most[to->kind] + (uint64_t)negative ||
+        (negative && number == 0))
         return OTHER; /* a fraction, too, as what follows is no delimiter */
-    *into = negative ? -(int64_t)number : (int64_t)number;
+    int64_t value = (int64_t)(negative ? 0 - number : number);
+    if (to->kind == INTEGER)
+        ((int64_t *)to->values)[self->row] = value;
+    else if (to->kind == INTEGER32)
+        ((int32_t *)to->values)[self->row] = (int32_t)value;
+    else if (to->kind == INTEGER16)
+        ((int16_t *)to->values)[self->row] = (int16_t)value;
+    else
+        ((int8_t *)to->values)[self->row] = (int8_t)value;
     return READ;
 }
 
@@ -226,16 +251,39 @@ static int read_escape(Reader *self, Column *to)
     return append(to, out, (size_t)size);
 }
 
-/* Text behind its quote; whether it is UTF-8 is for the Python side to look at. */
-static int read_text(Reader *self, Column *to)
+/* The first quote, backslash or control character, if `ascii` any byte beyond ASCII, too; the end where there is none. */
+static const unsigned char *skip_plain(const unsigned char *at, const unsigned char *end, int ascii)
+{
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    const uint64_t ones = UINT64_C(0x0101010101010101), highs = ones * 0x80;
+    for (uint64_t word; end - at >= 8; at += 8) {
+        memcpy(&word, at, 8);
+        uint64_t quotes = word ^ (ones * '"'), backslashes = word ^ (ones * '\\');
+        uint64_t ends = ((quotes - ones) & ~quotes) | ((backslashes - ones) & ~backslashes) | ((word - ones * 0x20) & ~word);
+        ends = (ends | (ascii ? word : 0)) & highs; /* of a byte that ends it, but for those after the first one */
+        if (ends != 0)
+            return at + __builtin_ctzll(ends) / 8;
+    }
+#endif
+    while (at < end && *at >= 0x20 && *at != '"' && *at != '\\' && !(ascii && *at >= 0x80))
+        at++;
+    return at;
+}
+
+static void begin_text(Reader *self, Column *to)
 {
     int32_t *begins = to->values;
     while (to->begun <= self->row)
         begins[to->begun++] = (int32_t)to->size;
+}
+
+/* Text behind its quote; whether it is UTF-8 is for the Python side to look at. */
+static int read_text(Reader *self, Column *to)
+{
+    begin_text(self, to);
     for (;;) {
         const unsigned char *begin = self->at;
-        while (self->at < self->end && *self->at >= 0x20 && *self->at != '"' && *self->at != '\\')
-            self->at++;
+        self->at = skip_plain(begin, self->end, 0);
         if (self->at == self->end || *self->at < 0x20)
             return OTHER;
         int ended = append(to, begin, (size_t)(self->at - begin));
@@ -246,14 +294,26 @@ static int read_text(Reader *self, Column *to)
     }
 }
 
+/* A list as JSON text, which is no longer than it is. */
+static int read_list(Reader *self, Column *to)
+{
+    begin_text(self, to);
+    unsigned char *out = self->room;
+    int ended = copy_value(self, &out, self->levels);
+    return ended == READ ? append(to, self->room, (size_t)(out - self->room)) : ended;
+}
+
 static int read_value(Reader *self, Column *to)
 {
     int ended = READ;
-    if (take(self, "null"))
-        return READ;
+    if (self->at < self->end && *self->at == 'n')
+        return take(self, "null") ? READ : OTHER;
     switch (to->kind) {
     case INTEGER:
-        ended = read_integer(self, (int64_t *)to->values + self->row);
+    case INTEGER32:
+    case INTEGER16:
+    case INTEGER8:
+        ended = read_integer(self, to);
         break;
     case FRACTION:
         ended = read_fraction(self, (double *)to->values + self->row);
@@ -264,8 +324,13 @@ static int read_value(Reader *self, Column *to)
         else if (!take(self, "false"))
             return OTHER;
         break;
+    case LISTS:
+        if (self->at < self->end && *self->at == '[') {
+            ended = read_list(self, to);
+            break;
+        } /* else as text */
     case TEXT:
-        ended = take(self, "\"") ? read_text(self, to) : OTHER;
+        ended = take_character(self, '"') ? read_text(self, to) : OTHER;
         break;
     case OBJECT:
         ended = read_object(self, to);
@@ -277,6 +342,31 @@ static int read_value(Reader *self, Column *to)
     return ended;
 }
 
+/* As memcmp, which is dearer for names. Some of the last bytes are compared twice rather than one by one. */
+static int is_equal(const unsigned char *text, const char *name, size_t size)
+{
+    uint64_t left, right;
+    uint32_t narrow_left, narrow_right;
+    size_t at = 0;
+    for (; size - at >= 8; at += 8) {
+        memcpy(&left, text + at, 8);
+        memcpy(&right, name + at, 8);
+        if (left != right)
+            return 0;
+    }
+    for (; size >= 4 && at < size; at += 4) {
+        at = at + 4 > size ? size - 4 : at;
+        memcpy(&narrow_left, text + at, 4);
+        memcpy(&narrow_right, name + at, 4);
+        if (narrow_left != narrow_right)
+            return 0;
+    }
+    for (; at < size; at++)
+        if (text[at] != (unsigned char)name[at])
+            return 0;
+    return 1;
+}
+
 /* The field whose name and quote come next, mostly the one after the last; NULL: none of these. */
 static Column *next_field(Reader *self, Column *object, Py_ssize_t *after)
 {
@@ -284,7 +374,7 @@ static Column *next_field(Reader *self, Column *object, Py_ssize_t *after)
         Py_ssize_t index = *after < object->field_count ? *after : 0;
         Column *one = &object->fields[index];
         *after = index + 1;
-        if ((size_t)(self->end - self->at) > one->name_size && self->at[one->name_size] == '"' && memcmp(self->at, one->name, one->name_size) == 0) {
+        if ((size_t)(self->end - self->at) > one->name_size && self->at[one->name_size] == '"' && is_equal(self->at, one->name, one->name_size)) {
             self->at += one->name_size + 1;
             return one;
         }
@@ -295,48 +385,55 @@ static Column *next_field(Reader *self, Column *object, Py_ssize_t *after)
 static int read_object(Reader *self, Column *object)
 {
     Py_ssize_t after = 0;
-    if (!take(self, "{"))
+    if (!take_character(self, '{'))
         return OTHER;
     skip_space(self);
-    if (take(self, "}"))
+    if (take_character(self, '}'))
         return READ;
     for (;;) {
-        Column *field = take(self, "\"") ? next_field(self, object, &after) : NULL;
+        Column *field = take_character(self, '"') ? next_field(self, object, &after) : NULL;
         if (field == NULL || field->last == self->row)
             return OTHER;
         field->last = self->row;
         skip_space(self);
-        if (!take(self, ":"))
+        if (!take_character(self, ':'))
             return OTHER;
         skip_space(self);
         int ended = read_value(self, field);
         if (ended != READ)
             return ended;
         skip_space(self);
-        if (take(self, "}"))
+        if (take_character(self, '}'))
             return READ;
-        if (!take(self, ","))
+        if (!take_character(self, ','))
             return OTHER;
         skip_space(self);
     }
 }
 
-static int read_all(Column *root, const Py_buffer *data, const int32_t *offsets, Py_ssize_t rows)
+static int read_all(Column *root, const Py_buffer *data, const int32_t *offsets, Py_ssize_t rows, int levels)
 {
-    Reader self = {0};
-    for (self.row = 0; self.row < rows; self.row++) {
-        int32_t begin = offsets[self.row], end = offsets[self.row + 1];
+    Reader self = {.levels = levels};
+    int32_t longest = 0;
+    for (Py_ssize_t row = 0; row < rows; row++) {
+        int32_t begin = offsets[row], end = offsets[row + 1];
         if (begin < 0 || begin >= end || end > data->len)
             return OTHER;
+        longest = end - begin > longest ? end - begin : longest;
+    }
+    if ((self.room = malloc((size_t)longest + 1)) == NULL)
+        return NO_MEMORY;
+    int ended = READ;
+    for (self.row = 0; self.row < rows && ended == READ; self.row++) {
+        int32_t begin = offsets[self.row], end = offsets[self.row + 1];
         self.at = (const unsigned char *)data->buf + begin;
         self.end = (const unsigned char *)data->buf + end;
-        if (self.end[-1] != '}') /* where a number ends at the latest */
-            return OTHER;
-        int ended = read_object(&self, root);
-        if (ended != READ || self.at != self.end)
-            return ended == READ ? OTHER : ended;
+        ended = self.end[-1] == '}' ? read_object(&self, root) : OTHER; /* where a number ends at the latest */
+        if (ended == READ && self.at != self.end)
+            ended = OTHER;
     }
-    return READ;
+    free(self.room);
+    return ended;
 }
 
 /* Columns of (name, kind, fields) each; NULL with an error set. */
@@ -359,7 +456,7 @@ static Column *make_columns(PyObject *fields, Py_ssize_t *count, int depth)
         if (!PyArg_ParseTuple(PyTuple_GetItem(fields, i), "OiO!", &given, &one->kind, &PyTuple_Type, &below) ||
             PyBytes_AsStringAndSize(given, &name, &size) < 0)
             goto failed;
-        if (one->kind < NOTHING || one->kind > OBJECT) {
+        if (one->kind < NOTHING || one->kind >= KINDS) {
             PyErr_SetString(PyExc_ValueError, "no kind of column");
             goto failed;
         }
@@ -380,52 +477,57 @@ failed:
 }
 
 /* Appends (present, values, text) of each column to a list, those of an object's fields behind it. */
-static int give(PyObject *into, Column *columns, Py_ssize_t count, Py_ssize_t rows)
+static int give(PyTypeObject *memory, PyObject *into, Column *columns, Py_ssize_t count, Py_ssize_t rows)
 {
-    static const Py_ssize_t sizes[] = {0, sizeof(int64_t), sizeof(double), 1, sizeof(int32_t), 0};
     for (Py_ssize_t i = 0; i < count; i++) {
         Column *one = &columns[i];
-        if (one->kind == TEXT)
-            for (int32_t *begins = one->values; one->begun <= rows;)
-                begins[one->begun++] = (int32_t)one->size;
-        Py_ssize_t entries = one->kind == TEXT ? rows + 1 : rows;
-        PyObject *found =
-            Py_BuildValue("NNN", PyBytes_FromStringAndSize(one->present, rows),
-                          PyBytes_FromStringAndSize(one->values == NULL ? "" : one->values, entries * sizes[one->kind]),
-                          PyBytes_FromStringAndSize(one->text == NULL ? "" : one->text, (Py_ssize_t)one->size));
+        Reader behind = {.row = rows};
+        if (is_text(one))
+            begin_text(&behind, one);
+        void *values = one->values, *text = one->text;
+        one->text = NULL;
+        size_t entries = (size_t)(is_text(one) ? rows + 1 : rows);
+        one->values = one->kind == BOOLEAN ? values : NULL;
+        PyObject *found = Py_BuildValue("NNN", give_bits(memory, one->present, rows, 1),
+                                        one->kind == BOOLEAN ? give_bits(memory, values, rows, 0)
+                                                             : give_memory(memory, values, entries * sizes[one->kind]),
+                                        give_memory(memory, text, one->size));
         int added = found == NULL ? -1 : PyList_Append(into, found);
         Py_XDECREF(found);
-        if (added < 0 || give(into, one->fields, one->field_count, rows) < 0)
+        if (added < 0 || give(memory, into, one->fields, one->field_count, rows) < 0)
             return -1;
     }
     return 0;
 }
 
+/* The type of buffers that are given, which lives as long as the module. */
+static PyTypeObject *memory_type(PyObject *module) { return *(PyTypeObject **)PyModule_GetState(module); }
+
 /* See `functions`. */
-static PyObject *read_(PyObject *Py_UNUSED(module), PyObject *args)
+static PyObject *read_(PyObject *self, PyObject *args)
 {
     PyObject *fields, *found = NULL;
     Py_buffer data, offsets;
     Py_ssize_t first, rows;
-    int ended = NO_MEMORY;
-    if (!PyArg_ParseTuple(args, "O!y*y*nn", &PyTuple_Type, &fields, &data, &offsets, &first, &rows))
+    int levels, ended = NO_MEMORY;
+    if (!PyArg_ParseTuple(args, "O!y*y*nni", &PyTuple_Type, &fields, &data, &offsets, &first, &rows, &levels))
         return NULL;
     Column root = {0};
     root.fields = make_columns(fields, &root.field_count, 0);
     if (root.fields != NULL) {
         const int32_t *all = offsets.buf;
-        if (first < 0 || rows < 0 || (first + rows + 1) * (Py_ssize_t)sizeof(int32_t) > offsets.len) {
-            PyErr_SetString(PyExc_ValueError, "there are not so many values");
+        if (levels < 0 || levels > MOST_DEPTH || first < 0 || rows < 0 || (first + rows + 1) * (Py_ssize_t)sizeof(int32_t) > offsets.len) {
+            PyErr_SetString(PyExc_ValueError, "there are not so many values or levels");
         } else {
             Py_BEGIN_ALLOW_THREADS
             if (prepare(root.fields, root.field_count, rows) == 0)
-                ended = read_all(&root, &data, all + first, rows);
+                ended = read_all(&root, &data, all + first, rows, levels);
             Py_END_ALLOW_THREADS
             if (ended == NO_MEMORY)
                 PyErr_NoMemory();
             else if (ended == OTHER)
                 found = Py_NewRef(Py_None);
-            else if ((found = PyList_New(0)) != NULL && give(found, root.fields, root.field_count, rows) < 0)
+            else if ((found = PyList_New(0)) != NULL && give(memory_type(self), found, root.fields, root.field_count, rows) < 0)
                 Py_CLEAR(found);
         }
     }
@@ -473,54 +575,52 @@ static int is_named(const unsigned char *begin, const unsigned char *bracket, co
     return 0;
 }
 
-/* How many bytes the character takes that begins there; 0: it is not UTF-8. */
-static size_t character_size(const unsigned char *at, const unsigned char *end)
+/* Writes text, if `escaping` with a backslash before quotes and backslashes: at most twice as many bytes. */
+static void put(Reader *self, unsigned char **out, const unsigned char *text, size_t size)
 {
-    unsigned char lead = *at;
-    size_t size = lead < 0x80 ? 1 : lead >= 0xC2 && lead <= 0xDF ? 2 : lead >= 0xE0 && lead <= 0xEF ? 3 : lead >= 0xF0 && lead <= 0xF4 ? 4 : 0;
-    if (size == 0 || (size_t)(end - at) < size)
-        return 0;
-    unsigned char low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80, high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
-    for (size_t i = 1; i < size; i++, low = 0x80, high = 0xBF)
-        if (at[i] < low || at[i] > high)
-            return 0;
-    return size;
-}
-
-/* Writes text for a string, in which a backslash stands before quotes and backslashes: at most twice as many bytes. */
-static void put(unsigned char **out, const unsigned char *text, size_t size)
-{
+    if (!self->escaping && size > 1) {
+        memcpy(*out, text, size);
+        *out += size;
+        return;
+    }
     for (size_t i = 0; i < size; i++) {
-        if (text[i] == '"' || text[i] == '\\')
+        if (self->escaping && (text[i] == '"' || text[i] == '\\'))
             *(*out)++ = '\\';
         *(*out)++ = text[i];
     }
 }
 
-static int put_taken(Reader *self, const char *word, unsigned char **out)
+static int put_taken(Reader *self, unsigned char character, unsigned char **out)
+{
+    if (!take_character(self, character))
+        return 0;
+    put(self, out, &character, 1);
+    return 1;
+}
+
+static int put_word(Reader *self, const char *word, unsigned char **out)
 {
     if (!take(self, word))
-        return 0;
-    put(out, (const unsigned char *)word, strlen(word));
-    return 1;
+        return OTHER;
+    put(self, out, (const unsigned char *)word, strlen(word));
+    return READ;
 }
 
 /* A string, if it stands there with the fewest escapes. said: what stands between its quotes. */
 static int copy_text(Reader *self, unsigned char **out, Piece *said)
 {
-    if (!put_taken(self, "\"", out))
+    if (!put_taken(self, '"', out))
         return OTHER;
     said->text = self->at;
     for (;;) {
         const unsigned char *begin = self->at;
-        while (self->at < self->end && *self->at >= 0x20 && *self->at < 0x80 && *self->at != '"' && *self->at != '\\')
-            self->at++;
+        self->at = skip_plain(begin, self->end, 1);
         memcpy(*out, begin, (size_t)(self->at - begin));
         *out += self->at - begin;
         if (self->at == self->end)
             return OTHER;
         said->size = (size_t)(self->at - said->text);
-        if (put_taken(self, "\"", out))
+        if (put_taken(self, '"', out))
             return READ;
         size_t size = character_size(self->at, self->end);
         if (*self->at == '\\') {
@@ -530,7 +630,7 @@ static int copy_text(Reader *self, unsigned char **out, Piece *said)
             size = 0;
         if (size == 0)
             return OTHER;
-        put(out, self->at, size);
+        put(self, out, self->at, size);
         self->at += size;
     }
 }
@@ -563,11 +663,9 @@ static int copy_number(Reader *self, unsigned char **out)
         return OTHER;
     if (self->at < self->end && (*self->at == 'e' || *self->at == 'E'))
         return OTHER;
-    put(out, begin, (size_t)(self->at - begin));
+    put(self, out, begin, (size_t)(self->at - begin));
     return READ;
 }
-
-static int copy_value(Reader *self, unsigned char **out, int depth);
 
 /* A name that none of these is, and its colon. */
 static int copy_key(Reader *self, unsigned char **out, Piece *keys, int *count)
@@ -580,7 +678,7 @@ static int copy_key(Reader *self, unsigned char **out, Piece *keys, int *count)
             return OTHER; /* the last one counts */
     ++*count;
     skip_space(self);
-    if (!put_taken(self, ":", out))
+    if (!put_taken(self, ':', out))
         return OTHER;
     skip_space(self);
     return READ;
@@ -591,7 +689,7 @@ static int copy_all(Reader *self, unsigned char **out, int depth, int is_object)
 {
     Piece keys[MOST_KEYS];
     int count = 0;
-    const char *closing = is_object ? "}" : "]";
+    unsigned char closing = is_object ? '}' : ']';
     skip_space(self);
     if (put_taken(self, closing, out))
         return READ;
@@ -601,7 +699,7 @@ static int copy_all(Reader *self, unsigned char **out, int depth, int is_object)
         skip_space(self);
         if (put_taken(self, closing, out))
             return READ;
-        if (!put_taken(self, ",", out))
+        if (!put_taken(self, ',', out))
             return OTHER;
         skip_space(self);
     }
@@ -620,13 +718,13 @@ static int copy_value(Reader *self, unsigned char **out, int depth)
     case '{':
         if (depth == 0)
             return OTHER;
-        return copy_all(self, out, depth - 1, put_taken(self, "{", out) || !put_taken(self, "[", out));
+        return copy_all(self, out, depth - 1, put_taken(self, '{', out) || !put_taken(self, '[', out));
     case 't':
-        return put_taken(self, "true", out) ? READ : OTHER;
+        return put_word(self, "true", out);
     case 'f':
-        return put_taken(self, "false", out) ? READ : OTHER;
+        return put_word(self, "false", out);
     case 'n':
-        return put_taken(self, "null", out) ? READ : OTHER;
+        return put_word(self, "null", out);
     default:
         return copy_number(self, out);
     }
@@ -689,7 +787,7 @@ static PyObject *lists_as_text(PyObject *Py_UNUSED(module), PyObject *args)
         if (named) {
             Py_BEGIN_ALLOW_THREADS
             for (Py_ssize_t row = 0; row < rows; row++) {
-                Reader self = {(const unsigned char *)data.buf + all[row], (const unsigned char *)data.buf + all[row + 1], row};
+                Reader self = {(const unsigned char *)data.buf + all[row], (const unsigned char *)data.buf + all[row + 1], row, depth, 1, NULL};
                 others[row] = copy_record(&self, &out, names, count, depth) != READ;
                 if (others[row])
                     out = text + ends[row];
@@ -710,27 +808,82 @@ static PyObject *lists_as_text(PyObject *Py_UNUSED(module), PyObject *args)
     return found;
 }
 
+/* See `functions`. */
+static PyObject *payloads(PyObject *self, PyObject *args)
+{
+    Py_buffer prefix, suffix, data, offsets;
+    Py_ssize_t first, rows, size = 0, count = 0;
+    if (!PyArg_ParseTuple(args, "y*y*y*y*nn", &prefix, &suffix, &data, &offsets, &first, &rows))
+        return NULL;
+    PyObject *found = NULL;
+    int usable = first >= 0 && rows >= 0 && (first + rows + 1) * (Py_ssize_t)sizeof(int32_t) <= offsets.len;
+    const int32_t *all = (const int32_t *)offsets.buf + (usable ? first : 0);
+    for (Py_ssize_t row = 0; usable && row < rows; row++)
+        usable = 0 <= all[row] && all[row] <= all[row + 1] && all[row + 1] <= data.len;
+    char *text = malloc(usable && rows > 0 ? (size_t)(all[rows] - all[0]) + 1 : 1);
+    char *fits = calloc((size_t)(usable ? rows : 0) + 1, 1);
+    int32_t *ends = calloc((size_t)(usable ? rows : 0) + 1, sizeof *ends);
+    if (!usable) {
+        PyErr_SetString(PyExc_ValueError, "there are not so many values");
+    } else if (text == NULL || fits == NULL || ends == NULL) {
+        PyErr_NoMemory();
+    } else {
+        Py_BEGIN_ALLOW_THREADS
+        for (Py_ssize_t row = 0; row < rows; row++) {
+            const char *begin = (const char *)data.buf + all[row];
+            Py_ssize_t between = all[row + 1] - all[row] - prefix.len - suffix.len;
+            fits[row] = between >= 0 && memcmp(begin, prefix.buf, (size_t)prefix.len) == 0 &&
+                        memcmp(begin + prefix.len + between, suffix.buf, (size_t)suffix.len) == 0;
+            if (!fits[row])
+                continue;
+            memcpy(text + size, begin + prefix.len, (size_t)between);
+            ends[++count] = (int32_t)(size += between);
+        }
+        Py_END_ALLOW_THREADS
+        PyTypeObject *memory = memory_type(self);
+        found = Py_BuildValue("NNN", PyBytes_FromStringAndSize(fits, rows), give_memory(memory, text, (size_t)size),
+                              give_memory(memory, ends, (size_t)(count + 1) * sizeof *ends));
+        text = NULL;
+        ends = NULL;
+    }
+    free(text);
+    free(fits);
+    free(ends);
+    PyBuffer_Release(&prefix);
+    PyBuffer_Release(&suffix);
+    PyBuffer_Release(&data);
+    PyBuffer_Release(&offsets);
+    return found;
+}
+
 static PyMethodDef functions[] = {
     {"read", read_, METH_VARARGS,
-     "read(fields, data, offsets, first, rows): (present, values, text) of each column, or None. fields: a tuple of "
-     "(name, kind, fields) each. data, offsets: of Arrow's binary array, first, rows: which of its values."},
+     "read(fields, data, offsets, first, rows, levels): (present, values, text) of each column as Arrow's buffers, or "
+     "None; present: None where all are. fields: a tuple of (name, kind, fields) each. data, offsets: of Arrow's binary "
+     "array, first, rows: which of its values. levels: that a list may have."},
     {"lists_as_text", lists_as_text, METH_VARARGS,
      "lists_as_text(names, data, offsets, first, rows, depth): text and offsets of the values with strings in the place "
      "of lists of these names, and 1 for each that is left out. depth: levels that a list may have."},
+    {"payloads", payloads, METH_VARARGS,
+     "payloads(prefix, suffix, data, offsets, first, rows): 1 for each value that begins and ends so, text and offsets of "
+     "what is between in these."},
     {NULL, NULL, 0, NULL},
 };
 
-static int make_locale(PyObject *Py_UNUSED(module))
+static int prepare_module(PyObject *self)
 {
+    PyObject **type = PyModule_GetState(self);
+    if ((*type = PyType_FromSpec(&memory_spec)) == NULL)
+        return -1;
     c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* kept for as long as the process lives */
     if (c_locale == (locale_t)0)
         PyErr_SetString(PyExc_ImportError, "no locale C");
     return c_locale == (locale_t)0 ? -1 : 0;
 }
 
-static PyModuleDef_Slot module_slots[] = {{Py_mod_exec, make_locale}, {0, NULL}};
+static PyModuleDef_Slot module_slots[] = {{Py_mod_exec, prepare_module}, {0, NULL}};
 static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, "_native_json", "JSON objects of a known schema into flat buffers.", 0, functions, module_slots, NULL, NULL, NULL,
+    PyModuleDef_HEAD_INIT, "_native_json", "JSON objects of a known schema into flat buffers.", sizeof(PyObject *), functions, module_slots, NULL, NULL, NULL,
 };
 
 PyMODINIT_FUNC PyInit__native_json(void) { return PyModuleDef_Init(&module); }

@@ -14,7 +14,9 @@ import orjson
 import pyarrow as pa
 
 from parquet_sink.convert.decoded import Tree
-from parquet_sink.convert.json.lists import KnownLists, Lists
+from parquet_sink.convert.json import fast
+from parquet_sink.convert.json.fast import Lists
+from parquet_sink.convert.json.lists import KnownLists
 
 MAX_FIELDS: Final = 5_000
 """Fields of one profile, at all depths: twice as many as a topic has columns."""
@@ -46,6 +48,7 @@ class JsonProfile:
         self._discard_lists, self._ignore_case = discard_lists, ignore_case
         self._schema: pa.Schema | None = None
         self._known_lists: KnownLists | None = None
+        self._fields_in_c: fast.Fields | None = None
         self._widened: list[tuple[Fields, str]] = []
 
     @property
@@ -61,6 +64,13 @@ class JsonProfile:
         if self._known_lists is None and self.lists:
             self._known_lists = KnownLists.of(self.lists, _texts(self.fields, ()))
         return self._known_lists
+
+    @property
+    def fields_in_c(self) -> fast.Fields | None:
+        """What covered records are read with in C, where lists stand in them; None where they are not."""
+        if self._fields_in_c is None:
+            self._fields_in_c = fast.fields_in_c(self.schema, self.lists)
+        return self._fields_in_c
 
     def learn(self, tree: Tree) -> bool:
         """Take in a record's fields; whether it is covered now, as far as types show."""
@@ -139,7 +149,7 @@ class JsonProfile:
             self._widened.append((fields, key))
         self.size += known is None
         fields[key] = new
-        self._schema = self._known_lists = None
+        self._schema = self._known_lists = self._fields_in_c = None
         return True
 
     def _note_list(self, path: tuple[str, ...]) -> bool:
@@ -151,7 +161,7 @@ class JsonProfile:
                     return False
                 self.size += 1
                 below[key] = {}
-                self._known_lists = None
+                self._known_lists = self._fields_in_c = None
             below = below[key]
         return True
 

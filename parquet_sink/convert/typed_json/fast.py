@@ -1,7 +1,7 @@
 """Decodes many JSON values of a known struct at once: what `exact` gives, or an ambiguous row, which it must read.
 
-Arrow's reader does the parsing (see `json.fast` for the guards that make its answer trustworthy). It reads numbers to
-size, text, booleans, structs and lists; dates and times are read as integers, bytes and decimals as text, and turned
+C or Arrow's reader does the parsing (see `json.fast` for the guards that make its answer trustworthy). It reads numbers
+to size, text, booleans, structs and lists; dates and times are read as integers, bytes and decimals as text, and turned
 into what they are here. Decimals that are written as numbers need another reading of the whole. Rows that it cannot
 decide are ambiguous: a null where none may be, a zero with a sign, a fraction that is not finite, text that is not
 base64. Maps, unions, JSON text, lists of nulls alone, whose items Arrow's reader miscounts, and values that are no

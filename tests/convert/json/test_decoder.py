@@ -13,6 +13,7 @@ from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json.decoder import JsonDecoder
 from parquet_sink.convert.json.exact import parse, text_of
 from parquet_sink.convert.json.profile import JsonProfile
+from tests.convert.reader import json_reader  # noqa: F401
 
 CLEAN = [b'{"id": %d, "name": "n%d"}' % (number, number) for number in range(2_000)]
 NO_OBJECTS = [

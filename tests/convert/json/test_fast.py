@@ -3,22 +3,13 @@
 import pyarrow as pa
 import pytest
 
-from parquet_sink.convert.json import fast
 from parquet_sink.convert.json.fast import has_empty_object, read
-from parquet_sink.process.native import SWITCH
+from tests.convert.reader import json_reader  # noqa: F401
 
 SCHEMA = pa.schema(
     [("a", pa.int64()), ("s", pa.string()), ("n", pa.null()), ("o", pa.struct([("x", pa.float64())]))]
 )  # fmt: skip
 GOOD = [b'{"a":1,"s":"x"}', b'{"s":"}\\n{","o":{"x":1.5}}', b'{"n":null,"a":\n2}', b'{"a":3,"o":null}']
-
-
-@pytest.fixture(autouse=True, params=["0", "1"])
-def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Arrow's, and the one in C before it."""
-    if request.param == "1" and fast.extension() is None:
-        pytest.skip("it was not built")
-    monkeypatch.setenv(SWITCH, request.param)
 
 
 def rows(values: list[bytes]) -> list[dict[str, object]] | None:

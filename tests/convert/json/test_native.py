@@ -20,6 +20,9 @@ SCHEMA = pa.schema(
         ("b", pa.bool_()),
         ("n", pa.null()),
         ("größe", pa.string()),
+        ("i8", pa.int8()),
+        ("i16", pa.int16()),
+        ("i32", pa.int32()),
         ("o", pa.struct([("x", pa.float64()), ("p", pa.struct([("t", pa.string()), ("i", pa.int64())]))])),
     ]
 )
@@ -52,6 +55,9 @@ leaves = {
     "b": st.booleans(),
     "n": st.none(),
     "größe": st.text(),
+    "i8": st.integers(-(2**7), 2**7 - 1),
+    "i16": st.integers(-(2**15), 2**15 - 1),
+    "i32": st.integers(-(2**31), 2**31 - 1),
 }
 
 
@@ -121,11 +127,12 @@ def test_a_damaged_value_is_read_as_by_arrow_or_not_at_all(values: list[bytes], 
     "value",
     [
         b'{"i":9223372036854775807,"f":0.1,"s":"a","b":true,"n":null,"o":{"x":1e-5,"p":{"t":"\\ud83d\\ude00\\n","i":-1}}}',
-        b'{"f":123456789.12345678,"i":-9223372036854775807,"s":"\\u00e9\xc3\xa9"}',
+        b'{"f":123456789.12345678,"i":-9223372036854775808,"s":"\\u00e9\xc3\xa9"}',
         b'{ "f" : 1E+22 , "o" : { } , "s" : null }',
         b'{"f":4.9e-324,"o":{"x":-0.0,"p":null}}',
         b'{"f":100000000000000000000000,"s":""}',
         b"{ }",
+        b'{"i8":-128,"i16":32767,"i32":-2147483648,"s":"1234567\x7f"}',
     ],
 )
 def test_plain_values_are_read(value: bytes) -> None:
@@ -133,6 +140,22 @@ def test_plain_values_are_read(value: bytes) -> None:
     found = read([value, b'{"i":1}', value])
     assert found is not None
     assert found.equals(by_arrow([value, b'{"i":1}', value]))
+
+
+@pytest.mark.parametrize(("name", "number"), [("i8", 128), ("i16", -32_769), ("i32", 2**31), ("i", 2**63)])
+def test_an_integer_that_its_type_has_no_room_for_is_left(name: str, number: int) -> None:
+    """It is not cut to size."""
+    assert read([b'{"i":1}', b'{"%s":%d}' % (name.encode(), number)]) is None
+
+
+@pytest.mark.parametrize("size", range(20))
+@pytest.mark.parametrize("put", [b"", b"\\n", b"\\u00e9", "é".encode(), b"\n", b"\x1f"])
+def test_text_of_any_length_ends_at_its_quote(size: int, put: bytes) -> None:
+    """Escapes and control characters are seen at any place."""
+    value = b'{"s":"' + b"~" * size + put + b" " * size + b'"}'
+    found = read([value, b"{}"])
+    assert (found is None) == (put[:1] in (b"\n", b"\x1f"))
+    assert found is None or found.equals(by_arrow([value, b"{}"]))
 
 
 def test_part_of_an_array_is_read() -> None:
@@ -144,11 +167,20 @@ def test_part_of_an_array_is_read() -> None:
 
 
 @pytest.mark.parametrize(
-    "schema", [pa.schema([("a", pa.int8())]), pa.schema([('a"', pa.int64())]), pa.schema([("a", pa.list_(pa.int64()))])]
+    "schema",
+    [pa.schema([("a", pa.date32())]), pa.schema([('a"', pa.int64())]), pa.schema([("a", pa.list_(pa.int64()))])],
 )
 def test_other_schemas_are_left_to_arrow(schema: pa.Schema) -> None:
     """Types that it does not know, and names that a text may have in another form."""
     assert read([b"{}"], schema) is None
+
+
+def test_what_was_built_before_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After an update of an editable installation, of which Python's part alone is new."""
+    monkeypatch.setattr(fast, "NEWEST", "not_there_yet")
+    fast.extension.cache_clear()
+    assert read([b'{"i":1}']) is None
+    fast.extension.cache_clear()
 
 
 def test_a_variable_turns_it_off(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -122,6 +122,37 @@ def test_what_c_gives_is_what_python_gives(values: list[bytes]) -> None:
             assert is_cut(tree, orjson.loads(found)), (before, found)
 
 
+SCHEMA = pa.schema([("l", pa.string()), ("größe", pa.string()), ("m", pa.string())])
+FIELDS = fast.fields_in_c(SCHEMA, {"l": {}, "größe": {}})
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(st.lists(records(), min_size=1, max_size=3))
+def test_lists_that_are_read_where_they_stand_are_those_that_become_text_before(values: list[bytes]) -> None:
+    """Wherever they are read so at all; other columns than those of the lists have none."""
+    with pytest.MonkeyPatch.context() as on:
+        on.setenv(SWITCH, "1")
+        found = fast.read_in_c(pa.array(values, pa.binary()), SCHEMA, FIELDS)
+        if found is not None:
+            before = [value or b"" for value in in_c(values)]
+            expected = fast.read_in_c(pa.array(before, pa.binary()), SCHEMA)
+            assert expected is not None
+            assert found.equals(expected)
+
+
+def test_lists_are_read_where_they_stand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the places where they are known, as text beside texts."""
+    monkeypatch.setenv(SWITCH, "1")
+    schema = pa.schema([("l", pa.string()), ("o", pa.struct([("l", pa.string()), ("t", pa.string())]))])
+    fields = fast.fields_in_c(schema, {"o": {"l": {}}})
+    values = [b'{"l":"a","o":{"t":"[","l":[1, {"a" : "\\"]"}]}}', b'{"o":{"l":"[\\"x\\"]"}}', b'{"o":{"l":null}}']
+    found = fast.read_in_c(pa.array(values, pa.binary()), schema, fields)
+    assert found is not None
+    assert [row["o"]["l"] for row in found.to_pylist()] == ['[1,{"a":"\\"]"}]', '["x"]', None]
+    assert fast.read_in_c(pa.array([*values, b'{"l":[1]}'], pa.binary()), schema, fields) is None
+    assert fast.read_in_c(pa.array([*values, b'{"o":{"l":[1e5]}}'], pa.binary()), schema, fields) is None
+
+
 @pytest.mark.parametrize("number", [*NUMBERS, *(f"-{one}" for one in NUMBERS)])
 def test_a_number_is_taken_only_as_it_will_be_written(number: str) -> None:
     """Whatever orjson writes otherwise, or does not read, is left."""
@@ -170,8 +201,14 @@ def test_plain_lists_are_not_left_to_python(value: str, text: str, monkeypatch: 
 )
 def test_what_is_written_otherwise_is_left(plain: str) -> None:
     """Its neighbours are not."""
-    values = [b'{"l":[1]}', f'{{"l":[2],"größe":[{plain}]}}'.encode(), b'{"l":[ 3]}', b'{"l":["\xff"]}']
-    assert in_c(values) == [b'{"l":"[1]"}', None, b'{"l":"[3]"}', None]
+    values = [
+        b'{"l":[1]}',
+        f'{{"l":[2],"größe":[{plain}]}}'.encode(),
+        b'{"l":[ 3]}',
+        b'{"l":["\xff"]}',
+        b'{"l":["\xff 123456789"]}',
+    ]
+    assert in_c(values) == [b'{"l":"[1]"}', None, b'{"l":"[3]"}', None, None]
 
 
 @pytest.mark.parametrize(("begin", "count"), [(0, 7), (1, 5), (3, 1), (2, 0)])
@@ -193,3 +230,8 @@ def test_values_that_are_not_there_are_refused(wrong: tuple[int, int, int]) -> N
     beyond = np.array([0, 9, 99], np.int32).tobytes()
     with pytest.raises(ValueError, match="not so many"):
         EXTENSION.lists_as_text(NAMES, data, beyond, 0, 2, 16)
+    with pytest.raises(ValueError, match="not so many"):
+        EXTENSION.read(FIELDS, data, offsets, *wrong)
+    if wrong[2] == 16:
+        with pytest.raises(ValueError, match="not so many"):
+            EXTENSION.payloads(b"{", b"}", data, offsets, *wrong[:2])

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -45,7 +46,7 @@ def split(values: pa.BinaryArray) -> tuple[list[Group], dict[int, str]]:
     prefix = values[0].as_py()[:length]
     if not pc.all(pc.starts_with(values, prefix)).as_py():
         return _one_by_one(values)
-    positions = pa.array(range(len(values)), pa.int64())
+    positions = pa.array(np.arange(len(values)))
     return [Group(indexes, positions, pc.binary_slice(values, length, _END))], {}
 
 

@@ -37,6 +37,7 @@ from parquet_sink.addons.formats.protobuf.expansion import Growth
 from parquet_sink.addons.formats.protobuf.indexes import is_group
 from parquet_sink.addons.formats.protobuf.settings import ProtobufConverter
 from parquet_sink.addons.formats.protobuf.values import Many, Member, Plan, Scalar, Shape, Struct, Table
+from parquet_sink.addons.formats.protobuf.wire import plan_wire
 from parquet_sink.convert.invalid import InvalidValue, Path, show
 
 MAX_DEPTH = 100
@@ -98,7 +99,9 @@ def plan(compiled: Compiled, message: Any, settings: ProtobufConverter, as_parts
     planner = _Planner(compiled, settings, as_parts)
     root = planner.root(message)
     made = message_factory.GetMessageClass(message)
-    return Plan(message.full_name, root, made, planner.required, Growth(message))
+    growth = Growth(message)
+    wire = None if planner.required or growth.counts else plan_wire(root, message)
+    return Plan(message.full_name, root, made, planner.required, growth, wire)
 
 
 class _Planner:
@@ -166,7 +169,7 @@ class _Planner:
             return
         name = f"{oneof.name}_{oneof.index}" if self._settings.index_for_unions else oneof.name
         shape = Struct(_struct_type(members), members)
-        yield Member(name, shape, True, oneof.name, lambda message: message, made.WhichOneof)
+        yield Member(name, shape, True, oneof.name, lambda message: message, made.WhichOneof, is_oneof=True)
 
     def _has_edition_presence(self, field: Any) -> bool:
         """Return True for a field of an edition that has presence, as one with `optional` in proto3."""
@@ -270,7 +273,7 @@ def _unwrapped(message: Any) -> Scalar:
     inner = _SCALARS[message.fields_by_name["value"].type]
     value = attrgetter("value")
     check = inner.check
-    return Scalar(inner.arrow, value if check is None else lambda wrapper: check(wrapper.value))
+    return Scalar(inner.arrow, value if check is None else lambda wrapper: check(wrapper.value), wraps=True)
 
 
 def _is_map(field: Any) -> bool:

@@ -4,8 +4,9 @@ import calendar
 import decimal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from parquet_sink.addons.formats.protobuf.expansion import Growth
@@ -188,11 +189,15 @@ class EnumNames(dict[int, str]):
 
 @dataclass(frozen=True)
 class Scalar:
-    """One value. convert: from what the library gives; check: what Arrow would refuse as well, in words."""
+    """One value. convert: from what the library gives; check: what Arrow would refuse as well, in words.
+
+    wraps: it stands in a google.protobuf.*Value.
+    """
 
     arrow: pa.DataType
     convert: Convert | None = None
     check: Convert | None = None
+    wraps: bool = False
 
 
 @dataclass(frozen=True)
@@ -237,14 +242,27 @@ class Member:
     source: str
     get: Callable[[Any], Any]
     has: Callable[[Any, str], object] | None
+    is_oneof: bool = False
+
+
+class WireReader(Protocol):
+    """Reads many messages at once from their bytes."""
+
+    def read(self, payloads: pa.BinaryArray) -> tuple[pa.StructArray, np.ndarray] | None:
+        """The rows of messages that are plain, and for each message whether it is left; None where it cannot."""
+        ...
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A message type. required: it has fields without which it is invalid, anywhere below. growth: see there."""
+    """A message type. required: it has fields without which it is invalid, anywhere below. growth: see there.
+
+    wire: how many messages are read at once; None where they are left to the library.
+    """
 
     name: str
     shape: Shape
     message: Any
     required: bool
     growth: Growth
+    wire: "WireReader | None"
