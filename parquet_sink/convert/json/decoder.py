@@ -339,7 +339,7 @@ class JsonDecoder:
         return which
 
     def _read_with_lists(self, values: pa.BinaryArray, schema: pa.Schema) -> PartialRead | None:
-        """Read all values in C, if their lists become text as they stand; None where that is not so."""
+        """Read all values in C if their lists become text as they stand; return None otherwise."""
         reading, profile = self._reading, self._profile
         as_it_is = reading.rewrite is None and not (reading.discard_lists or reading.any_tree)
         if not (as_it_is and profile.lists and profile.schema is schema):

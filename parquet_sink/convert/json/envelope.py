@@ -179,7 +179,7 @@ class Frame:
         return value.startswith(self.prefix) and value.endswith(self.suffix) and len(value) >= self.size
 
     def payloads(self, values: pa.BinaryArray) -> tuple[pa.BooleanArray, pa.BinaryArray]:
-        """For each value whether it has this frame, and what is between in those that have it, where possible in C."""
+        """Return for each value whether it has this frame, and the payloads of those that have it."""
         module = None if is_turned_off() else extension()
         _, offsets, data = values.buffers()
         if module is None or data is None:

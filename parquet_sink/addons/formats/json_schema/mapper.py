@@ -149,12 +149,12 @@ class Mapper:
         return []
 
     def _each(self, place: Place, word: str) -> list[Part]:
-        """Yield the schemas in the list of a keyword; none where there is no list."""
+        """Return the schemas in the list of a keyword; none where there is no list."""
         count = len(place.words[word]) if has_list(place.words, word) else 0
         return [Part(self._references.below(place, word, index), word == "allOf") for index in range(count)]
 
     def _conditions(self, place: Place) -> list[Part]:
-        """Yield the schemas that hold for some values."""
+        """Return the schemas that hold for some values."""
         words = place.words
         steps: list[tuple[str, ...]] = [(word,) for word in _CONDITIONS if word in words]
         for word in _DEPENDENT:
@@ -165,7 +165,7 @@ class Mapper:
         return [Part(self._references.below(place, *step), certain=False) for step in steps]
 
     def _directly_below(self, place: Place) -> list[Part]:
-        """Yield all schemas that describe the same value as the one at a place."""
+        """Return all schemas that describe the same value as the one at a place."""
         unions = [part for union in UNIONS for part in self._each(place, union)]
         return [*self._referred(place), *self._each(place, "allOf"), *unions, *self._conditions(place)]
 

@@ -115,14 +115,14 @@ class _Reading:
         return [_to_piece(positions, arrays) for positions, arrays in self._arrays.values()]
 
     def read(self, group: Group) -> None:
-        group = self._at_once(group)
+        group = self._read_plain(group)
         for start in range(0, len(group.positions), CHUNK):
             positions = group.positions.slice(start, CHUNK).to_pylist()
             payloads = group.payloads.slice(start, CHUNK).to_pylist()
             self._chunk(positions, payloads)
 
-    def _at_once(self, group: Group) -> Group:
-        """Read what is plain in C; return the rest."""
+    def _read_plain(self, group: Group) -> Group:
+        """Read plain messages in C, where that can be. Return the group of the others."""
         found = None if self._plan.wire is None else self._plan.wire.read(group.payloads)
         if found is None:
             return group
@@ -198,7 +198,7 @@ class _Reading:
 
 
 def _to_piece(positions: list[pa.Array], arrays: list[pa.Array]) -> SchemaColumns:
-    """Put what was read together, in the order of the records."""
+    """Join arrays of rows, in the order of the records. positions: of the rows of each."""
     if len(arrays) == 1:
         return SchemaColumns(positions[0], arrays[0])
     places, rows = pa.concat_arrays(positions), pa.concat_arrays(arrays)

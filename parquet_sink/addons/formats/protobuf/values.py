@@ -249,7 +249,7 @@ class WireReader(Protocol):
     """Reads many messages at once from their bytes."""
 
     def read(self, payloads: pa.BinaryArray) -> tuple[pa.StructArray, np.ndarray] | None:
-        """The rows of messages that are plain, and for each message whether it is left; None where it cannot."""
+        """Return the rows of plain messages, and for each message whether it is left; None if nothing can be read."""
         ...
 
 

@@ -96,7 +96,7 @@ class WirePlan:
     fields: tuple[tuple[object, ...], ...]
 
     def read(self, payloads: pa.BinaryArray) -> tuple[pa.StructArray, np.ndarray] | None:
-        """The rows of messages that are plain, and for each message whether it is left; None where C was not built."""
+        """Return the rows of plain messages, and for each message whether it is left; None if C was not built."""
         module = None if is_turned_off() else extension()
         _, offsets, data = payloads.buffers()
         if module is None or data is None:
@@ -109,7 +109,7 @@ class WirePlan:
 
 @cache
 def extension() -> Any | None:
-    """The module in C, where it was built."""
+    """Return the module in C, or None if it was not built."""
     try:
         return import_module(PROTOBUF)
     except ImportError:
@@ -117,7 +117,7 @@ def extension() -> Any | None:
 
 
 def plan_wire(shape: Shape, message: Any) -> WirePlan | None:
-    """How messages of the type `message` (a descriptor) are read at once; None where they are left to the library."""
+    """Return how to read messages of type `message` (a descriptor) at once; None if they are left to the library."""
     if not isinstance(shape, Struct) or not shape.members:
         return None
     try:
@@ -173,9 +173,9 @@ def _field(member: Member, message: Any, depth: int) -> WireField:
 def _kind(
     shape: Scalar | Struct, field: Any, depth: int
 ) -> tuple[int, bool, tuple[WireField | WireOneof, ...], tuple[int, ...]]:
-    """Kind, whether it is wrapped, the fields of a message, and the numbers of an enum, the default before all others.
+    """Return kind, whether it is wrapped, the fields of a message, and an enum's numbers, the default first.
 
-    Raises _Uncovered.
+    Raise _Uncovered for what is left to the library.
     """
     message = field.message_type
     if message is None:
